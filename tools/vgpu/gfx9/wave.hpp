@@ -1,0 +1,71 @@
+// One wavefront's architectural state, laid out for the interpreter.
+//
+// Not thread-safe: a wave belongs to the worker that runs its workgroup.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/memory.hpp"
+
+namespace uptempo::vgpu::gfx9 {
+
+inline constexpr unsigned kLanes = 64;
+
+struct Op;
+class Workgroup;
+class Executor;
+
+// A vector register: one 32-bit value per lane. Cache-line aligned, so that a register is four AVX-512 loads.
+struct alignas(64) Vgpr {
+  std::uint32_t lane[kLanes];
+};
+
+// Scalar operand codes that have a name (see OperandCode).
+inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106, kM0 = 124, kExecLo = 126;
+
+// Why a wave gave up its time slice.
+enum class WaveStop : std::uint8_t {
+  running,   // not stopped
+  quantum,   // its slice is over
+  barrier,   // s_barrier
+  ended,     // s_endpgm
+  yield,     // s_sleep and the like: let others run
+  faulted,   // Executor::fault says what
+};
+
+struct alignas(64) Wave {
+  // Scalar file, indexed by operand code. 0..101 SGPRs, 102.. as named above; 128..255 hold the values of the 32-bit inline constants
+  // (64, -16..., float 0.5 as f32; 64-bit and f16 operands convert at translation), so that a scalar source is one indexed load.
+  // EXEC, VCC live here: 64-bit halves at 126 and 106.
+  alignas(64) std::uint32_t scalar[256];
+
+  Vgpr* vgpr = nullptr;   // [0..255] architectural, [256..511] accumulation
+  const Op* pc = nullptr; // next instruction
+  bool scc = false;
+  WaveStop stop = WaveStop::running;
+  std::uint32_t mode = 0;       // MODE hardware register: round, denorm, dx10_clamp, ieee
+  std::uint32_t trapsts = 0;    // TRAPSTS hardware register: sticky exception bits
+
+  std::byte* lds = nullptr;     // this workgroup's group segment
+  std::uint32_t lds_bytes = 0;
+  GpuAddress scratch_base = 0;  // this wave's private segment (wave64 swizzled), 0 when it has none
+  std::uint32_t index_in_workgroup = 0;
+  Workgroup* workgroup = nullptr;
+  Executor* executor = nullptr;  // the worker that runs it now: memory, counters, fault
+
+  std::uint64_t exec() const noexcept { return pair(kExecLo); }
+  void set_exec(std::uint64_t value) noexcept { set_pair(kExecLo, value); }
+  std::uint64_t vcc() const noexcept { return pair(kVccLo); }
+  void set_vcc(std::uint64_t value) noexcept { set_pair(kVccLo, value); }
+
+  std::uint64_t pair(unsigned code) const noexcept {
+    return scalar[code] | static_cast<std::uint64_t>(scalar[code + 1]) << 32;
+  }
+  void set_pair(unsigned code, std::uint64_t value) noexcept {
+    scalar[code] = static_cast<std::uint32_t>(value);
+    scalar[code + 1] = static_cast<std::uint32_t>(value >> 32);
+  }
+};
+
+}  // namespace uptempo::vgpu::gfx9
