@@ -1,0 +1,111 @@
+#include "device/description.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace uptempo::vgpu {
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+constexpr std::uint32_t kMiB = 1u << 20;
+
+// Sources. Compute units, clocks, memory size, bus width: AMD's product pages and the "Accelerator and GPU hardware
+// specifications" table of the ROCm documentation. PCI ids: amdgpu_drv.c and pci.ids. Shader engines, units per array and waves per SIMD: gfx_v9_0.c and
+// kfd_device.c of Linux (max_waves_per_simd: 8 on gfx90a, else 10). SRAM ECC: LLVM's AMDGPUUsage, "Processors".
+constexpr std::array<DeviceDescription, 4> kDescriptions{{
+    {
+        .target = "gfx90a",
+        .marketing_name = "AMD Instinct MI210",
+        .gfx_target_version = 90010,
+        .device_id = 0x740f,
+        .compute_units = 104,
+        .simds_per_compute_unit = 4,
+        .max_waves_per_simd = 8,
+        .shader_engines = 8,
+        .lds_bytes = 65536,
+        .vram_bytes = 64 * kGiB,
+        .l2_bytes = 8 * kMiB,
+        .engine_clock_mhz = 1700,
+        .memory_clock_mhz = 1600,
+        .memory_width_bits = 4096,
+        .compute_units_per_shader_array = 14,
+        .sram_ecc = true,
+        .unified_accumulation_registers = true,
+    },
+    {
+        .target = "gfx908",
+        .marketing_name = "AMD Instinct MI100",
+        .gfx_target_version = 90008,
+        .device_id = 0x738c,
+        .compute_units = 120,
+        .simds_per_compute_unit = 4,
+        .max_waves_per_simd = 10,
+        .shader_engines = 8,
+        .lds_bytes = 65536,
+        .vram_bytes = 32 * kGiB,
+        .l2_bytes = 8 * kMiB,
+        .engine_clock_mhz = 1502,
+        .memory_clock_mhz = 1200,
+        .memory_width_bits = 4096,
+        .compute_units_per_shader_array = 16,
+        .sram_ecc = true,
+        .unified_accumulation_registers = false,
+    },
+    {
+        .target = "gfx906",
+        .marketing_name = "AMD Radeon Instinct MI60",
+        .gfx_target_version = 90006,
+        .device_id = 0x66a0,
+        .compute_units = 64,
+        .simds_per_compute_unit = 4,
+        .max_waves_per_simd = 10,
+        .shader_engines = 4,
+        .lds_bytes = 65536,
+        .vram_bytes = 32 * kGiB,
+        .l2_bytes = 4 * kMiB,
+        .engine_clock_mhz = 1800,
+        .memory_clock_mhz = 1000,
+        .memory_width_bits = 4096,
+        .compute_units_per_shader_array = 16,
+        .sram_ecc = true,
+        .unified_accumulation_registers = false,
+    },
+    {
+        .target = "gfx900",
+        .marketing_name = "AMD Radeon Instinct MI25",
+        .gfx_target_version = 90000,
+        .device_id = 0x6860,
+        .compute_units = 64,
+        .simds_per_compute_unit = 4,
+        .max_waves_per_simd = 10,
+        .shader_engines = 4,
+        .lds_bytes = 65536,
+        .vram_bytes = 16 * kGiB,
+        .l2_bytes = 4 * kMiB,
+        .engine_clock_mhz = 1500,
+        .memory_clock_mhz = 945,
+        .memory_width_bits = 2048,
+        .compute_units_per_shader_array = 16,
+        .sram_ecc = false,
+        .unified_accumulation_registers = false,
+    },
+}};
+
+constexpr bool arrays_hold_all_units() {
+  return std::all_of(kDescriptions.begin(), kDescriptions.end(), [](const DeviceDescription& d) {
+    return d.compute_units <= d.shader_engines * d.compute_units_per_shader_array;
+  });
+}
+static_assert(arrays_hold_all_units());
+
+}  // namespace
+
+std::span<const DeviceDescription> device_descriptions() { return kDescriptions; }
+
+const DeviceDescription* find_device_description(std::string_view target) {
+  const auto* found = std::find_if(kDescriptions.begin(), kDescriptions.end(),
+                                   [target](const DeviceDescription& d) { return d.target == target; });
+  return found == kDescriptions.end() ? nullptr : found;
+}
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,18 @@
+// The parts that every layer of the device stands on, created once per process by the emulated driver.
+#pragma once
+
+#include "device/interrupts.hpp"
+#include "device/memory.hpp"
+#include "device/options.hpp"
+#include "device/trace.hpp"
+
+namespace uptempo::vgpu {
+
+struct Device {
+  const Options& options;
+  AddressSpace& memory;
+  Interrupts& interrupts;
+  Trace& trace;
+};
+
+}  // namespace uptempo::vgpu

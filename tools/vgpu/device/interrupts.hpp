@@ -1,0 +1,23 @@
+// How the device reaches the host: KFD events. Implemented by the emulated driver, called by device threads.
+//
+// Thread safety: every member may be called from any device thread. None of them blocks for longer than a short mutex.
+#pragma once
+
+#include <cstdint>
+
+#include "device/fault.hpp"
+
+namespace uptempo::vgpu {
+
+class Interrupts {
+ public:
+  virtual ~Interrupts() = default;
+
+  // Sets KFD event `event_id` (the value a signal's event_mailbox was given) and wakes its waiters.
+  virtual void raise(std::uint32_t event_id) = 0;
+
+  // Sets every memory-exception event with this fault's address and kind, and logs the fault in one line on stderr.
+  virtual void memory_fault(const MemoryFault& fault) = 0;
+};
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,60 @@
+#include "device/options.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+
+namespace uptempo::vgpu {
+namespace {
+
+std::string_view value_of(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : std::string_view{value};
+}
+
+bool flag(const char* name) {
+  const std::string_view value = value_of(name);
+  if (value.empty() || value == "0") return false;
+  if (value == "1") return true;
+  throw std::invalid_argument(std::string(name) + " is '" + std::string(value) + "': use 0 or 1");
+}
+
+template <typename Integer>
+Integer number(const char* name, Integer otherwise) {
+  const std::string_view value = value_of(name);
+  if (value.empty()) return otherwise;
+  Integer result{};
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+  if (error != std::errc{} || end != value.data() + value.size())
+    throw std::invalid_argument(std::string(name) + " is '" + std::string(value) + "': use a decimal number");
+  return result;
+}
+
+std::string known_targets() {
+  std::string names;
+  for (const DeviceDescription& description : device_descriptions())
+    names += (names.empty() ? "" : ", ") + std::string(description.target);
+  return names;
+}
+
+}  // namespace
+
+Options Options::from_environment() {
+  Options options;
+  std::string_view target = value_of("UPTEMPO_VGPU_DEVICE");
+  if (target.empty()) target = "gfx90a";
+  options.device = find_device_description(target);
+  if (options.device == nullptr)
+    throw std::invalid_argument("UPTEMPO_VGPU_DEVICE is '" + std::string(target) + "': use one of " + known_targets());
+  options.trace_file = value_of("UPTEMPO_VGPU_TRACE");
+  options.null_kernels = flag("UPTEMPO_VGPU_NULL_KERNELS");
+  options.early_read_index = flag("UPTEMPO_VGPU_EARLY_READ_INDEX");
+  options.deterministic = flag("UPTEMPO_VGPU_DETERMINISTIC");
+  options.seed = number<std::uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
+  options.workers = number<std::uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);
+  options.verbose = flag("UPTEMPO_VGPU_VERBOSE");
+  return options;
+}
+
+}  // namespace uptempo::vgpu

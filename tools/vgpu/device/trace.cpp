@@ -1,0 +1,75 @@
+#include "device/trace.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <mutex>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace uptempo::vgpu {
+namespace {
+
+// Programs that close "all" descriptors, or count on the lowest free one, rarely look this high.
+constexpr int kLowestDescriptor = 700;
+
+std::string with_process_id(std::string file) {
+  for (auto at = file.find("%p"); at != std::string::npos; at = file.find("%p", at))
+    file.replace(at, 2, std::to_string(getpid()));
+  return file;
+}
+
+int open_for_append(const std::string& file) {
+  const int low = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (low < 0) return low;
+  const int high = fcntl(low, F_DUPFD_CLOEXEC, kLowestDescriptor);
+  if (high < 0) return low;  // a small RLIMIT_NOFILE
+  ::close(low);
+  return high;
+}
+
+}  // namespace
+
+struct Trace::Impl {
+  std::string file;
+  std::mutex mutex;
+  int descriptor = -1;
+  std::string line;
+};
+
+Trace::Trace(const std::string& file) {
+  if (file.empty()) return;
+  impl_ = std::make_unique<Impl>();
+  impl_->file = with_process_id(file);
+  impl_->descriptor = open_for_append(impl_->file);
+  if (impl_->descriptor < 0)
+    throw std::runtime_error("cannot write the trace file '" + impl_->file + "': " + std::strerror(errno));
+}
+
+Trace::~Trace() {
+  if (impl_ != nullptr && impl_->descriptor >= 0) ::close(impl_->descriptor);
+}
+
+void Trace::write(std::string_view json_object) {
+  if (impl_ == nullptr) return;
+  const std::lock_guard lock(impl_->mutex);
+  impl_->line.assign(json_object);
+  impl_->line.push_back('\n');
+  const char* data = impl_->line.data();
+  std::size_t left = impl_->line.size();
+  bool reopened = false;
+  while (left > 0) {
+    const ssize_t count = ::write(impl_->descriptor, data, left);
+    if (count >= 0) {
+      data += count;
+      left -= static_cast<std::size_t>(count);
+    } else if (errno == EBADF && !reopened) {  // the program closed descriptors that are not its own
+      reopened = true;
+      impl_->descriptor = open_for_append(impl_->file);
+    } else if (errno != EINTR) {
+      return;  // a full disk must not stop the program under test
+    }
+  }
+}
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,42 @@
+// The packet trace: JSON lines, one object per packet or doorbell, in the order in which they completed or were seen.
+//
+// Packets:   {"queue":1,"index":0,"type":"kernel_dispatch","barrier":true,"acquire":"system","release":"agent",
+//             "completion_signal":false,"kernel":"bitonic_sort.kd","grid":[16384,1,1],"workgroup":[256,1,1],
+//             "kernarg":140737,"start_ns":1,"end_ns":2}
+//            `type`: kernel_dispatch, barrier_and, barrier_or, vendor, agent_dispatch. `queue` counts queues from 0 in order of creation,
+//            ROCr's own included. Fields that a type does not have are absent.
+// Doorbells: {"type":"doorbell","queue":1,"value":119,"ns":3}
+// SDMA:      {"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":131072,"start_ns":4,"end_ns":5}
+//
+// Thread safety: any thread. Costs nothing but a branch when off; when on, a line is formatted by the caller and appended with one
+// write(2) (about a microsecond), so the file holds every line however the process ends: exit(), _exit() or a signal. Lines are
+// appended: the launcher empties the file before the program starts, and child processes of the program add to it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace uptempo::vgpu {
+
+class Trace {
+ public:
+  // `file` empty: off. "%p" in it becomes the process id. Throws std::runtime_error naming the file and the reason when it cannot be written.
+  explicit Trace(const std::string& file);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  bool enabled() const noexcept { return impl_ != nullptr; }
+
+  // Appends one line; `json_object` holds no newline. Does nothing when off.
+  void write(std::string_view json_object);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace uptempo::vgpu
