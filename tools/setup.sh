@@ -1,0 +1,96 @@
+# Installs what a build needs. Sourced by tools/quickstart and tools/check, which set `command_name`.
+#
+# Packages come from the distribution's own archive and nowhere else. A line of a list may name alternatives, `a|b`, the preferred first: the first one
+# that is installed or available is taken. Nothing is done, and no root rights are needed, when everything is there already.
+
+build_packages=(
+  g++                  # C++20 compiler
+  cmake ninja-build    # build system
+  libhsa-runtime-dev   # ROCr: HSA queues, signals, memory
+  libhsakmt-dev        # ROCT: what HSA does not expose (uptempo::topology)
+  libdrm-dev           # its headers are included by hsakmt's CMake package
+  libfmt-dev           # text formatting
+  nlohmann-json3-dev   # JSON reports; MessagePack metadata of code objects
+  libcli11-dev         # command lines
+  libhwy-dev           # Highway: vector code of the virtual GPU
+  'clang-15|clang-17'  # compiles the kernels
+  'lld-15|lld-17'      # links them
+  'llvm-15|llvm-17'    # llvm-objcopy and friends for bundling
+  'rocm-device-libs|rocm-device-libs-17'  # OpenCL built-ins for AMD GPUs
+)
+
+check_packages=(
+  catch2                      # tests
+  libbenchmark-dev            # micro benchmarks
+  'llvm-15-dev|llvm-17-dev'   # libLLVM: oracle of the instruction decoder
+  rocminfo hipcc libamdhip64-dev  # unmodified programs that must run on the virtual GPU
+  pocl-opencl-icd ocl-icd-opencl-dev opencl-headers  # PoCL: oracle for results, peer for times
+  libpocl2-common             # its kernel library
+  git python3                 # mutants: applying patches; reading reports
+)
+
+fail() {
+  echo "$command_name: $*" >&2
+  exit 1
+}
+
+is_installed() { [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null)" = 'ii ' ]; }
+
+# Prints the packages out of "$@" that are not installed, alternatives resolved.
+missing_packages() {
+  local entry name chosen
+  for entry in "$@"; do
+    chosen=
+    IFS='|' read -ra names <<<"$entry"
+    for name in "${names[@]}"; do
+      if is_installed "$name"; then continue 2; fi
+    done
+    for name in "${names[@]}"; do
+      if apt-cache show "$name" >/dev/null 2>&1; then chosen=$name; break; fi
+    done
+    echo "${chosen:-${names[0]}}"
+  done
+}
+
+install_packages() {
+  [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || fail "needs x86-64 Linux; this is $(uname -s) on $(uname -m)."
+  command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
+    fail "installs packages with apt-get (Debian 12, Ubuntu 24.04 or later); this is $(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-an unknown distribution}"). Install the packages listed in tools/setup.sh by hand and run cmake --preset release."
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  if [ "${#missing[@]}" -eq 0 ]; then
+    echo "$command_name: every package needed is installed"
+    return
+  fi
+  local root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || fail "has to install ${missing[*]}: run it as root or install sudo."
+    root=(sudo)
+  fi
+  echo "$command_name: refreshing the package lists"
+  "${root[@]}" apt-get update -qq || fail "cannot reach the package archive (apt-get update failed): check the network and /etc/apt/sources.list."
+  mapfile -t missing < <(missing_packages "$@")  # which alternatives exist is known only now
+  local name
+  for name in "${missing[@]}"; do
+    apt-cache show "$name" >/dev/null 2>&1 || fail "this distribution has no package '$name'; Debian 12 has it."
+  done
+  echo "$command_name: installing ${missing[*]}"
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" >/dev/null ||
+    fail "apt-get could not install ${missing[*]}: its own message stands above."
+}
+
+# configure_and_build PRESET: two jobs at least; more than one per 2 GB of memory would swap.
+configure_and_build() {
+  local preset=$1 memory_gb jobs
+  memory_gb=$(($(awk '/MemAvailable/ {print $2}' /proc/meminfo) / 1048576))
+  jobs=$(nproc)
+  if [ "$jobs" -gt $((memory_gb / 2 + 1)) ]; then jobs=$((memory_gb / 2 + 1)); fi
+  echo "$command_name: building preset '$preset' with $jobs jobs"
+  cmake --preset "$preset" >"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "cmake could not configure preset '$preset': its message stands above."; }
+  cmake --build --preset "$preset" -j "$jobs" >"$log" 2>&1 || { grep -nE 'error|FAILED' "$log" | head -n 30 >&2; fail "the build of preset '$preset' failed: its first errors stand above, all of it in $log."; }
+}
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+mkdir -p build
+log=build/$command_name.log
+command_name=tools/$command_name
