@@ -1,0 +1,213 @@
+#[=======================================================================[
+UptempoKernels: device sources to code objects embedded in a host target.
+
+  uptempo_add_kernels(<target> SOURCES a.cl [b.cl ...]
+                      [TARGETS gfx90a gfx908:xnack- ...]   default: GPU_TARGETS
+                      [NAMESPACE my::kernels]              default: kernels
+                      [OPTIONS -DX=1 ...])                 handed to the device compiler
+
+Each OpenCL C source is compiled once for each target, the code objects are put into one clang offload bundle, and the
+bundle becomes read-only data of <target>. For a.cl a header "kernels/a.hpp" is generated, visible to <target> and (unless
+it is an executable) to whoever links it:
+
+  namespace my::kernels { std::span<const std::byte> a(); }
+
+which is what uptempo::Program takes. The bytes live as long as the program. Needs no Python and no assembler language: the
+bundle is included by a generated C++ file.
+
+Device compiler, looked for once at configure time (cache variables, all may be set by hand):
+  UPTEMPO_DEVICE_CLANG        /opt/rocm/llvm/bin/clang, else clang-15 or newer of the distribution
+  UPTEMPO_OFFLOAD_BUNDLER     clang-offload-bundler beside that compiler
+  UPTEMPO_DEVICE_LIBS         the directory that holds ockl.bc (rocm-device-libs)
+It links with lld. What is missing, and which package has it on Debian and Ubuntu, is said when CMake runs, not when
+the build does; a target that the compiler does not know is refused there too.
+#]=======================================================================]
+
+include_guard(GLOBAL)
+
+set(_UPTEMPO_DEFAULT_GPU_TARGETS gfx90a gfx908 gfx906 gfx900)
+if(NOT DEFINED GPU_TARGETS)
+  set(GPU_TARGETS "${_UPTEMPO_DEFAULT_GPU_TARGETS}"
+      CACHE STRING "GPU instruction sets that kernels are compiled for (a semicolon-separated list of LLVM target IDs)")
+endif()
+set(_UPTEMPO_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/uptempo_embed.cmake")
+
+function(_uptempo_find_device_compiler)
+  if(_UPTEMPO_DEVICE_COMPILER_CHECKED)
+    return()
+  endif()
+
+  set(rocm_roots /opt/rocm)
+  if(DEFINED ENV{ROCM_PATH})
+    list(PREPEND rocm_roots "$ENV{ROCM_PATH}")
+  endif()
+  set(rocm_bin "")
+  foreach(root IN LISTS rocm_roots)
+    list(APPEND rocm_bin "${root}/llvm/bin" "${root}/lib/llvm/bin")
+  endforeach()
+
+  find_program(UPTEMPO_DEVICE_CLANG NAMES clang PATHS ${rocm_bin} NO_DEFAULT_PATH DOC "Compiler for device code")
+  find_program(UPTEMPO_DEVICE_CLANG NAMES clang-15 clang-16 clang-17 clang-18 clang-19 clang-20 clang-21 clang
+               DOC "Compiler for device code")
+  if(NOT UPTEMPO_DEVICE_CLANG)
+    message(FATAL_ERROR "uptempo_add_kernels: no device compiler: neither ROCm's clang (${rocm_bin}) nor clang-15 or newer "
+                        "was found. Install clang-15, or set UPTEMPO_DEVICE_CLANG.")
+  endif()
+
+  execute_process(COMMAND "${UPTEMPO_DEVICE_CLANG}" -dumpversion OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE
+                  RESULT_VARIABLE failed ERROR_VARIABLE why)
+  if(failed)
+    message(FATAL_ERROR "uptempo_add_kernels: ${UPTEMPO_DEVICE_CLANG} does not run: ${why}")
+  endif()
+  if(version VERSION_LESS 15)
+    message(FATAL_ERROR "uptempo_add_kernels: ${UPTEMPO_DEVICE_CLANG} is version ${version}; the device libraries need "
+                        "clang 15 or newer. Install clang-15, or set UPTEMPO_DEVICE_CLANG.")
+  endif()
+
+  # Beside the compiler in its real directory, so that the bundler is of the compiler's version.
+  file(REAL_PATH "${UPTEMPO_DEVICE_CLANG}" real_clang)
+  get_filename_component(clang_dir "${real_clang}" DIRECTORY)
+  string(REGEX MATCH "^[0-9]+" major "${version}")
+  find_program(UPTEMPO_OFFLOAD_BUNDLER NAMES clang-offload-bundler clang-offload-bundler-${major} HINTS "${clang_dir}"
+               DOC "Bundles code objects of several targets")
+  if(NOT UPTEMPO_OFFLOAD_BUNDLER)
+    message(FATAL_ERROR "uptempo_add_kernels: no clang-offload-bundler beside ${real_clang}. Install clang-${major} "
+                        "completely, or set UPTEMPO_OFFLOAD_BUNDLER.")
+  endif()
+
+  get_filename_component(clang_root "${clang_dir}" DIRECTORY)
+  find_path(UPTEMPO_DEVICE_LIBS NAMES ockl.bc
+            PATHS "${clang_root}/../amdgcn/bitcode" "${clang_root}/lib/clang/${major}/lib/amdgcn/bitcode"
+                  "${clang_root}/lib/clang/${major}/amdgcn/bitcode" /opt/rocm/amdgcn/bitcode
+                  /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/amdgcn/bitcode /usr/lib/x86_64-linux-gnu/amdgcn/bitcode
+                  /usr/amdgcn/bitcode
+            NO_DEFAULT_PATH DOC "Directory of the ROCm device libraries (bitcode)")
+  if(NOT UPTEMPO_DEVICE_LIBS)
+    message(FATAL_ERROR "uptempo_add_kernels: the ROCm device libraries (ockl.bc) were not found. Install rocm-device-libs, or "
+                        "set UPTEMPO_DEVICE_LIBS to the directory that holds them.")
+  endif()
+
+  message(STATUS "Device compiler: ${UPTEMPO_DEVICE_CLANG} ${version}, libraries ${UPTEMPO_DEVICE_LIBS}")
+  set(_UPTEMPO_DEVICE_COMPILER_CHECKED TRUE CACHE INTERNAL "")
+endfunction()
+
+function(_uptempo_device_flags out target)
+  # -nogpulib would drop get_global_id and the like; code object version 4 is what ROCr 4.5 and newer load.
+  set(${out} -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=${target} -O3 -mcode-object-version=4
+      --rocm-device-lib-path=${UPTEMPO_DEVICE_LIBS} PARENT_SCOPE)
+endfunction()
+
+# Compiles and links an empty kernel: the only check that covers compiler, device libraries and linker at once.
+function(_uptempo_check_gpu_target target)
+  string(MAKE_C_IDENTIFIER "_UPTEMPO_GPU_TARGET_OK_${target}" known)
+  if(${known})
+    return()
+  endif()
+  set(probe "${CMAKE_BINARY_DIR}/CMakeFiles/uptempo_probe")
+  file(WRITE "${probe}.cl" "kernel void probe(global uint* p) { p[get_global_id(0)] = 1; }\n")
+  _uptempo_device_flags(flags ${target})
+  execute_process(COMMAND "${UPTEMPO_DEVICE_CLANG}" ${flags} "${probe}.cl" -o "${probe}.co" RESULT_VARIABLE failed
+                  ERROR_VARIABLE why OUTPUT_VARIABLE why)
+  if(failed)
+    string(STRIP "${why}" why)
+    if(why MATCHES "ld\\.lld|linker")
+      set(remedy "Install lld of the compiler's version.")
+    else()
+      set(remedy "Take '${target}' out of GPU_TARGETS, or use a compiler that knows it.")
+    endif()
+    message(FATAL_ERROR "uptempo_add_kernels: ${UPTEMPO_DEVICE_CLANG} cannot build for GPU target '${target}':\n${why}\n${remedy}")
+  endif()
+  set(${known} TRUE CACHE INTERNAL "")
+endfunction()
+
+function(uptempo_add_kernels target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE" "SOURCES;TARGETS;OPTIONS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "uptempo_add_kernels(${target}): unknown arguments '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  if(NOT TARGET ${target})
+    message(FATAL_ERROR "uptempo_add_kernels(${target}): there is no target '${target}'; add it first")
+  endif()
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "uptempo_add_kernels(${target}): SOURCES names no file")
+  endif()
+  if(NOT arg_TARGETS)
+    set(arg_TARGETS ${GPU_TARGETS})
+  endif()
+  if(NOT arg_TARGETS)
+    message(FATAL_ERROR "uptempo_add_kernels(${target}): GPU_TARGETS is empty; name at least one, for example gfx90a")
+  endif()
+  if(NOT arg_NAMESPACE)
+    set(arg_NAMESPACE kernels)
+  endif()
+
+  _uptempo_find_device_compiler()
+  foreach(gpu IN LISTS arg_TARGETS)
+    _uptempo_check_gpu_target(${gpu})
+  endforeach()
+
+  set(out "${CMAKE_CURRENT_BINARY_DIR}/${target}_kernels")
+  file(MAKE_DIRECTORY "${out}/include/kernels")
+  set(include_scope PUBLIC)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    set(include_scope PRIVATE)
+  endif()
+
+  foreach(source IN LISTS arg_SOURCES)
+    get_filename_component(source "${source}" ABSOLUTE)
+    if(NOT EXISTS "${source}")
+      message(FATAL_ERROR "uptempo_add_kernels(${target}): ${source} does not exist")
+    endif()
+    get_filename_component(stem "${source}" NAME_WE)
+    string(MAKE_C_IDENTIFIER "${stem}" name)
+    if(NOT name STREQUAL stem)
+      message(FATAL_ERROR "uptempo_add_kernels(${target}): '${stem}' cannot be a function's name; rename ${source}")
+    endif()
+
+    set(objects "")
+    # The bundle format demands a host entry and that it comes first; it is empty.
+    set(entries host-x86_64-unknown-linux)
+    set(inputs --input=/dev/null)
+    foreach(gpu IN LISTS arg_TARGETS)
+      string(REPLACE ":" "_" gpu_file "${gpu}")
+      set(object "${out}/${name}.${gpu_file}.co")
+      _uptempo_device_flags(flags ${gpu})
+      add_custom_command(
+        OUTPUT "${object}"
+        COMMAND "${UPTEMPO_DEVICE_CLANG}" ${flags} -Wall -Wextra -Werror ${arg_OPTIONS} -MD -MF "${object}.d" -MT "${object}"
+                "${source}" -o "${object}"
+        DEPENDS "${source}"
+        DEPFILE "${object}.d"
+        COMMENT "Compiling ${name}.cl for ${gpu}"
+        VERBATIM)
+      list(APPEND objects "${object}")
+      list(APPEND entries hipv4-amdgcn-amd-amdhsa--${gpu})
+      list(APPEND inputs "--input=${object}")
+    endforeach()
+
+    string(JOIN "," entries ${entries})
+    set(bundle "${out}/${name}.bundle")
+    add_custom_command(
+      OUTPUT "${bundle}"
+      COMMAND "${UPTEMPO_OFFLOAD_BUNDLER}" --type=o --bundle-align=4096 --targets=${entries} ${inputs} "--output=${bundle}"
+      DEPENDS ${objects}
+      COMMENT "Bundling ${name}"
+      VERBATIM)
+
+    set(embedded "${out}/${name}.cpp")
+    set(header "${out}/include/kernels/${name}.hpp")
+    add_custom_command(
+      OUTPUT "${embedded}" "${header}"
+      COMMAND "${CMAKE_COMMAND}" -D "BUNDLE=${bundle}" -D "SOURCE=${embedded}" -D "HEADER=${header}" -D "NAME=${name}"
+              -D "NAMESPACE=${arg_NAMESPACE}" -D "TARGET=${target}" -P "${_UPTEMPO_EMBED_SCRIPT}"
+      DEPENDS "${_UPTEMPO_EMBED_SCRIPT}" "${bundle}"
+      COMMENT "Embedding ${name}"
+      VERBATIM)
+    target_sources(${target} PRIVATE "${embedded}" "${header}")
+    # .incbin hides the bundle from the dependency scanner.
+    set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${bundle}")
+  endforeach()
+
+  target_include_directories(${target} ${include_scope} "$<BUILD_INTERFACE:${out}/include>")
+endfunction()

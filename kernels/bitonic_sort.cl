@@ -1,0 +1,20 @@
+// One pass of a bitonic sort: 2^n keys are sorted by n stages, stage s (from 0) having s + 1 passes (from 0).
+// Launch length/2 work-items for each pass. Work-item i compares one pair of keys, 2^(stage - pass) apart, and
+// leaves it ascending or descending as the run of 2^(stage + 1) keys it belongs to demands.
+// `ascending` is 1 or 0 and gives the order of the finished array.
+kernel void bitonic_sort(global uint* keys, uint stage, uint pass, uint ascending) {
+  const uint item = get_global_id(0);
+  const uint distance_log2 = stage - pass;
+  const uint distance = 1u << distance_log2;
+  const uint left = ((item >> distance_log2) << (distance_log2 + 1)) | (item & (distance - 1));
+  const uint right = left + distance;
+  const uint run_is_odd = (item >> stage) & 1u;
+
+  const uint a = keys[left];
+  const uint b = keys[right];
+  const uint low = min(a, b);
+  const uint high = max(a, b);
+  const bool rising = run_is_odd != ascending;
+  keys[left] = rising ? low : high;
+  keys[right] = rising ? high : low;
+}
