@@ -1,0 +1,26 @@
+// Every mnemonic of the gfx9 family (gfx900, gfx906, gfx908, gfx90a), one enumerator each.
+//
+// An opcode is what the instruction does, not how it is encoded: V_ADD_F32 is v_add_f32 whether it came as VOP2, VOP3, SDWA or DPP. Where targets
+// renamed a mnemonic because its meaning changed (v_mad_mix_f32, v_fma_mix_f32) there are two enumerators. The spelling is LLVM's, without
+// _e32, _e64, _sdwa and _dpp: v_add_u32 has no carry, v_add_co_u32 has.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace uptempo::vgpu::gfx9 {
+
+enum class Opcode : std::uint16_t {
+  invalid,
+#define OPCODE(mnemonic) mnemonic,
+#include "gfx9/opcodes_scalar.inc"
+#include "gfx9/opcodes_vector.inc"
+#include "gfx9/opcodes_memory.inc"
+#include "gfx9/opcodes_image.inc"
+#undef OPCODE
+  count_,  // not an opcode: how many enumerators there are
+};
+
+inline constexpr std::size_t kOpcodeCount = static_cast<std::size_t>(Opcode::count_);
+
+}  // namespace uptempo::vgpu::gfx9
