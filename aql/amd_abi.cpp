@@ -1,0 +1,87 @@
+#include "aql/amd_abi.hpp"
+
+#include <hsa/amd_hsa_queue.h>
+#include <hsa/amd_hsa_signal.h>
+
+#include <cstddef>
+
+namespace uptempo::aql {
+namespace {
+
+// ABI facts, from ROCr's amd_hsa_queue.h and amd_hsa_signal.h; the kernel driver and the firmware rely on the same.
+static_assert(sizeof(amd_queue_t) == 256 && alignof(amd_queue_t) == 64);
+static_assert(offsetof(amd_queue_t, hsa_queue) == 0);
+static_assert(offsetof(amd_queue_t, write_dispatch_id) == 0x38);
+static_assert(offsetof(amd_queue_t, read_dispatch_id) == 0x80);
+static_assert(offsetof(amd_queue_t, read_dispatch_id_field_base_byte_offset) == 0x88);
+static_assert(sizeof(amd_signal_t) == 64 && alignof(amd_signal_t) == 64);
+static_assert(offsetof(amd_signal_t, kind) == 0);
+static_assert(offsetof(amd_signal_t, value) == 8);
+static_assert(offsetof(amd_signal_t, hardware_doorbell_ptr) == 8);
+static_assert(offsetof(amd_signal_t, event_mailbox_ptr) == 16);
+static_assert(offsetof(amd_signal_t, event_id) == 24);
+static_assert(offsetof(amd_signal_t, start_ts) == 32);
+static_assert(offsetof(amd_signal_t, end_ts) == 40);
+static_assert(static_cast<int>(SignalKind::user) == AMD_SIGNAL_KIND_USER);
+static_assert(static_cast<int>(SignalKind::doorbell) == AMD_SIGNAL_KIND_DOORBELL);
+static_assert(static_cast<int>(SignalKind::legacy_doorbell) == AMD_SIGNAL_KIND_LEGACY_DOORBELL);
+
+amd_signal_t* abi(hsa_signal_t signal) noexcept { return reinterpret_cast<amd_signal_t*>(signal.handle); }
+
+// The same object without volatile, for std::atomic_ref.
+uint64_t* plain(volatile uint64_t* field) noexcept { return const_cast<uint64_t*>(field); }
+
+std::atomic_ref<int64_t> value_of(hsa_signal_t signal) noexcept {
+  return std::atomic_ref(const_cast<int64_t&>(abi(signal)->value));
+}
+
+}  // namespace
+
+QueueView view(hsa_queue_t* queue) noexcept {
+  QueueView out;
+  auto* const abi_queue = reinterpret_cast<amd_queue_t*>(queue);
+  // ROCr stores this offset when it makes a queue (amd_aql_queue.cpp:164); its intercepting proxies copy it with the rest.
+  if (abi_queue->read_dispatch_id_field_base_byte_offset == offsetof(amd_queue_t, read_dispatch_id)) {
+    out.read_index = plain(&abi_queue->read_dispatch_id);
+    out.write_index = plain(&abi_queue->write_dispatch_id);
+  }
+  if (signal_kind(queue->doorbell_signal) == SignalKind::doorbell) {
+    out.doorbell = plain(abi(queue->doorbell_signal)->hardware_doorbell_ptr);
+  }
+  return out;
+}
+
+SignalKind signal_kind(hsa_signal_t signal) noexcept {
+  return signal.handle == 0 ? SignalKind::invalid : static_cast<SignalKind>(abi(signal)->kind);
+}
+
+bool has_interrupt(hsa_signal_t signal) noexcept {
+  return signal_kind(signal) == SignalKind::user && abi(signal)->event_mailbox_ptr != 0;
+}
+
+SignalTimes signal_times(hsa_signal_t signal) noexcept {
+  if (signal_kind(signal) != SignalKind::user) return {};
+  return {.start_ticks = abi(signal)->start_ts, .end_ticks = abi(signal)->end_ts};
+}
+
+hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept {
+  if (signal_kind(signal) != SignalKind::user) return hsa_signal_load_scacquire(signal);
+  return value_of(signal).load(std::memory_order_acquire);
+}
+
+hsa_signal_value_t load_relaxed(hsa_signal_t signal) noexcept {
+  if (signal_kind(signal) != SignalKind::user) return hsa_signal_load_relaxed(signal);
+  return value_of(signal).load(std::memory_order_relaxed);
+}
+
+void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept {
+  if (signal_kind(signal) != SignalKind::user) {
+    hsa_signal_silent_store_relaxed(signal, value);
+    return;
+  }
+  abi(signal)->start_ts = 0;
+  abi(signal)->end_ts = 0;
+  value_of(signal).store(value, std::memory_order_relaxed);
+}
+
+}  // namespace uptempo::aql

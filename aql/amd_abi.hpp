@@ -1,0 +1,54 @@
+// The only place that looks inside amd_queue_t and amd_signal_t (amd_hsa_queue.h, amd_hsa_signal.h).
+//
+// An hsa_queue_t of ROCr is the first member of an amd_queue_t, an hsa_signal_t the address of an amd_signal_t. Reading them directly
+// spares a call per index or signal load. Nothing is believed without a check: a queue's layout is accepted only when the offset that
+// the queue itself records for its read index is the one of this header, and a doorbell is written directly only when its signal is of
+// kind AMD_SIGNAL_KIND_DOORBELL. Profilers put a USER signal in the doorbell's place, legacy devices want another unit: both take the
+// HSA call. Where a check fails, pointers are null and callers use the HSA functions.
+//
+// Thread safety: all functions may be called from any thread. Lifetimes: a view lives as long as the queue it was taken from.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace uptempo::aql {
+
+// Direct pointers into a queue; null where direct access is not allowed. All are used through std::atomic_ref.
+struct QueueView {
+  uint64_t* read_index =
+      nullptr;  // advanced by the packet processor; may pass a packet as soon as it is launched
+  uint64_t* write_index = nullptr;  // the visible write index
+  uint64_t* doorbell = nullptr;     // hardware doorbell: takes the index of the last packet
+};
+
+QueueView view(hsa_queue_t* queue) noexcept;
+
+// HSA 1.2, hsa_signal_t: USER signals hold a value, DOORBELL ones hold none.
+enum class SignalKind : int64_t { invalid = 0, user = 1, doorbell = -1, legacy_doorbell = -2 };
+
+SignalKind signal_kind(hsa_signal_t signal) noexcept;
+
+// True if completion of the signal can interrupt a sleeping waiter. ROCr 5.2.3 returns a signal without event, on which a blocked
+// wait spins, without a word when the driver's events have run out.
+bool has_interrupt(hsa_signal_t signal) noexcept;
+
+// Start and end of the packet that last completed this signal, in ticks of its agent's clock; zero where profiling was off. Valid
+// after an acquire load of the signal's value has shown completion, until the signal is used again.
+struct SignalTimes {
+  uint64_t start_ticks = 0;
+  uint64_t end_ticks = 0;
+};
+SignalTimes signal_times(hsa_signal_t signal) noexcept;
+
+// The value of a USER signal, without a call into HSA; any other kind takes hsa_signal_load_*.
+hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept;
+hsa_signal_value_t load_relaxed(hsa_signal_t signal) noexcept;
+
+// Sets a USER signal that nobody waits on, and zeroes its times: re-arming a pooled signal. No waiter is woken (as
+// hsa_signal_silent_store_relaxed). The store is ordered before the packets that use the signal by their publication.
+void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept;
+
+}  // namespace uptempo::aql

@@ -1,0 +1,253 @@
+// The 64-byte packets of an AQL queue, typed, and the 16-bit header that makes each of them live.
+//
+// Rule sources: HSA Platform System Architecture 1.2, section 2.9 (packet formats); hsa.h for the field positions; hsa_ext_amd.h for
+// AMD's vendor packet. Every size and offset is pinned below, and every header constant is compared with the enumerators of hsa.h.
+//
+// Filling a packet never makes it live. The `fill` functions write bytes 4..63 of a slot, all of them, reserved fields as zero, and
+// *return* the first 32 bits (header and setup). Whoever publishes stores those last, with release order, and only then may a packet
+// processor look at the rest (writer.hpp). Bytes 0..3 of the slot are never touched by a fill.
+//
+// Thread safety: pure functions over the caller's memory. No allocation, no failure: values that a packet processor would reject are
+// found by lint() in text.hpp and by the engine's checks, not here.
+#pragma once
+
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace uptempo::aql {
+
+inline constexpr size_t packet_size_bytes = 64;
+
+// One packet or one ring slot, as raw bytes. The alignment is that of the ring: a packet never straddles a cache line.
+struct alignas(packet_size_bytes) Packet64 {
+  std::array<uint32_t, 16> word;
+
+  constexpr uint16_t header() const noexcept { return static_cast<uint16_t>(word[0]); }
+  constexpr uint16_t setup() const noexcept { return static_cast<uint16_t>(word[0] >> 16); }
+  friend constexpr bool operator==(const Packet64&, const Packet64&) = default;
+};
+static_assert(sizeof(Packet64) == packet_size_bytes && alignof(Packet64) == packet_size_bytes);
+
+// Values of the header's type field (bits 0..7).
+enum class PacketType : uint8_t {
+  vendor_specific = HSA_PACKET_TYPE_VENDOR_SPECIFIC,
+  invalid = HSA_PACKET_TYPE_INVALID,
+  kernel_dispatch = HSA_PACKET_TYPE_KERNEL_DISPATCH,
+  barrier_and = HSA_PACKET_TYPE_BARRIER_AND,
+  agent_dispatch = HSA_PACKET_TYPE_AGENT_DISPATCH,
+  barrier_or = HSA_PACKET_TYPE_BARRIER_OR,
+};
+
+// Scope of the acquire or release fence of a packet. Agent-wide: it acts for every queue of the agent.
+enum class FenceScope : uint8_t {
+  none = HSA_FENCE_SCOPE_NONE,
+  agent = HSA_FENCE_SCOPE_AGENT,
+  system = HSA_FENCE_SCOPE_SYSTEM,
+};
+
+// The barrier bit: the packet waits until all earlier packets of its queue are complete.
+enum class Barrier : uint8_t { off = 0, on = 1 };
+
+// What a header says besides its type.
+struct HeaderFlags {
+  Barrier barrier = Barrier::on;
+  FenceScope acquire = FenceScope::system;
+  FenceScope release = FenceScope::system;
+  friend constexpr bool operator==(const HeaderFlags&, const HeaderFlags&) = default;
+};
+
+constexpr uint16_t make_header(PacketType type, HeaderFlags flags) noexcept {
+  return static_cast<uint16_t>(
+      static_cast<uint32_t>(type) << HSA_PACKET_HEADER_TYPE |
+      static_cast<uint32_t>(flags.barrier) << HSA_PACKET_HEADER_BARRIER |
+      static_cast<uint32_t>(flags.acquire) << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+      static_cast<uint32_t>(flags.release) << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+}
+
+constexpr PacketType packet_type(uint16_t header) noexcept {
+  return static_cast<PacketType>(header >> HSA_PACKET_HEADER_TYPE & 0xff);
+}
+
+// Fields as they stand; a scope of 3 (undefined) comes out as FenceScope{3}.
+constexpr HeaderFlags header_flags(uint16_t header) noexcept {
+  return {.barrier = static_cast<Barrier>(header >> HSA_PACKET_HEADER_BARRIER & 1),
+          .acquire = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE & 3),
+          .release = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & 3)};
+}
+
+// The same header with other flags; type kept.
+constexpr uint16_t with_flags(uint16_t header, HeaderFlags flags) noexcept {
+  return make_header(packet_type(header), flags);
+}
+
+// The first 32 bits of a packet: header, and the 16 bits that follow it (setup; for a vendor packet its format).
+constexpr uint32_t first_word(uint16_t header, uint16_t upper = 0) noexcept {
+  return static_cast<uint32_t>(header) | static_cast<uint32_t>(upper) << 16;
+}
+
+// A slot not yet published, or already taken by the packet processor.
+inline constexpr uint16_t invalid_header =
+    make_header(PacketType::invalid, {Barrier::off, FenceScope::none, FenceScope::none});
+
+// Sizes of a grid or of a workgroup, in work-items. Unused dimensions are 1.
+struct Size3 {
+  uint32_t x = 1, y = 1, z = 1;
+  friend constexpr bool operator==(const Size3&, const Size3&) = default;
+};
+
+// Dimensions that a grid needs: the highest whose size differs from 1, at least 1.
+constexpr uint16_t dimensions_of(Size3 grid) noexcept {
+  return static_cast<uint16_t>(grid.z != 1 ? 3 : grid.y != 1 ? 2 : 1);
+}
+
+struct KernelDispatch {
+  HeaderFlags flags;
+  Size3 grid;
+  Size3 workgroup;                    // each at most 65535
+  uint16_t dimensions = 0;            // 0: dimensions_of(grid)
+  uint32_t private_segment_size = 0;  // bytes per work-item
+  uint32_t group_segment_size = 0;    // bytes per workgroup, static and dynamic
+  uint64_t kernel_object = 0;
+  void* kernarg_address = nullptr;  // lives, unchanged, until the packet has completed
+  hsa_signal_t completion_signal{0};
+};
+
+struct BarrierAnd {
+  HeaderFlags flags;
+  std::array<hsa_signal_t, 5> dependencies{};  // a null handle counts as satisfied
+  hsa_signal_t completion_signal{0};
+};
+
+struct BarrierOr {
+  HeaderFlags flags;
+  std::array<hsa_signal_t, 5> dependencies{};  // a null handle counts as not satisfied
+  hsa_signal_t completion_signal{0};
+};
+
+// AMD vendor packet (MI200 and later): waits until (signal & mask) <condition> value.
+struct BarrierValue {
+  HeaderFlags flags;
+  hsa_signal_t signal{0};
+  hsa_signal_value_t value = 0;
+  hsa_signal_value_t mask = -1;
+  hsa_signal_condition_t condition = HSA_SIGNAL_CONDITION_EQ;
+  hsa_signal_t completion_signal{0};
+};
+
+namespace detail {
+// Bytes 4..63 by one copy of a constant size: the compiler makes it stores of the fields, and no byte keeps a stale value.
+template <class HsaPacket>
+inline void store_body(void* slot, const HsaPacket& packet) noexcept {
+  static_assert(sizeof(HsaPacket) == packet_size_bytes);
+  std::memcpy(static_cast<std::byte*>(slot) + 4, reinterpret_cast<const std::byte*>(&packet) + 4,
+              packet_size_bytes - 4);
+}
+}  // namespace detail
+
+// Each fill writes bytes 4..63 of `slot` (64-byte aligned) and returns the first 32 bits for publication.
+[[nodiscard]] inline uint32_t fill(void* slot, const KernelDispatch& d) noexcept {
+  hsa_kernel_dispatch_packet_t p{};
+  p.workgroup_size_x = static_cast<uint16_t>(d.workgroup.x);
+  p.workgroup_size_y = static_cast<uint16_t>(d.workgroup.y);
+  p.workgroup_size_z = static_cast<uint16_t>(d.workgroup.z);
+  p.grid_size_x = d.grid.x;
+  p.grid_size_y = d.grid.y;
+  p.grid_size_z = d.grid.z;
+  p.private_segment_size = d.private_segment_size;
+  p.group_segment_size = d.group_segment_size;
+  p.kernel_object = d.kernel_object;
+  p.kernarg_address = d.kernarg_address;
+  p.completion_signal = d.completion_signal;
+  detail::store_body(slot, p);
+  const uint16_t dimensions = d.dimensions != 0 ? d.dimensions : dimensions_of(d.grid);
+  return first_word(make_header(PacketType::kernel_dispatch, d.flags),
+                    static_cast<uint16_t>(dimensions << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS));
+}
+
+[[nodiscard]] inline uint32_t fill(void* slot, const BarrierAnd& b) noexcept {
+  hsa_barrier_and_packet_t p{};
+  std::memcpy(p.dep_signal, b.dependencies.data(), sizeof p.dep_signal);
+  p.completion_signal = b.completion_signal;
+  detail::store_body(slot, p);
+  return first_word(make_header(PacketType::barrier_and, b.flags));
+}
+
+[[nodiscard]] inline uint32_t fill(void* slot, const BarrierOr& b) noexcept {
+  hsa_barrier_or_packet_t p{};
+  std::memcpy(p.dep_signal, b.dependencies.data(), sizeof p.dep_signal);
+  p.completion_signal = b.completion_signal;
+  detail::store_body(slot, p);
+  return first_word(make_header(PacketType::barrier_or, b.flags));
+}
+
+[[nodiscard]] inline uint32_t fill(void* slot, const BarrierValue& b) noexcept {
+  hsa_amd_barrier_value_packet_t p{};
+  p.signal = b.signal;
+  p.value = b.value;
+  p.mask = b.mask;
+  p.cond = static_cast<hsa_signal_condition32_t>(b.condition);
+  p.completion_signal = b.completion_signal;
+  detail::store_body(slot, p);
+  return first_word(make_header(PacketType::vendor_specific, b.flags), HSA_AMD_PACKET_TYPE_BARRIER_VALUE);
+}
+
+// Copies a raw packet's bytes 4..63 and returns its first 32 bits.
+[[nodiscard]] inline uint32_t fill(void* slot, const Packet64& raw) noexcept {
+  std::memcpy(static_cast<std::byte*>(slot) + 4, reinterpret_cast<const std::byte*>(&raw) + 4,
+              packet_size_bytes - 4);
+  return raw.word[0];
+}
+
+// A whole packet in ordinary memory, header included: for kept command lists, tests and text. Never for a live ring.
+template <class Typed>
+Packet64 to_packet(const Typed& typed) noexcept {
+  Packet64 packet{};
+  packet.word[0] = fill(&packet, typed);
+  return packet;
+}
+
+// The hsa.h view of a packet in ordinary memory.
+template <class HsaPacket>
+HsaPacket packet_as(const Packet64& packet) noexcept {
+  static_assert(sizeof(HsaPacket) == packet_size_bytes);
+  HsaPacket out;
+  std::memcpy(&out, &packet, sizeof out);
+  return out;
+}
+
+// ABI facts: HSA Platform System Architecture 1.2, tables 2-4 to 2-8, and hsa_ext_amd.h.
+static_assert(sizeof(hsa_kernel_dispatch_packet_t) == packet_size_bytes);
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, setup) == 2);
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, workgroup_size_x) == 4);
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, grid_size_x) == 12);
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, private_segment_size) == 24);
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, group_segment_size) == 28);
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, kernel_object) == 32);
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, kernarg_address) == 40);
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, completion_signal) == 56);
+static_assert(sizeof(hsa_barrier_and_packet_t) == packet_size_bytes &&
+              sizeof(hsa_barrier_or_packet_t) == packet_size_bytes);
+static_assert(offsetof(hsa_barrier_and_packet_t, dep_signal) == 8 &&
+              offsetof(hsa_barrier_or_packet_t, dep_signal) == 8);
+static_assert(offsetof(hsa_barrier_and_packet_t, completion_signal) == 56);
+static_assert(offsetof(hsa_barrier_or_packet_t, completion_signal) == 56);
+static_assert(sizeof(hsa_agent_dispatch_packet_t) == packet_size_bytes);
+static_assert(offsetof(hsa_agent_dispatch_packet_t, completion_signal) == 56);
+static_assert(sizeof(hsa_amd_barrier_value_packet_t) == packet_size_bytes);
+static_assert(offsetof(hsa_amd_barrier_value_packet_t, signal) == 8);
+static_assert(offsetof(hsa_amd_barrier_value_packet_t, value) == 16);
+static_assert(offsetof(hsa_amd_barrier_value_packet_t, mask) == 24);
+static_assert(offsetof(hsa_amd_barrier_value_packet_t, cond) == 32);
+static_assert(offsetof(hsa_amd_barrier_value_packet_t, completion_signal) == 56);
+static_assert(HSA_PACKET_HEADER_WIDTH_TYPE == 8 && HSA_PACKET_HEADER_WIDTH_BARRIER == 1);
+static_assert(HSA_PACKET_HEADER_WIDTH_SCACQUIRE_FENCE_SCOPE == 2 &&
+              HSA_PACKET_HEADER_WIDTH_SCRELEASE_FENCE_SCOPE == 2);
+static_assert(invalid_header == 1);
+
+}  // namespace uptempo::aql

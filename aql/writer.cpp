@@ -1,0 +1,172 @@
+#include "aql/writer.hpp"
+
+#include <bit>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace uptempo::aql {
+namespace {
+
+// Waits longer each time: the first rounds keep the latency of a processor that is about to catch up, the last ones leave the core idle.
+class Backoff {
+ public:
+  void pause(Deadline deadline) noexcept {
+    if (round_ < spins) {
+      cpu_relax();
+    } else if (round_ < spins + yields) {
+      std::this_thread::yield();
+    } else {
+      auto nap = shortest_nap * (1u << (round_ - spins - yields));
+      if (nap > longest_nap) nap = longest_nap;
+      if (!deadline.is_never()) {
+        const auto left = deadline.when() - Deadline::Clock::now();
+        if (left < nap) nap = std::chrono::duration_cast<std::chrono::nanoseconds>(left);
+      }
+      if (nap.count() > 0) std::this_thread::sleep_for(nap);
+    }
+    if (round_ < spins + yields + nap_doublings) ++round_;
+  }
+
+ private:
+  static constexpr unsigned spins = 64;  // of about 40 cycles each: some 1 us
+  static constexpr unsigned yields = 32;
+  static constexpr unsigned nap_doublings = 5;
+  static constexpr std::chrono::nanoseconds shortest_nap{50'000};
+  static constexpr std::chrono::nanoseconds longest_nap{1'000'000};
+
+  static void cpu_relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+  }
+
+  unsigned round_ = 0;
+};
+
+}  // namespace
+
+void AqlQueueWriter::Destroy::operator()(hsa_queue_t* queue) const noexcept { hsa_queue_destroy(queue); }
+
+AqlQueueWriter AqlQueueWriter::own(hsa_queue_t* queue, Producers producers,
+                                   const std::atomic<hsa_status_t>* error) {
+  return AqlQueueWriter(queue, producers, error, true);
+}
+
+AqlQueueWriter AqlQueueWriter::borrow(hsa_queue_t* queue, Producers producers,
+                                      const std::atomic<hsa_status_t>* error) {
+  return AqlQueueWriter(queue, producers, error, false);
+}
+
+AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
+                               const std::atomic<hsa_status_t>* error, bool owned)
+    : producers_(producers), queue_(queue), error_(error) {
+  if (queue == nullptr) throw std::invalid_argument("AqlQueueWriter: the queue is null");
+  if (!std::has_single_bit(queue->size)) {
+    throw std::invalid_argument("AqlQueueWriter: the ring has " + std::to_string(queue->size) +
+                                " packets, which is no power of two");
+  }
+  if (reinterpret_cast<uintptr_t>(queue->base_address) % packet_size_bytes != 0 ||
+      queue->base_address == nullptr) {
+    throw std::invalid_argument("AqlQueueWriter: the ring's address is null or not 64-byte aligned");
+  }
+  if (producers == Producers::foreign && queue->type == HSA_QUEUE_TYPE_SINGLE) {
+    throw std::invalid_argument(
+        "AqlQueueWriter: foreign producers on a queue of type SINGLE; create it with HSA_QUEUE_TYPE_MULTI");
+  }
+  ring_ = static_cast<Packet64*>(queue->base_address);
+  mask_ = queue->size - 1;
+  view_ = view(queue);
+  next_ = load_write_index();
+  read_seen_ = load_read_index();
+  if (owned) owned_.reset(queue);
+}
+
+bool AqlQueueWriter::cas_write_index(uint64_t expected, uint64_t desired) noexcept {
+  // Relaxed would do for the claim itself; acq_rel keeps the claims of several producers in one order with their fills.
+  if (view_.write_index != nullptr) {
+    return std::atomic_ref(*view_.write_index)
+        .compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
+  }
+  return hsa_queue_cas_write_index_scacq_screl(queue_, expected, desired) == expected;
+}
+
+bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
+  for (;;) {
+    const uint64_t write = load_write_index();
+    if (write + count - read_seen_ > ring_size()) {
+      read_seen_ = load_read_index();
+      if (write + count - read_seen_ > ring_size()) return false;
+    }
+    // Failure means that another producer has claimed slots, so somebody has made progress.
+    if (cas_write_index(write, write + count)) {
+      first = write;
+      return true;
+    }
+  }
+}
+
+bool AqlQueueWriter::wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first,
+                                    PublishResult& result) noexcept {
+  Backoff backoff;
+  for (;;) {
+    if (const hsa_status_t error = queue_error(); error != HSA_STATUS_SUCCESS) {
+      result.status = PublishStatus::queue_failed;
+      result.queue_error = error;
+      result.occupancy = room().occupancy;
+      return false;
+    }
+    const bool last_look = deadline.passed();
+    if (producers_ == Producers::exclusive ? has_room(count) : claim(count, first)) {
+      if (producers_ == Producers::exclusive) first = next_;
+      return true;
+    }
+    if (last_look) {
+      result.status = PublishStatus::resource_full;
+      result.occupancy = room().occupancy;
+      return false;
+    }
+    backoff.pause(deadline);
+  }
+}
+
+PublishResult AqlQueueWriter::publish(std::span<const Packet64> packets, Deadline deadline,
+                                      Chunking chunking) {
+  return publish(
+      packets.size(), deadline, [packets](uint64_t i, void* slot) noexcept { return fill(slot, packets[i]); },
+      chunking);
+}
+
+PublishResult AqlQueueWriter::admit(uint64_t count, Deadline deadline) noexcept {
+  PublishResult result{.ring_size = ring_size(), .requested = count};
+  const uint64_t needed = count < ring_size() ? count : ring_size();
+  Backoff backoff;
+  for (;;) {
+    const Room now = room();
+    result.occupancy = now.occupancy;
+    if (const hsa_status_t error = queue_error(); error != HSA_STATUS_SUCCESS) {
+      result.status = PublishStatus::queue_failed;
+      result.queue_error = error;
+      return result;
+    }
+    if (now.free >= needed) return result;
+    if (deadline.passed()) {
+      result.status = PublishStatus::resource_full;
+      return result;
+    }
+    backoff.pause(deadline);
+  }
+}
+
+Room AqlQueueWriter::room() const noexcept {
+  // The read index first: the write index read after it is not older, so the difference is never negative.
+  const uint64_t read = load_read_index();
+  const uint64_t occupied = next_index() - read;
+  return {.ring_size = ring_size(),
+          .occupancy = occupied,
+          .free = occupied < ring_size() ? ring_size() - occupied : 0};
+}
+
+}  // namespace uptempo::aql

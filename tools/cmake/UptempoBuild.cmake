@@ -1,0 +1,49 @@
+# What every target of this tree is built with. Used by the tree itself and by tools/vgpu when that is built alone.
+#
+#   uptempo_target(<target>)         warnings (errors with UPTEMPO_WERROR), C++20, sanitizers of UPTEMPO_SANITIZE
+#   uptempo_executable(<target> ...)  add_executable + uptempo_target, in bin/
+include_guard(GLOBAL)
+include(GNUInstallDirs)
+
+if(NOT DEFINED UPTEMPO_WERROR)
+  option(UPTEMPO_WERROR "Treat warnings as errors" OFF)
+endif()
+set(UPTEMPO_SANITIZE "" CACHE STRING "Sanitizers, for example address;undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_RUNTIME_OUTPUT_DIRECTORY)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+endif()
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# Packages that were built with another configuration name (Debian's are all "None") serve every configuration of ours.
+foreach(_config RELEASE DEBUG RELWITHDEBINFO MINSIZEREL)
+  if(NOT DEFINED CMAKE_MAP_IMPORTED_CONFIG_${_config})
+    set(CMAKE_MAP_IMPORTED_CONFIG_${_config} ${_config} NONE RELEASE "")
+  endif()
+endforeach()
+
+function(uptempo_target target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow)
+  if(UPTEMPO_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(UPTEMPO_SANITIZE)
+    list(JOIN UPTEMPO_SANITIZE "," sanitizers)
+    target_compile_options(${target} PRIVATE -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${sanitizers})
+  endif()
+endfunction()
+
+function(uptempo_executable target)
+  add_executable(${target} ${ARGN})
+  uptempo_target(${target})
+endfunction()
