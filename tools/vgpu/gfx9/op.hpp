@@ -11,13 +11,14 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-// Executes one instruction and returns the next one. Sets wave.stop when the wave must give up its slice: the run loop looks at it
-// only when the handler returns nullptr, so a stopping handler stores wave.pc and wave.stop and returns nullptr.
+// Executes one instruction and returns the next one. A handler that ends the wave's slice stores wave.pc and wave.stop and returns nullptr
+// (stop.hpp has the ways to do so): the run loop looks at wave.stop only then.
 using Handler = const Op* (*)(const Op& op, Wave& wave);
 
 struct alignas(64) Op {
-  Handler handler;
+  Handler handler;  // published last, with release order: whoever reads it (acquire) sees `in`
   Instruction in;
+  std::uint32_t index;  // of this entry in its page; fixed for the page's life
 
   std::uint32_t dwords() const noexcept { return in.size_bytes / 4u; }
 };
@@ -27,12 +28,19 @@ static_assert(sizeof(Op) == 64, "one cache line per instruction");
 // The instruction after `op`.
 inline const Op* next(const Op& op) noexcept { return &op + op.dwords(); }
 template <unsigned Dwords>
-inline const Op* next(const Op& op) noexcept { return &op + Dwords; }
+inline const Op* next(const Op& op) noexcept {
+  return &op + Dwords;
+}
+
+// Whether translated code reports its memory accesses (observe.hpp).
+enum class Observation : std::uint8_t { off, on };
 
 // Translators, one per family: return the handler that executes `in` on this machine, or nullptr when the instruction is not supported.
 // They may rewrite operands of `in` (e.g. a float64 inline constant) for their handler. Pure; thread-safe.
-Handler translate_scalar(Instruction& in) noexcept;   // SOP*, SMEM                         (scalar*.cpp)
-Handler translate_vector(Instruction& in) noexcept;   // VOP1, VOP2, VOPC, VOP3, VOP3P        (vector/*.cpp)
-Handler translate_memory(Instruction& in) noexcept;   // FLAT, GLOBAL, SCRATCH, MUBUF, DS     (memory*.cpp)
+Handler translate_scalar(Instruction& in,
+                         Observation observation) noexcept;  // SOP*, SMEM                  (scalar*.cpp)
+Handler translate_vector(Instruction& in) noexcept;          // VOP1, VOP2, VOPC, VOP3, VOP3P (vector/*.cpp)
+Handler translate_memory(Instruction& in,
+                         Observation observation) noexcept;  // FLAT, MUBUF, MTBUF, DS       (memory*.cpp)
 
 }  // namespace uptempo::vgpu::gfx9

@@ -26,12 +26,12 @@ inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106
 
 // Why a wave gave up its time slice.
 enum class WaveStop : std::uint8_t {
-  running,   // not stopped
-  quantum,   // its slice is over
-  barrier,   // s_barrier
-  ended,     // s_endpgm
-  yield,     // s_sleep and the like: let others run
-  faulted,   // Executor::fault says what
+  running,  // not stopped
+  quantum,  // its slice is over
+  barrier,  // s_barrier
+  ended,    // s_endpgm
+  yield,    // s_sleep and the like: let others run
+  faulted,  // Executor::fault says what
 };
 
 struct alignas(64) Wave {
@@ -40,14 +40,14 @@ struct alignas(64) Wave {
   // EXEC, VCC live here: 64-bit halves at 126 and 106.
   alignas(64) std::uint32_t scalar[256];
 
-  Vgpr* vgpr = nullptr;   // [0..255] architectural, [256..511] accumulation
-  const Op* pc = nullptr; // next instruction
+  Vgpr* vgpr = nullptr;  // [0..255] architectural, [256..511] accumulation
+  GpuAddress pc = 0;     // next instruction; up to date only while the wave does not run
   bool scc = false;
   WaveStop stop = WaveStop::running;
-  std::uint32_t mode = 0;       // MODE hardware register: round, denorm, dx10_clamp, ieee
-  std::uint32_t trapsts = 0;    // TRAPSTS hardware register: sticky exception bits
+  std::uint32_t mode = 0;     // MODE hardware register: round, denorm, dx10_clamp, ieee
+  std::uint32_t trapsts = 0;  // TRAPSTS hardware register: sticky exception bits
 
-  std::byte* lds = nullptr;     // this workgroup's group segment
+  std::byte* lds = nullptr;  // this workgroup's group segment
   std::uint32_t lds_bytes = 0;
   GpuAddress scratch_base = 0;  // this wave's private segment (wave64 swizzled), 0 when it has none
   std::uint32_t index_in_workgroup = 0;

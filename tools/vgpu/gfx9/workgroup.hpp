@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "device/observer.hpp"
 #include "gfx9/decoder.hpp"
-#include "gfx9/wave.hpp"
+#include "gfx9/op.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 
@@ -29,11 +30,12 @@ struct Kernel {
   std::uint32_t group_segment_bytes = 0;
   std::uint32_t private_segment_bytes = 0;  // per work-item
   std::uint32_t kernarg_bytes = 0;
-  std::uint32_t vgprs = 0;                  // architectural, allocated
+  std::uint32_t vgprs = 0;  // architectural, allocated
   std::uint32_t accumulation_vgprs = 0;
-  std::uint32_t accumulation_offset = 0;    // gfx90a
+  std::uint32_t accumulation_offset = 0;  // gfx90a
   std::uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
-  std::uint16_t properties = 0;             // which user SGPRs are enabled
+  std::uint16_t properties = 0;  // which user SGPRs are enabled
+  Target target = Target::gfx90a;
   bool dynamic_stack = false;
 
   // The error is the queue error to report, with a sentence that says why.
@@ -41,7 +43,8 @@ struct Kernel {
     QueueError error;
     std::string reason;
   };
-  static std::variant<Kernel, Rejected> load(AddressSpace::Reader& memory, GpuAddress kernel_object, Target target);
+  static std::variant<Kernel, Rejected> load(AddressSpace::Reader& memory, GpuAddress kernel_object,
+                                             Target target);
 };
 
 struct DispatchState {
@@ -51,21 +54,25 @@ struct DispatchState {
   GpuAddress queue_address = 0;         // amd_queue_t, what queue_ptr shows
   std::uint64_t dispatch_id = 0;
   // From amd_queue_t, see amd_hsa_queue.h; all 0 when the kernel has no private segment.
-  GpuAddress scratch_base = 0;          // scratch_backing_memory_location
+  GpuAddress scratch_base = 0;  // scratch_backing_memory_location
   std::uint64_t scratch_bytes = 0;
-  std::uint32_t scratch_waves = 0;      // slots of scratch_bytes_per_wave in it
+  std::uint32_t scratch_waves = 0;  // slots of scratch_bytes_per_wave in it
   std::uint32_t scratch_bytes_per_wave = 0;
   std::array<std::uint32_t, 4> scratch_descriptor{};
-  std::string name;                     // for messages: "bitonic_sort.kd", or the kernel object's address
+  std::string name;  // for messages: "bitonic_sort.kd", or the kernel object's address
 
   std::array<std::uint32_t, 3> workgroups() const noexcept;  // counts per dimension, partial ones included
 };
 
-// Decoded code, shared by all workers. invalidate() makes every worker decode anew before its next slice.
+// Decoded code, shared by all workers; pages of 4 KiB, decoded instruction by instruction as they are reached.
+//
+// Thread safety: invalidate() from any thread, also while workers run: each decodes anew from its next enter() on, and what
+// they still use is freed when they have left. When code is unmapped or moved, enter() notices by itself; code that is overwritten in place
+// needs invalidate() (the ACQUIRE_MEM packet that ROCr sends after it has loaded an executable).
 class CodeCache {
  public:
-  CodeCache(AddressSpace& memory, Target target);
-  ~CodeCache();
+  CodeCache(AddressSpace& memory, Target target, Observation observation = Observation::off);
+  ~CodeCache();  // every Executor on it is gone by then
   void invalidate() noexcept;
 
   struct Impl;
@@ -75,44 +82,95 @@ class CodeCache {
   std::unique_ptr<Impl> impl_;
 };
 
-// One worker's means: its view of memory, the code cache, counters, and the last fault.
+// One worker's means: its view of memory, the code cache, counters, and the last fault. Not thread-safe.
 class Executor {
  public:
   Executor(Device& device, CodeCache& code, Target target);
+  Executor(AddressSpace& memory, CodeCache& code, Target target);
   ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
 
-  // Bracket every run() of workgroups: translations and decoded code are stable in between. Keep it to a time slice.
+  // Bracket every run() of workgroups: translations and decoded code are stable in between. Keep it to a time slice. Cost: about 100 ns.
   void enter() noexcept;
   void leave() noexcept;
 
   AddressSpace::Reader memory;
   CodeCache& code;
   const Target target;
+  MemoryObserver* observer = nullptr;  // called when `code` was made with Observation::on
 
   // Set when a wave stops with WaveStop::faulted.
   struct Fault {
-    QueueError error = QueueError::none;    // none: a memory fault, then `memory` says which
+    QueueError error = QueueError::none;  // none: a memory fault, then `memory` says which
     std::optional<MemoryFault> memory;
-    std::string message;                    // one sentence: instruction, bytes, kernel, offset, workgroup, wave
+    std::string message;  // one sentence: instruction, bytes, kernel, offset, workgroup, wave
   };
   std::optional<Fault> fault;
 
   std::uint64_t instructions = 0;  // executed wave instructions, all waves
+
+  // For handlers: the mapping that holds `address`, or nullptr. A memory instruction seldom changes its buffer, so each remembers its own.
+  const Mapping* mapping(const Op& op, GpuAddress address) noexcept {
+    const Mapping*& hint = hints_[op.index % kHints];
+    if (address - hint->begin < hint->end - hint->begin) return hint;
+    const Mapping* found = memory.find(address);
+    if (found != nullptr) hint = found;
+    return found;
+  }
+  // Host pointer for [address, address + size_bytes) or nullptr.
+  std::byte* translate(const Op& op, GpuAddress address, std::size_t size_bytes, Access access) noexcept {
+    const Mapping* found = mapping(op, address);
+    if (found == nullptr || size_bytes > found->end - address || !found->permits(access)) return nullptr;
+    return found->at(address);
+  }
+  // The entry of the instruction at `address`, which is 4-byte aligned.
+  const Op* code_at(GpuAddress address) noexcept {
+    const GpuAddress base = address & ~(kCodePageBytes - 1);
+    PageHint& hint = pages_[base / kCodePageBytes % kPageHints];
+    if (hint.base != base) hint = {base, find_page(base)};
+    return hint.ops + (address - base) / 4;
+  }
+
+  static constexpr GpuAddress kCodePageBytes = 4096;
+
+ private:
+  friend struct CodeCache::Impl;
+  static constexpr std::size_t kHints = 64;
+  static constexpr std::size_t kPageHints = 32;
+  struct PageHint {
+    GpuAddress base = ~GpuAddress{0};
+    const Op* ops = nullptr;
+  };
+  const Op* find_page(GpuAddress base) noexcept;
+  void forget_pages() noexcept;
+
+  std::array<const Mapping*, kHints> hints_;  // never null: an empty mapping stands for none
+  std::array<PageHint, kPageHints> pages_;
+  std::uint64_t pages_generation_ = 0;               // of the code cache, when pages_ was last emptied
+  std::atomic<std::uint64_t> inside_generation_{0};  // of the code cache at enter(); 0 while outside
 };
 
 class Workgroup {
  public:
   Workgroup();
-  ~Workgroup();  // storage is reused from start() to start(): keep workgroups in a pool
-  Workgroup(Workgroup&&) noexcept;
+  ~Workgroup();                     // storage is reused from start() to start(): keep workgroups in a pool
+  Workgroup(Workgroup&&) noexcept;  // not while it is between start() and its end
   Workgroup& operator=(Workgroup&&) noexcept;
 
   // Sets up LDS and all waves of workgroup `id` (in workgroups, not work-items). `scratch_slot` is the first of waves() consecutive slots of the
-  // queue's scratch that no other resident workgroup uses; ignored when the kernel has no private segment.
-  void start(std::shared_ptr<const DispatchState> dispatch, std::array<std::uint32_t, 3> id, std::uint32_t scratch_slot);
+  // queue's scratch that no other resident workgroup uses; ignored when the kernel has no private segment. The caller has checked the packet's
+  // dimensions (at most 1024 work-items) and group segment (at most 64 KiB).
+  //
+  // Scalar registers that the kernel did not ask for start as 0. Vector registers and LDS start with what the previous workgroup in
+  // this object left there, 0 at first: the same on every run when workgroups are taken and given back in the same order.
+  void start(std::shared_ptr<const DispatchState> dispatch, std::array<std::uint32_t, 3> id,
+             std::uint32_t scratch_slot);
 
   unsigned waves() const noexcept;
   const DispatchState& dispatch() const noexcept;
+  std::array<std::uint32_t, 3> id() const noexcept;
+  Wave& wave(unsigned index) noexcept;  // for tests and debuggers
 
   enum class Result : std::uint8_t { ended, preempted, faulted };
 

@@ -1,0 +1,61 @@
+// Pages of decoded code. See CodeCache in workgroup.hpp for the contract.
+#pragma once
+
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "gfx9/workgroup.hpp"
+
+namespace uptempo::vgpu::gfx9 {
+
+// The Ops of 4 KiB of code. Behind the last dword come two entries that lead on to the next page: for an instruction that ends with this page and
+// for one of two dwords that reaches over its end.
+struct CodePage {
+  static constexpr std::uint32_t kDwords = Executor::kCodePageBytes / 4;
+
+  CodePage(GpuAddress base, const Mapping* mapping, Target target, Observation observation) noexcept;
+
+  const GpuAddress base;
+  const Mapping mapping;  // as it was when the page was made; empty when there was none
+  const Target target;
+  const Observation observation;
+  std::mutex decoding;
+  Op ops[kDwords + 2];
+
+  static CodePage& of(const Op& op) noexcept;
+};
+
+struct CodeCache::Impl {
+  Impl(AddressSpace& memory_space, Target code_target, Observation code_observation)
+      : memory(memory_space), target(code_target), observation(code_observation) {}
+
+  void add(Executor& executor);
+  void remove(Executor& executor);
+  void enter(Executor& executor) noexcept;
+  const Op* page(Executor& executor, GpuAddress base);
+
+  AddressSpace& memory;
+  const Target target;
+  const Observation observation;
+
+  // Grows with each invalidation. A page made in generation g is not handed out once generation is past g.
+  std::atomic<std::uint64_t> generation{1};
+  // Of the address space, for which all pages are known to be where they were.
+  std::atomic<std::uint64_t> validated{0};
+
+ private:
+  struct Retired {
+    std::uint64_t since;  // first generation in which nobody can obtain it
+    std::unique_ptr<CodePage> page;
+  };
+  void validate(Executor& executor, std::uint64_t memory_generation);
+
+  std::mutex mutex_;
+  std::unordered_map<GpuAddress, std::unique_ptr<CodePage>> pages_;
+  std::uint64_t pages_generation_ = 1;
+  std::vector<Retired> retired_;
+  std::vector<Executor*> executors_;
+};
+
+}  // namespace uptempo::vgpu::gfx9

@@ -1,0 +1,32 @@
+#include "gfx9/observe.hpp"
+
+#include "device/observer.hpp"
+#include "gfx9/stop.hpp"
+#include "gfx9/workgroup.hpp"
+
+namespace uptempo::vgpu::gfx9 {
+namespace {
+
+void report(const Op& op, const Wave& wave, ObservedAccess access) noexcept {
+  if (wave.executor->observer == nullptr) return;
+  access.dispatch_id = wave.workgroup->dispatch().dispatch_id;
+  access.workgroup = wave.workgroup->id();
+  access.wave = wave.index_in_workgroup;
+  access.instruction = address_of(op);
+  wave.executor->observer->access(access);
+}
+
+}  // namespace
+
+void Observed::access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
+                      std::uint64_t lanes, const GpuAddress* address) noexcept {
+  report(op, wave, {.access = access, .size_bytes = size_bytes, .lanes = lanes, .address = address});
+}
+
+void Observed::scalar_access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
+                             GpuAddress address) noexcept {
+  report(op, wave,
+         {.access = access, .scalar = true, .size_bytes = size_bytes, .lanes = 1, .address = &address});
+}
+
+}  // namespace uptempo::vgpu::gfx9

@@ -1,0 +1,276 @@
+#include "gfx9/workgroup.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "gfx9/stop.hpp"
+
+namespace uptempo::vgpu::gfx9 {
+namespace {
+
+constexpr unsigned kMaxWaves = 16;  // 1024 work-items
+constexpr std::size_t kLdsBytes = 64 * 1024;
+constexpr unsigned kAccumulation = 256;  // Vgpr index of the first accumulation register
+
+// Vector registers of all waves lie one wave behind the other, as many as the kernel allocates. A register number past
+// the allocation (a broken kernel) then names another wave's register or the tail, never memory of the host program.
+constexpr std::size_t kRegistersPerWave = 2 * kAccumulation;
+constexpr std::size_t kStorageBytes = kLdsBytes + (kMaxWaves + 1) * kRegistersPerWave * sizeof(Vgpr);
+
+// Kernel code properties, llvm AMDHSAKernelDescriptor.h; bits 7 to 9 only in amd_kernel_code_t.
+enum : std::uint16_t {
+  kPrivateSegmentBuffer = 1u << 0,
+  kDispatchPtr = 1u << 1,
+  kQueuePtr = 1u << 2,
+  kKernargSegmentPtr = 1u << 3,
+  kDispatchId = 1u << 4,
+  kFlatScratchInit = 1u << 5,
+  kPrivateSegmentSize = 1u << 6,
+  kGridWorkgroupCountX = 1u << 7,
+};
+
+// Values of the inline constants for 32-bit operands (Vega ISA, table 6.1 "SGPR operands"). 64-bit reads of the apertures are the
+// business of their readers.
+constexpr auto kInlineConstants = [] {
+  std::array<std::uint32_t, 128> value{};
+  const auto set = [&](unsigned code, std::uint32_t word) { value[code - 128] = word; };
+  for (unsigned i = 0; i <= 64; ++i) set(128 + i, i);
+  for (unsigned i = 1; i <= 16; ++i) set(192 + i, 0u - i);
+  constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
+  for (unsigned i = 0; i < 8; ++i) set(240 + i, std::bit_cast<std::uint32_t>(kFloats[i]));
+  set(248, 0x3e22f983);  // 1 / (2 pi)
+  return value;
+}();
+
+std::byte* map_storage() {
+  // Untouched pages cost nothing, so each workgroup object reserves what the largest kernel needs.
+  void* storage = mmap(nullptr, kStorageBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (storage == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(storage);
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 3> DispatchState::workgroups() const noexcept {
+  const auto count = [](std::uint32_t grid, std::uint32_t size) {
+    return size == 0 ? 0 : (grid + size - 1) / size;
+  };
+  return {count(packet.grid_size_x, packet.workgroup_size_x),
+          count(packet.grid_size_y, packet.workgroup_size_y),
+          count(packet.grid_size_z, packet.workgroup_size_z)};
+}
+
+struct Workgroup::Impl {
+  Impl() {
+    for (Wave& each : wave) std::memcpy(each.scalar + 128, kInlineConstants.data(), sizeof kInlineConstants);
+  }
+  ~Impl() { munmap(storage, kStorageBytes); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Vgpr* vgprs() noexcept { return reinterpret_cast<Vgpr*>(storage + kLdsBytes); }
+  void set_scalars(Wave& one, std::uint32_t slot, unsigned index) noexcept;
+  void set_work_item_ids(unsigned items) noexcept;
+
+  Wave wave[kMaxWaves];
+  std::byte* const storage = map_storage();  // LDS, then vector registers
+  std::shared_ptr<const DispatchState> dispatch;
+  std::array<std::uint32_t, 3> id{};
+  std::array<std::uint32_t, 3> size{};  // in work-items, smaller at the grid's far edges
+  unsigned waves = 0;
+  std::uint32_t live = 0;     // bit i: wave i has not ended
+  std::uint32_t waiting = 0;  // at the barrier
+};
+
+Workgroup::Workgroup() : impl_(std::make_unique<Impl>()) {}
+Workgroup::~Workgroup() = default;
+Workgroup::Workgroup(Workgroup&&) noexcept = default;
+Workgroup& Workgroup::operator=(Workgroup&&) noexcept = default;
+
+unsigned Workgroup::waves() const noexcept { return impl_->waves; }
+const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
+std::array<std::uint32_t, 3> Workgroup::id() const noexcept { return impl_->id; }
+Wave& Workgroup::wave(unsigned index) noexcept { return impl_->wave[index]; }
+
+// Initial SGPRs, in the order of the "Initial Kernel Execution State" section of LLVM's AMDGPUUsage: user SGPRs as enabled by the
+// properties, as many as rsrc2 says; then the system SGPRs.
+void Workgroup::Impl::set_scalars(Wave& one, std::uint32_t slot, unsigned index) noexcept {
+  const DispatchState& state = *dispatch;
+  const Kernel& kernel = state.kernel;
+  std::memset(one.scalar, 0, 128 * sizeof one.scalar[0]);
+  one.scalar[251] = one.scalar[252] = one.scalar[253] = one.scalar[255] = 0;
+
+  unsigned next = 0;
+  const auto put = [&](std::uint32_t value) { one.scalar[next++] = value; };
+  const auto put_pair = [&](std::uint64_t value) {
+    put(static_cast<std::uint32_t>(value));
+    put(static_cast<std::uint32_t>(value >> 32));
+  };
+  if (kernel.properties & kPrivateSegmentBuffer) {
+    for (const std::uint32_t word : state.scratch_descriptor) put(word);
+  }
+  if (kernel.properties & kDispatchPtr) put_pair(state.packet_address);
+  if (kernel.properties & kQueuePtr) put_pair(state.queue_address);
+  if (kernel.properties & kKernargSegmentPtr)
+    put_pair(reinterpret_cast<std::uint64_t>(state.packet.kernarg_address));
+  if (kernel.properties & kDispatchId) put_pair(state.dispatch_id);
+  if (kernel.properties & kFlatScratchInit) put_pair(state.scratch_base);
+  if (kernel.properties & kPrivateSegmentSize) put(state.packet.private_segment_size);
+  const auto counts = state.workgroups();
+  for (unsigned i = 0; i < 3; ++i) {
+    if (kernel.properties & (kGridWorkgroupCountX << i)) put(counts[i]);
+  }
+  next = kernel.rsrc2 >> 1 & 0x1f;
+  for (unsigned i = 0; i < 3; ++i) {
+    if (kernel.rsrc2 & (1u << (7 + i))) put(id[i]);
+  }
+  // TG_SIZE_EN: waves in the workgroup [5:0], this wave [11:6] (ordered append term), first wave [31].
+  if (kernel.rsrc2 & (1u << 10)) put(waves | index << 6 | (index == 0 ? 1u << 31 : 0));
+  const std::uint32_t wave_offset = (slot + index) * state.scratch_bytes_per_wave;
+  if (kernel.rsrc2 & 1u) put(wave_offset);
+
+  // FLOAT_MODE, DX10_CLAMP, IEEE_MODE, FP16_OVFL of rsrc1 at their places in MODE.
+  one.mode = (kernel.rsrc1 >> 12 & 0xff) | (kernel.rsrc1 >> 21 & 1) << 8 | (kernel.rsrc1 >> 23 & 1) << 9 |
+             (kernel.rsrc1 >> 26 & 1) << 23;
+  one.trapsts = 0;
+  one.scc = false;
+  one.scratch_base = state.scratch_base != 0 ? state.scratch_base + wave_offset : 0;
+}
+
+// Lanes are numbered x first, then y, z, over the work-items that exist. gfx90a packs x, y, z into v0, 10 bits each; the others use v0..v2 as far as
+// ENABLE_VGPR_WORKITEM_ID says.
+void Workgroup::Impl::set_work_item_ids(unsigned items) noexcept {
+  const bool packed = dispatch->kernel.target == Target::gfx90a;
+  const unsigned components = dispatch->kernel.rsrc2 >> 11 & 3;
+  std::uint32_t x = 0, y = 0, z = 0;
+  for (unsigned w = 0; w < waves; ++w) {
+    Vgpr* vgpr = wave[w].vgpr;
+    const unsigned lanes = std::min(kLanes, items - w * kLanes);
+    if (size[1] == 1 && size[2] == 1) {
+      for (unsigned lane = 0; lane < kLanes; ++lane) vgpr[0].lane[lane] = w * kLanes + lane;
+      if (!packed && components >= 1) vgpr[1] = {};
+      if (!packed && components >= 2) vgpr[2] = {};
+      continue;
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      if (packed) {
+        vgpr[0].lane[lane] = x | y << 10 | z << 20;
+      } else {
+        vgpr[0].lane[lane] = x;
+        if (components >= 1) vgpr[1].lane[lane] = y;
+        if (components >= 2) vgpr[2].lane[lane] = z;
+      }
+      if (++x == size[0]) {
+        x = 0;
+        if (++y == size[1]) {
+          y = 0;
+          ++z;
+        }
+      }
+    }
+  }
+}
+
+void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<std::uint32_t, 3> id,
+                      std::uint32_t scratch_slot) {
+  Impl& impl = *impl_;
+  impl.dispatch = std::move(dispatch);
+  impl.id = id;
+  const hsa_kernel_dispatch_packet_t& packet = impl.dispatch->packet;
+  const Kernel& kernel = impl.dispatch->kernel;
+  impl.size = {
+      std::min<std::uint32_t>(packet.workgroup_size_x, packet.grid_size_x - id[0] * packet.workgroup_size_x),
+      std::min<std::uint32_t>(packet.workgroup_size_y, packet.grid_size_y - id[1] * packet.workgroup_size_y),
+      std::min<std::uint32_t>(packet.workgroup_size_z, packet.grid_size_z - id[2] * packet.workgroup_size_z)};
+  const unsigned items = impl.size[0] * impl.size[1] * impl.size[2];
+  impl.waves = (items + kLanes - 1) / kLanes;
+  impl.live = (1u << impl.waves) - 1;
+  impl.waiting = 0;
+  const std::size_t registers =
+      kernel.accumulation_vgprs != 0 ? kAccumulation + kernel.accumulation_vgprs : kernel.vgprs;
+  for (unsigned w = 0; w < impl.waves; ++w) {
+    Wave& wave = impl.wave[w];
+    impl.set_scalars(wave, scratch_slot, w);
+    const unsigned lanes = std::min(kLanes, items - w * kLanes);
+    wave.set_exec(lanes == kLanes ? ~std::uint64_t{0} : (std::uint64_t{1} << lanes) - 1);
+    wave.vgpr = impl.vgprs() + w * registers;
+    wave.pc = kernel.entry;
+    wave.stop = WaveStop::quantum;
+    wave.lds = impl.storage;
+    wave.lds_bytes = packet.group_segment_size;
+    wave.index_in_workgroup = w;
+    wave.workgroup = this;
+  }
+  impl.set_work_item_ids(items);
+}
+
+namespace {
+
+// Runs one wave for at most `limit` instructions and returns how many it executed. The count is kept per instruction: it costs less than
+// the misprediction that a check at branches alone would hide, and it preempts every loop.
+std::uint64_t run_wave(Executor& executor, Wave& wave, std::uint64_t limit) {
+  const Op* op = executor.code_at(wave.pc);
+  wave.stop = WaveStop::running;
+  std::uint64_t left = limit;
+  while (left != 0) {
+    --left;
+    // acquire: the worker that decoded the entry published its operands before the handler.
+    const Handler handler =
+        std::atomic_ref(const_cast<Handler&>(op->handler)).load(std::memory_order_acquire);
+    const Op* following = handler(*op, wave);
+    if (following == nullptr) return limit - left;
+    op = following;
+  }
+  wave.pc = address_of(*op);
+  wave.stop = WaveStop::quantum;
+  return limit;
+}
+
+}  // namespace
+
+Workgroup::Result Workgroup::run(Executor& executor, std::uint64_t instructions) {
+  Impl& impl = *impl_;
+  std::array<std::uint64_t, kMaxWaves> left;
+  left.fill(instructions);
+  std::uint32_t done = 0;  // had its slice, or yielded
+  for (std::uint32_t runnable = impl.live & ~impl.waiting; runnable != 0;
+       runnable = impl.live & ~impl.waiting & ~done) {
+    for (; runnable != 0; runnable &= runnable - 1) {
+      const auto index = static_cast<unsigned>(std::countr_zero(runnable));
+      const std::uint32_t bit = 1u << index;
+      Wave& wave = impl.wave[index];
+      wave.workgroup = this;  // may have moved
+      wave.executor = &executor;
+      const std::uint64_t executed = run_wave(executor, wave, left[index]);
+      executor.instructions += executed;
+      left[index] -= executed;
+      if (left[index] == 0) done |= bit;
+      switch (wave.stop) {
+        case WaveStop::running:
+        case WaveStop::quantum:
+        case WaveStop::yield:
+          done |= bit;
+          break;
+        case WaveStop::barrier:
+          impl.waiting |= bit;
+          break;
+        case WaveStop::ended:
+          impl.live &= ~bit;
+          break;
+        case WaveStop::faulted:
+          return Result::faulted;
+      }
+    }
+    if (impl.live == 0) return Result::ended;
+    if (impl.waiting == impl.live) impl.waiting = 0;  // ended waves do not count (Vega ISA, S_BARRIER)
+  }
+  return impl.live == 0 ? Result::ended : Result::preempted;
+}
+
+}  // namespace uptempo::vgpu::gfx9
