@@ -1,0 +1,33 @@
+// The few HSA entry points that `aql` and `engine/dispatch` use on queues and signals, over the doubles of queue_double.hpp. Linked as
+// objects, they take the place of libhsa-runtime64's in a test binary that runs without hsa_init. They count their calls,
+// which is how a test proves that a path makes none.
+//
+// Thread safety: counters are atomic; on_store is set while no other thread is in a call.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+namespace uptempo::test {
+
+struct HsaCalls {
+  std::atomic<uint64_t> signal_store{0};     // hsa_signal_store_screlease
+  std::atomic<uint64_t> signal_load{0};      // hsa_signal_load_*
+  std::atomic<uint64_t> load_read_index{0};  // hsa_queue_load_read_index_*
+  std::atomic<uint64_t> write_index{0};      // hsa_queue_*_write_index_*
+  std::atomic<uint64_t> queue_destroy{0};    // hsa_queue_destroy
+  // Runs inside hsa_signal_store_screlease before the value is stored.
+  std::function<void(hsa_signal_t, hsa_signal_value_t)> on_store;
+
+  uint64_t total() const noexcept {
+    return signal_store + signal_load + load_read_index + write_index + queue_destroy;
+  }
+  void reset();
+};
+
+HsaCalls& hsa_calls() noexcept;
+
+}  // namespace uptempo::test

@@ -1,0 +1,110 @@
+// A packet processor in this process: takes packets out of a QueueDouble as a kernel agent does and carries them out, so that what lies
+// around the ring (plans, signals, kernargs, completions) can be tested under sanitizers, without a device and without ROCr.
+//
+// What it honours: header order, barrier bit, barrier-AND and barrier-OR with dependencies, AMD barrier-value, completion signals
+// (decremented with release order after the packet's effects, mailbox ignored), start and end times, slots given back through the
+// read index. Packets without barrier bit overlap: a launched kernel is active for a number of steps and others complete in
+// between, in an order drawn from the seed. Fence scopes order nothing here; the virtual GPU is for those. Any packet
+// it cannot carry out stops the queue with an error, as a device would.
+//
+//   PacketProcessor device({.ring_size = 64, .seed = 1}, [&](const hsa_kernel_dispatch_packet_t& packet, uint64_t index) { ... });
+//   auto writer = aql::AqlQueueWriter::borrow(device.queue(), aql::Producers::exclusive, &device.error());
+//
+// Thread safety: one thread inside carries packets out and runs the kernel function; the public functions may be called from any
+// thread. The destructor stops the thread wherever it is.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "support/queue_double.hpp"
+
+namespace uptempo::test {
+
+struct PacketProcessorOptions {
+  uint32_t ring_size = 64;
+  uint64_t seed = 1;
+  amd_signal_kind_t doorbell_kind = AMD_SIGNAL_KIND_DOORBELL;
+  hsa_queue_type32_t type = HSA_QUEUE_TYPE_MULTI;
+  // True: the read index passes a packet when it is launched; false: when it and all before it are complete.
+  bool early_read_index = false;
+  bool paused = false;  // start without taking packets, until resume()
+  // Steps for which a kernel stays active; nothing: 1 to 16, drawn from the seed.
+  std::function<unsigned(const hsa_kernel_dispatch_packet_t&)> duration;
+};
+
+// One packet that has completed, in order of completion.
+struct Completed {
+  uint64_t index = 0;
+  aql::Packet64 packet{};
+};
+
+class PacketProcessor {
+ public:
+  // Runs when a kernel completes, before its signal is decremented: the kernel's effects.
+  using Kernel = std::function<void(const hsa_kernel_dispatch_packet_t&, uint64_t index)>;
+
+  explicit PacketProcessor(PacketProcessorOptions options = {}, Kernel kernel = {});
+  ~PacketProcessor();
+  PacketProcessor(const PacketProcessor&) = delete;
+  PacketProcessor& operator=(const PacketProcessor&) = delete;
+
+  hsa_queue_t* queue() noexcept { return double_.queue(); }
+  QueueDouble& memory() noexcept { return double_; }
+
+  void pause() noexcept { paused_.store(true); }
+  void resume() noexcept { paused_.store(false); }
+
+  // Stops taking packets for good and publishes `status` as the queue's error: a fault.
+  void fail(hsa_status_t status) noexcept;
+  const std::atomic<hsa_status_t>& error() const noexcept { return error_; }
+
+  uint64_t completed_count() const noexcept { return completed_count_.load(std::memory_order_acquire); }
+  std::vector<Completed> completed() const;
+  // Returns when `count` packets have completed in total, or false after 20 seconds or a failure.
+  bool wait_completed(uint64_t count) const;
+  // Values that the doorbell was seen to hold, in order. A value overwritten between two looks is not seen.
+  std::vector<uint64_t> doorbells() const;
+
+ private:
+  struct Active {
+    uint64_t index;
+    aql::Packet64 packet;
+    unsigned steps_left;
+    uint64_t start_ticks;
+  };
+
+  void run();
+  void watch_doorbell();
+  bool launch_next();
+  void advance_active();
+  bool dependencies_met(const aql::Packet64& packet);
+  void complete(const Active& active);
+  void give_back_slots();
+
+  PacketProcessorOptions options_;
+  Kernel kernel_;
+  QueueDouble double_;
+  std::mt19937_64 random_;
+  uint64_t next_ = 0;
+  uint64_t clock_ = 1;
+  uint64_t doorbell_seen_;
+  std::vector<Active> active_;
+  std::atomic<bool> paused_;
+  std::atomic<bool> stop_{false};
+  std::atomic<hsa_status_t> error_{HSA_STATUS_SUCCESS};
+  std::atomic<uint64_t> completed_count_{0};
+  mutable std::mutex mutex_;
+  std::vector<Completed> completed_;
+  std::vector<uint64_t> doorbells_;
+  std::thread thread_;  // last: starts when everything else is there
+};
+
+}  // namespace uptempo::test
