@@ -10,7 +10,7 @@ constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 constexpr std::uint32_t kMiB = 1u << 20;
 
 // Sources. Compute units, clocks, memory size, bus width: AMD's product pages and the "Accelerator and GPU hardware
-// specifications" table of the ROCm documentation. PCI ids: amdgpu_drv.c and pci.ids. Shader engines, units per array and waves per SIMD: gfx_v9_0.c and
+// specifications" table of the ROCm documentation. PCI ids, revisions and names: libdrm's amdgpu.ids. Shader engines, units per array and waves per SIMD: gfx_v9_0.c and
 // kfd_device.c of Linux (max_waves_per_simd: 8 on gfx90a, else 10). SRAM ECC: LLVM's AMDGPUUsage, "Processors".
 constexpr std::array<DeviceDescription, 4> kDescriptions{{
     {
@@ -18,6 +18,7 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .marketing_name = "AMD Instinct MI210",
         .gfx_target_version = 90010,
         .device_id = 0x740f,
+        .pci_revision = 0x02,
         .compute_units = 104,
         .simds_per_compute_unit = 4,
         .max_waves_per_simd = 8,
@@ -37,6 +38,7 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .marketing_name = "AMD Instinct MI100",
         .gfx_target_version = 90008,
         .device_id = 0x738c,
+        .pci_revision = 0x01,
         .compute_units = 120,
         .simds_per_compute_unit = 4,
         .max_waves_per_simd = 10,
@@ -53,9 +55,10 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
     },
     {
         .target = "gfx906",
-        .marketing_name = "AMD Radeon Instinct MI60",
+        .marketing_name = "AMD Instinct MI60 / MI50",
         .gfx_target_version = 90006,
-        .device_id = 0x66a0,
+        .device_id = 0x66a1,
+        .pci_revision = 0x02,
         .compute_units = 64,
         .simds_per_compute_unit = 4,
         .max_waves_per_simd = 10,
@@ -75,6 +78,7 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .marketing_name = "AMD Radeon Instinct MI25",
         .gfx_target_version = 90000,
         .device_id = 0x6860,
+        .pci_revision = 0x00,
         .compute_units = 64,
         .simds_per_compute_unit = 4,
         .max_waves_per_simd = 10,

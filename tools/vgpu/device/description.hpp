@@ -8,23 +8,26 @@
 namespace uptempo::vgpu {
 
 struct DeviceDescription {
-  std::string_view target;          // "gfx90a": as the compiler's -mcpu
+  std::string_view target;  // "gfx90a": as the compiler's -mcpu
   std::string_view marketing_name;
-  std::uint32_t gfx_target_version; // KFD topology: major * 10000 + minor * 100 + stepping, 90010 for gfx90a
-  std::uint32_t device_id;          // PCI
+  std::uint32_t gfx_target_version;  // KFD topology: major * 10000 + minor * 100 + stepping, 90010 for gfx90a
+  std::uint32_t device_id;           // PCI
+  std::uint32_t pci_revision;        // libdrm finds the marketing name by device id and revision (amdgpu.ids)
   std::uint32_t compute_units;
   std::uint32_t simds_per_compute_unit;
   std::uint32_t max_waves_per_simd;
   std::uint32_t shader_engines;
-  std::uint32_t lds_bytes;          // per workgroup
+  std::uint32_t lds_bytes;  // per workgroup
   std::uint64_t vram_bytes;
   std::uint32_t l2_bytes;
   std::uint32_t engine_clock_mhz;
   std::uint32_t memory_clock_mhz;
   std::uint32_t memory_width_bits;
-  std::uint32_t compute_units_per_shader_array;  // physical: one shader array per engine, some units are fused off
+  std::uint32_t
+      compute_units_per_shader_array;  // physical: one shader array per engine, some units are fused off
   bool sram_ecc;
-  bool unified_accumulation_registers;  // gfx90a: arch and accumulation VGPRs are one file, split at accum_offset
+  bool
+      unified_accumulation_registers;  // gfx90a: arch and accumulation VGPRs are one file, split at accum_offset
 };
 
 std::span<const DeviceDescription> device_descriptions();

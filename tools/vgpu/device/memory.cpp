@@ -1,9 +1,9 @@
 #include "device/memory.hpp"
 
+#include <sched.h>
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <sched.h>
 #include <stdexcept>
 #include <string>
 
@@ -68,7 +68,8 @@ void AddressSpace::publish(std::unique_ptr<const Snapshot> next) {
   // seq_cst: pairs with Reader::enter(). Either the reader sees the new snapshot or reclaim() sees the reader inside.
   const Snapshot* previous = current_.exchange(next.release(), std::memory_order_seq_cst);
   retired_.emplace_back(previous);
-  generation_.fetch_add(1, std::memory_order_release);  // after the snapshot: who sees the number sees the map
+  generation_.fetch_add(1,
+                        std::memory_order_release);  // after the snapshot: who sees the number sees the map
 }
 
 void AddressSpace::reclaim() {

@@ -20,7 +20,15 @@ namespace uptempo::vgpu {
 using GpuAddress = std::uint64_t;
 
 // The kinds that caches and fences tell apart (see KFD_IOC_ALLOC_MEM_FLAGS_* in linux/kfd_ioctl.h).
-enum class MemoryKind : std::uint8_t { fine_grained, coarse_grained, uncached, device_local, device_local_fine, doorbell, hdp_registers };
+enum class MemoryKind : std::uint8_t {
+  fine_grained,
+  coarse_grained,
+  uncached,
+  device_local,
+  device_local_fine,
+  doorbell,
+  hdp_registers
+};
 
 enum class Access : std::uint8_t { read, write, atomic, execute };
 
@@ -95,7 +103,8 @@ class AddressSpace::Reader {
   // Host pointer for [address, address + size_bytes), or nullptr when it is not mapped as a whole or not permitted.
   std::byte* translate(GpuAddress address, std::size_t size_bytes, Access access) noexcept {
     const Mapping* mapping = find(address);
-    if (mapping == nullptr || !mapping->contains(address, size_bytes) || !mapping->permits(access)) return nullptr;
+    if (mapping == nullptr || !mapping->contains(address, size_bytes) || !mapping->permits(access))
+      return nullptr;
     return mapping->at(address);
   }
 

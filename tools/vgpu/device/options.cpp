@@ -46,7 +46,8 @@ Options Options::from_environment() {
   if (target.empty()) target = "gfx90a";
   options.device = find_device_description(target);
   if (options.device == nullptr)
-    throw std::invalid_argument("UPTEMPO_VGPU_DEVICE is '" + std::string(target) + "': use one of " + known_targets());
+    throw std::invalid_argument("UPTEMPO_VGPU_DEVICE is '" + std::string(target) + "': use one of " +
+                                known_targets());
   options.trace_file = value_of("UPTEMPO_VGPU_TRACE");
   options.null_kernels = flag("UPTEMPO_VGPU_NULL_KERNELS");
   options.early_read_index = flag("UPTEMPO_VGPU_EARLY_READ_INDEX");

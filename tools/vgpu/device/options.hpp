@@ -12,12 +12,12 @@ namespace uptempo::vgpu {
 struct Options {
   const DeviceDescription* device = nullptr;  // never null after from_environment()
   std::string trace_file;                     // empty: no trace. "%p" stands for the process id.
-  bool null_kernels = false;                  // dispatches complete without executing (for measuring dispatch cost)
-  bool early_read_index = false;              // user queues: the read index passes a packet as soon as it is launched
-  bool deterministic = false;                 // one worker, seeded order
+  bool null_kernels = false;      // dispatches complete without executing (for measuring dispatch cost)
+  bool early_read_index = false;  // user queues: the read index passes a packet as soon as it is launched
+  bool deterministic = false;     // one worker, seeded order
   std::uint64_t seed = 1;
-  std::uint32_t workers = 0;                  // device threads that execute waves; 0: one per core that the process may use
-  bool verbose = false;                       // log unknown ioctls and files to stderr
+  std::uint32_t workers = 0;  // device threads that execute waves; 0: one per core that the process may use
+  bool verbose = false;       // log unknown ioctls and files to stderr
 
   // Throws std::invalid_argument naming the variable, its value and what is accepted.
   static Options from_environment();

@@ -1,11 +1,11 @@
 #include "device/trace.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <mutex>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace uptempo::vgpu {
 namespace {

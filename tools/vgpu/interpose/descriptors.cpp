@@ -1,0 +1,202 @@
+// open() and fopen() families: paths of the virtual tree become memfds, every other path goes on to libc.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "device/options.hpp"
+#include "interpose/real.hpp"
+#include "interpose/tree.hpp"
+#include "kfd/log.hpp"
+#include "kfd/process.hpp"
+
+namespace uptempo::vgpu::interpose {
+namespace {
+
+// A read-only file with that content, positioned at its start. -1 with errno set on failure.
+int open_content(std::string_view content, bool close_on_exec) {
+  const int descriptor = memfd_create("uptempo-vgpu-file", close_on_exec ? MFD_CLOEXEC : 0);
+  if (descriptor < 0) return -1;
+  if (write(descriptor, content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||
+      lseek(descriptor, 0, SEEK_SET) != 0) {
+    const int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+  }
+  return descriptor;
+}
+
+int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+int open_device(Entry::Kind kind, bool close_on_exec) {
+  kfd::Process* process = kfd::Process::get();
+  if (process == nullptr) return fail(ENODEV);
+  const int result = kind == Entry::Kind::kfd_device ? process->open_kfd(close_on_exec)
+                                                     : process->open_render(close_on_exec);
+  return result >= 0 ? result : fail(-result);
+}
+
+// Whether the virtual tree answers; then `result` is what open() returns.
+bool open_virtual(const char* path, int flags, int& result) {
+  const Tree* tree = tree_for(path);
+  if (tree == nullptr) return false;
+  const auto found = tree->find(path);
+  if (!found) return false;
+  const bool close_on_exec = (flags & O_CLOEXEC) != 0;
+  if (found->entry == nullptr) {
+    result = fail((flags & O_CREAT) != 0 ? EACCES : ENOENT);
+  } else if (found->entry->kind == Entry::Kind::file) {
+    result =
+        (flags & O_ACCMODE) == O_RDONLY ? open_content(found->entry->content, close_on_exec) : fail(EACCES);
+  } else if (found->entry->kind == Entry::Kind::directory) {
+    // Listing works through opendir(); a descriptor of a virtual directory has no meaning to the kernel.
+    result = fail((flags & O_ACCMODE) == O_RDONLY ? EACCES : EISDIR);
+  } else {
+    result = open_device(found->entry->kind, close_on_exec);
+  }
+  return true;
+}
+
+bool fopen_virtual(const char* path, const char* mode, std::FILE*& result) {
+  const Tree* tree = tree_for(path);
+  if (tree == nullptr || !tree->find(path)) return false;
+  const bool reads_only = mode[0] == 'r' && std::strchr(mode, '+') == nullptr;
+  int descriptor = -1;
+  open_virtual(path, (reads_only ? O_RDONLY : O_RDWR) | (std::strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0),
+               descriptor);
+  result = descriptor < 0 ? nullptr : fdopen(descriptor, mode);
+  return true;
+}
+
+// Wrong options must not let a program run on a real device by mistake, so they end it before main().
+__attribute__((constructor)) void check_options() {
+  try {
+    Options::from_environment();
+  } catch (const std::exception& error) {
+    kfd::report(error.what());
+    _exit(2);
+  }
+}
+
+}  // namespace
+
+std::FILE* content_stream(std::string_view content) {
+  const int descriptor = open_content(content, true);
+  return descriptor < 0 ? nullptr : fdopen(descriptor, "r");
+}
+
+}  // namespace uptempo::vgpu::interpose
+
+namespace vgpu = uptempo::vgpu::interpose;
+
+namespace {
+
+bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+
+// open() and openat() have a third argument only with O_CREAT or O_TMPFILE.
+#define UPTEMPO_VGPU_MODE(flags)      \
+  mode_t mode = 0;                    \
+  if (takes_mode(flags)) {            \
+    va_list arguments;                \
+    va_start(arguments, flags);       \
+    mode = va_arg(arguments, mode_t); \
+    va_end(arguments);                \
+  }
+
+}  // namespace
+
+UPTEMPO_VGPU_EXPORT int open(const char* path, int flags, ...) {
+  UPTEMPO_VGPU_MODE(flags)
+  int result = 0;
+  if (vgpu::open_virtual(path, flags, result)) return result;
+  static const auto next = vgpu::next<int (*)(const char*, int, ...)>("open");
+  return next(path, flags, mode);
+}
+
+UPTEMPO_VGPU_EXPORT int open64(const char* path, int flags, ...) {
+  UPTEMPO_VGPU_MODE(flags)
+  int result = 0;
+  if (vgpu::open_virtual(path, flags, result)) return result;
+  static const auto next = vgpu::next<int (*)(const char*, int, ...)>("open64");
+  return next(path, flags, mode);
+}
+
+UPTEMPO_VGPU_EXPORT int openat(int directory, const char* path, int flags, ...) {
+  UPTEMPO_VGPU_MODE(flags)
+  int result = 0;
+  if (vgpu::open_virtual(path, flags, result)) return result;
+  static const auto next = vgpu::next<int (*)(int, const char*, int, ...)>("openat");
+  return next(directory, path, flags, mode);
+}
+
+UPTEMPO_VGPU_EXPORT int openat64(int directory, const char* path, int flags, ...) {
+  UPTEMPO_VGPU_MODE(flags)
+  int result = 0;
+  if (vgpu::open_virtual(path, flags, result)) return result;
+  static const auto next = vgpu::next<int (*)(int, const char*, int, ...)>("openat64");
+  return next(directory, path, flags, mode);
+}
+
+#undef UPTEMPO_VGPU_MODE
+
+// What -D_FORTIFY_SOURCE makes of open() without a mode.
+UPTEMPO_VGPU_EXPORT int __open_2(const char* path, int flags) {
+  int result = 0;
+  if (vgpu::open_virtual(path, flags, result)) return result;
+  static const auto next = vgpu::next<int (*)(const char*, int)>("__open_2");
+  return next(path, flags);
+}
+
+UPTEMPO_VGPU_EXPORT int __open64_2(const char* path, int flags) {
+  int result = 0;
+  if (vgpu::open_virtual(path, flags, result)) return result;
+  static const auto next = vgpu::next<int (*)(const char*, int)>("__open64_2");
+  return next(path, flags);
+}
+
+UPTEMPO_VGPU_EXPORT int __openat_2(int directory, const char* path, int flags) {
+  int result = 0;
+  if (vgpu::open_virtual(path, flags, result)) return result;
+  static const auto next = vgpu::next<int (*)(int, const char*, int)>("__openat_2");
+  return next(directory, path, flags);
+}
+
+UPTEMPO_VGPU_EXPORT int __openat64_2(int directory, const char* path, int flags) {
+  int result = 0;
+  if (vgpu::open_virtual(path, flags, result)) return result;
+  static const auto next = vgpu::next<int (*)(int, const char*, int)>("__openat64_2");
+  return next(directory, path, flags);
+}
+
+UPTEMPO_VGPU_EXPORT std::FILE* fopen(const char* path, const char* mode) {
+  std::FILE* result = nullptr;
+  if (vgpu::fopen_virtual(path, mode, result)) return result;
+  static const auto next = vgpu::next<std::FILE* (*)(const char*, const char*)>("fopen");
+  return next(path, mode);
+}
+
+UPTEMPO_VGPU_EXPORT std::FILE* fopen64(const char* path, const char* mode) {
+  std::FILE* result = nullptr;
+  if (vgpu::fopen_virtual(path, mode, result)) return result;
+  static const auto next = vgpu::next<std::FILE* (*)(const char*, const char*)>("fopen64");
+  return next(path, mode);
+}
+
+// rocminfo asks `lsmod | grep amdgpu` whether the driver is loaded. A stream that popen() did not make is closed by pclose() like any other.
+UPTEMPO_VGPU_EXPORT std::FILE* popen(const char* command, const char* mode) {
+  const std::string_view text = command == nullptr ? "" : command;
+  if (text.find("lsmod") != std::string_view::npos && text.find("amdgpu") != std::string_view::npos)
+    return vgpu::content_stream("amdgpu               9000000  0\n");
+  static const auto next = vgpu::next<std::FILE* (*)(const char*, const char*)>("popen");
+  return next(command, mode);
+}

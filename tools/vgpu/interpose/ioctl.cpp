@@ -1,0 +1,68 @@
+// ioctl(): requests of KFD ('K') and DRM ('d') on a descriptor of ours go to the emulated driver, all others to the kernel.
+#include <linux/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdarg>
+
+#include "interpose/real.hpp"
+#include "kfd/process.hpp"
+
+namespace uptempo::vgpu::interpose {
+namespace {
+
+constexpr unsigned kKfdMagic = 'K';
+constexpr unsigned kDrmMagic = 'd';
+
+// Recognised by identity, so that dup(), dup2() and fcntl() of the program need no attention.
+bool identity(int descriptor, struct stat& status) {
+  return syscall(SYS_fstat, descriptor, &status) == 0;  // the raw call: our own fstat() disguises the device
+}
+
+// A memfd whose name is ours but which belongs to another process: inherited by fork.
+bool is_of_parent(int descriptor) {
+  char link[64];
+  char name[64] = {};
+  __builtin_snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  static const auto readlink_next = next<ssize_t (*)(const char*, char*, size_t)>("readlink");
+  if (readlink_next(link, name, sizeof name - 1) <= 0) return false;
+  return __builtin_strncmp(name, "/memfd:uptempo-vgpu-", 20) == 0;
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu::interpose
+
+namespace vgpu = uptempo::vgpu::interpose;
+namespace kfd = uptempo::vgpu::kfd;
+
+UPTEMPO_VGPU_EXPORT int ioctl(int descriptor, unsigned long request, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, request);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  const unsigned magic = _IOC_TYPE(request);
+  if (magic == vgpu::kKfdMagic || magic == vgpu::kDrmMagic) {
+    struct stat status {};
+    kfd::Process* process = kfd::Process::existing();
+    if (vgpu::identity(descriptor, status)) {
+      const auto node =
+          process == nullptr ? kfd::Process::Node::none : process->node_of(status.st_dev, status.st_ino);
+      int result = 1;
+      if (node == kfd::Process::Node::kfd) {
+        result = process->kfd_ioctl(request, argument);
+      } else if (node == kfd::Process::Node::render) {
+        result = process->drm_ioctl(request, argument);
+      } else if (S_ISREG(status.st_mode) && vgpu::is_of_parent(descriptor)) {
+        result = -EBADF;
+      }
+      if (result <= 0) {
+        if (result == 0) return 0;
+        errno = -result;
+        return -1;
+      }
+    }
+  }
+  static const auto next = vgpu::next<int (*)(int, unsigned long, ...)>("ioctl");
+  return next(descriptor, request, argument);
+}

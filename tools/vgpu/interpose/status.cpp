@@ -1,0 +1,209 @@
+// stat(), access(), readlink() and realpath() families.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "interpose/real.hpp"
+#include "interpose/tree.hpp"
+#include "kfd/process.hpp"
+
+namespace uptempo::vgpu::interpose {
+namespace {
+
+static_assert(sizeof(struct stat) == sizeof(struct stat64), "one record serves both on 64-bit systems");
+
+std::optional<Tree::Lookup> lookup(const char* path) {
+  const Tree* tree = tree_for(path);
+  return tree == nullptr ? std::nullopt : tree->find(path);
+}
+
+// Whether the virtual tree answers; then `result` is what stat() returns.
+bool stat_virtual(const char* path, void* status, int& result) {
+  const auto found = lookup(path);
+  if (!found) return false;
+  if (found->entry == nullptr) {
+    errno = ENOENT;
+    result = -1;
+  } else {
+    Tree::describe(*found, *static_cast<struct stat*>(status));
+    result = 0;
+  }
+  return true;
+}
+
+// The memfds behind the devices look like the devices.
+int disguise(int result, void* status_record) {
+  auto& status = *static_cast<struct stat*>(status_record);
+  const kfd::Process* process = result == 0 && S_ISREG(status.st_mode) ? kfd::Process::existing() : nullptr;
+  if (process == nullptr) return result;
+  const auto node = process->node_of(status.st_dev, status.st_ino);
+  if (node == kfd::Process::Node::none) return result;
+  status.st_mode = S_IFCHR | 0666;
+  status.st_rdev =
+      node == kfd::Process::Node::kfd ? makedev(kKfdMajor, kKfdMinor) : makedev(kRenderMajor, kRenderMinor);
+  status.st_size = 0;
+  status.st_blocks = 0;
+  return result;
+}
+
+bool access_virtual(const char* path, int mode, int& result) {
+  const auto found = lookup(path);
+  if (!found) return false;
+  result = -1;
+  if (found->entry == nullptr) {
+    errno = ENOENT;
+  } else if (found->entry->kind == Entry::Kind::file && (mode & (W_OK | X_OK)) != 0) {
+    errno = EACCES;
+  } else {
+    result = 0;
+  }
+  return true;
+}
+
+bool realpath_virtual(const char* path, char* resolved, char*& result) {
+  const auto found = lookup(path);
+  if (!found) return false;
+  result = nullptr;
+  if (found->entry == nullptr) {
+    errno = ENOENT;
+  } else if (resolved == nullptr) {
+    result = strdup(found->path.c_str());
+  } else {
+    result = std::strcpy(resolved, found->path.c_str());  // the caller gives PATH_MAX bytes; ours are shorter
+  }
+  return true;
+}
+
+bool readlink_virtual(const char* path, ssize_t& result) {
+  const auto found = lookup(path);
+  if (!found) return false;
+  errno = found->entry == nullptr ? ENOENT : EINVAL;  // no entry is a symbolic link
+  result = -1;
+  return true;
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu::interpose
+
+namespace vgpu = uptempo::vgpu::interpose;
+
+#define UPTEMPO_VGPU_STAT(name, record)                                        \
+  UPTEMPO_VGPU_EXPORT int name(const char* path, record* status) noexcept {    \
+    int result = 0;                                                            \
+    if (vgpu::stat_virtual(path, status, result)) return result;               \
+    static const auto next = vgpu::next<int (*)(const char*, record*)>(#name); \
+    return next(path, status);                                                 \
+  }
+UPTEMPO_VGPU_STAT(stat, struct stat)
+UPTEMPO_VGPU_STAT(stat64, struct stat64)
+UPTEMPO_VGPU_STAT(lstat, struct stat)
+UPTEMPO_VGPU_STAT(lstat64, struct stat64)
+#undef UPTEMPO_VGPU_STAT
+
+#define UPTEMPO_VGPU_FSTAT(name, record)                                  \
+  UPTEMPO_VGPU_EXPORT int name(int descriptor, record* status) noexcept { \
+    static const auto next = vgpu::next<int (*)(int, record*)>(#name);    \
+    return vgpu::disguise(next(descriptor, status), status);              \
+  }
+UPTEMPO_VGPU_FSTAT(fstat, struct stat)
+UPTEMPO_VGPU_FSTAT(fstat64, struct stat64)
+#undef UPTEMPO_VGPU_FSTAT
+
+#define UPTEMPO_VGPU_FSTATAT(name, record)                                                            \
+  UPTEMPO_VGPU_EXPORT int name(int directory, const char* path, record* status, int flags) noexcept { \
+    int result = 0;                                                                                   \
+    if (vgpu::stat_virtual(path, status, result)) return result;                                      \
+    static const auto next = vgpu::next<int (*)(int, const char*, record*, int)>(#name);              \
+    return vgpu::disguise(next(directory, path, status, flags), status);                              \
+  }
+UPTEMPO_VGPU_FSTATAT(fstatat, struct stat)
+UPTEMPO_VGPU_FSTATAT(fstatat64, struct stat64)
+#undef UPTEMPO_VGPU_FSTATAT
+
+// Binaries built against glibc before 2.33 call these; their first argument is the version of the record.
+#define UPTEMPO_VGPU_XSTAT(name, record)                                                 \
+  UPTEMPO_VGPU_EXPORT int name(int version, const char* path, record* status) noexcept { \
+    int result = 0;                                                                      \
+    if (vgpu::stat_virtual(path, status, result)) return result;                         \
+    static const auto next = vgpu::next<int (*)(int, const char*, record*)>(#name);      \
+    return next(version, path, status);                                                  \
+  }
+UPTEMPO_VGPU_XSTAT(__xstat, struct stat)
+UPTEMPO_VGPU_XSTAT(__xstat64, struct stat64)
+UPTEMPO_VGPU_XSTAT(__lxstat, struct stat)
+UPTEMPO_VGPU_XSTAT(__lxstat64, struct stat64)
+#undef UPTEMPO_VGPU_XSTAT
+
+#define UPTEMPO_VGPU_FXSTAT(name, record)                                              \
+  UPTEMPO_VGPU_EXPORT int name(int version, int descriptor, record* status) noexcept { \
+    static const auto next = vgpu::next<int (*)(int, int, record*)>(#name);            \
+    return vgpu::disguise(next(version, descriptor, status), status);                  \
+  }
+UPTEMPO_VGPU_FXSTAT(__fxstat, struct stat)
+UPTEMPO_VGPU_FXSTAT(__fxstat64, struct stat64)
+#undef UPTEMPO_VGPU_FXSTAT
+
+UPTEMPO_VGPU_EXPORT int statx(int directory, const char* path, int flags, unsigned mask,
+                              struct statx* status) noexcept {
+  struct stat plain {};
+  int result = 0;
+  if (vgpu::stat_virtual(path, &plain, result)) {
+    if (result != 0) return result;
+    *status = {};
+    status->stx_mask = STATX_BASIC_STATS;
+    status->stx_blksize = static_cast<__u32>(plain.st_blksize);
+    status->stx_nlink = static_cast<__u32>(plain.st_nlink);
+    status->stx_mode = static_cast<__u16>(plain.st_mode);
+    status->stx_ino = plain.st_ino;
+    status->stx_size = static_cast<__u64>(plain.st_size);
+    status->stx_dev_major = major(plain.st_dev);
+    status->stx_dev_minor = minor(plain.st_dev);
+    status->stx_rdev_major = major(plain.st_rdev);
+    status->stx_rdev_minor = minor(plain.st_rdev);
+    return 0;
+  }
+  static const auto next = vgpu::next<int (*)(int, const char*, int, unsigned, struct statx*)>("statx");
+  return next(directory, path, flags, mask, status);
+}
+
+UPTEMPO_VGPU_EXPORT int access(const char* path, int mode) noexcept {
+  int result = 0;
+  if (vgpu::access_virtual(path, mode, result)) return result;
+  static const auto next = vgpu::next<int (*)(const char*, int)>("access");
+  return next(path, mode);
+}
+
+UPTEMPO_VGPU_EXPORT int faccessat(int directory, const char* path, int mode, int flags) noexcept {
+  int result = 0;
+  if (vgpu::access_virtual(path, mode, result)) return result;
+  static const auto next = vgpu::next<int (*)(int, const char*, int, int)>("faccessat");
+  return next(directory, path, mode, flags);
+}
+
+UPTEMPO_VGPU_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
+  ssize_t result = 0;
+  if (vgpu::readlink_virtual(path, result)) return result;
+  static const auto next = vgpu::next<ssize_t (*)(const char*, char*, size_t)>("readlink");
+  return next(path, buffer, size);
+}
+
+UPTEMPO_VGPU_EXPORT char* realpath(const char* path, char* resolved) noexcept {
+  char* result = nullptr;
+  if (vgpu::realpath_virtual(path, resolved, result)) return result;
+  static const auto next = vgpu::next<char* (*)(const char*, char*)>("realpath");
+  return next(path, resolved);
+}
+
+UPTEMPO_VGPU_EXPORT char* __realpath_chk(const char* path, char* resolved, size_t size) {
+  char* result = nullptr;
+  if (vgpu::realpath_virtual(path, resolved, result)) return result;
+  static const auto next = vgpu::next<char* (*)(const char*, char*, size_t)>("__realpath_chk");
+  return next(path, resolved, size);
+}

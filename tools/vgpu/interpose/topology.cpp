@@ -1,0 +1,221 @@
+#include "interpose/topology.hpp"
+
+#include <unistd.h>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "device/options.hpp"
+#include "interpose/real.hpp"
+#include "kfd/process.hpp"
+#include "kfd/queues.hpp"
+
+namespace uptempo::vgpu::interpose {
+namespace {
+
+using Property = std::pair<const char*, std::uint64_t>;
+
+std::string properties(std::initializer_list<Property> list) {
+  std::string text;
+  for (const auto& [name, value] : list) text += std::string(name) + ' ' + std::to_string(value) + '\n';
+  return text;
+}
+
+// The APIC id of the first processor: ROCT matches it with /proc/cpuinfo to find the CPU's name (topology.c:893).
+std::uint64_t first_apic_id() {
+  static const auto fopen_next = next<std::FILE* (*)(const char*, const char*)>("fopen");
+  std::FILE* file = fopen_next("/proc/cpuinfo", "re");
+  if (file == nullptr) return 0;
+  char line[512];
+  unsigned id = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr)
+    if (std::sscanf(line, "apicid : %u", &id) == 1) break;
+  std::fclose(file);
+  return id;
+}
+
+std::uint64_t system_memory_bytes() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::string cpu_properties(std::uint64_t cores, std::uint64_t apic_id) {
+  return properties({{"cpu_cores_count", cores},
+                     {"simd_count", 0},
+                     {"mem_banks_count", 1},
+                     {"caches_count", 1},  // 0 would make ROCT read the host's own tables
+                     {"io_links_count", 1},
+                     {"p2p_links_count", 0},
+                     {"cpu_core_id_base", apic_id},
+                     {"simd_id_base", 0},
+                     {"max_waves_per_simd", 0},
+                     {"lds_size_in_kb", 0},
+                     {"gds_size_in_kb", 0},
+                     {"num_gws", 0},
+                     {"wave_front_size", 0},
+                     {"array_count", 0},
+                     {"simd_arrays_per_engine", 0},
+                     {"cu_per_simd_array", 0},
+                     {"simd_per_cu", 0},
+                     {"max_slots_scratch_cu", 0},
+                     {"gfx_target_version", 0},
+                     {"vendor_id", 0},
+                     {"device_id", 0},
+                     {"location_id", 0},
+                     {"domain", 0},
+                     {"drm_render_minor", 0},
+                     {"hive_id", 0},
+                     {"num_sdma_engines", 0},
+                     {"num_sdma_xgmi_engines", 0},
+                     {"num_sdma_queues_per_engine", 0},
+                     {"num_cp_queues", 0},
+                     {"max_engine_clk_ccompute", 0}});
+}
+
+std::string gpu_properties(const DeviceDescription& device) {
+  // HSA_CAP_* of kfd_topology.h.
+  constexpr std::uint64_t kQueueSizePowerOfTwo = 1u << 3;
+  constexpr std::uint64_t kWatchPoints = (1u << 7) | (2u << 8);  // four of them, as a power of two
+  constexpr std::uint64_t kDoorbellType2 = 2u << 12;             // 64-bit doorbells of GFX9
+  constexpr std::uint64_t kSramEcc = 1u << 26;
+  const std::uint64_t capability =
+      kQueueSizePowerOfTwo | kWatchPoints | kDoorbellType2 | (device.sram_ecc ? kSramEcc : 0);
+  const kfd::SdmaLayout sdma = kfd::sdma_layout(device);
+  return properties({{"cpu_cores_count", 0},
+                     {"simd_count", std::uint64_t{device.compute_units} * device.simds_per_compute_unit},
+                     {"mem_banks_count", 1},
+                     {"caches_count", 3},
+                     {"io_links_count", 1},
+                     {"p2p_links_count", 0},
+                     {"cpu_core_id_base", 0},
+                     {"simd_id_base", 2147487744},
+                     {"max_waves_per_simd", device.max_waves_per_simd},
+                     {"lds_size_in_kb", device.lds_bytes / 1024},
+                     {"gds_size_in_kb", 0},
+                     {"num_gws", 64},
+                     {"wave_front_size", 64},
+                     {"array_count", device.shader_engines},
+                     {"simd_arrays_per_engine", 1},
+                     {"cu_per_simd_array", device.compute_units_per_shader_array},
+                     {"simd_per_cu", device.simds_per_compute_unit},
+                     {"max_slots_scratch_cu", 32},
+                     {"gfx_target_version", device.gfx_target_version},
+                     {"vendor_id", 0x1002},
+                     {"device_id", device.device_id},
+                     {"location_id", 0x300},
+                     {"domain", 0},
+                     {"drm_render_minor", kRenderMinor},
+                     {"hive_id", 0},
+                     {"num_sdma_engines", sdma.engines},
+                     {"num_sdma_xgmi_engines", sdma.xgmi_engines},
+                     {"num_sdma_queues_per_engine", sdma.queues_per_engine},
+                     {"num_cp_queues", 24},
+                     {"max_engine_clk_fcompute", device.engine_clock_mhz},
+                     {"local_mem_size", 0},
+                     {"fw_version", 71},
+                     {"capability", capability},
+                     {"debug_prop", 0},
+                     {"sdma_fw_version", 8},
+                     {"unique_id", 0x757074656d706f00 + device.gfx_target_version % 100},
+                     {"max_engine_clk_ccompute", 0}});
+}
+
+std::string memory_bank(std::uint64_t heap_type, std::uint64_t bytes, std::uint64_t width,
+                        std::uint64_t clock) {
+  return properties({{"heap_type", heap_type},
+                     {"size_in_bytes", bytes},
+                     {"flags", 0},
+                     {"width", width},
+                     {"mem_clk_max", clock}});
+}
+
+std::string io_link(std::uint64_t from, std::uint64_t to) {
+  constexpr std::uint64_t kPciExpress = 2;  // CRAT_IOLINK_TYPE_PCIEXPRESS
+  return properties({{"type", kPciExpress},
+                     {"version_major", 0},
+                     {"version_minor", 0},
+                     {"node_from", from},
+                     {"node_to", to},
+                     {"weight", 20},
+                     {"min_latency", 0},
+                     {"max_latency", 0},
+                     {"min_bandwidth", 312},
+                     {"max_bandwidth", 31504},
+                     {"recommended_transfer_size", 0},
+                     {"flags", 1}});
+}
+
+enum CacheType : std::uint64_t { kCpuData = 0x5, kGpuData = 0x9, kGpuInstruction = 0xa };
+
+std::string cache(std::uint64_t processor, std::uint64_t level, std::uint64_t kilobytes, std::uint64_t line,
+                  CacheType type) {
+  return properties({{"processor_id_low", processor},
+                     {"level", level},
+                     {"size", kilobytes},
+                     {"cache_line_size", line},
+                     {"cache_lines_per_tag", 1},
+                     {"association", 16},
+                     {"latency", 0},
+                     {"type", type}}) +
+         "sibling_map 1\n";
+}
+
+}  // namespace
+
+Tree device_tree() {
+  const Options options = Options::from_environment();
+  const DeviceDescription& device = *options.device;
+  const std::string topology = "/sys/devices/virtual/kfd/kfd/topology";
+  const std::string cpu = topology + "/nodes/0";
+  const std::string gpu = topology + "/nodes/1";
+  const std::string drm = "/sys/dev/char/226:128/device";
+
+  Tree tree;
+  for (const char* root :
+       {"/dev/kfd", "/dev/dri", "/sys/devices/virtual/kfd", "/sys/dev/char/226:128", "/sys/module/amdgpu"})
+    tree.add_root(root);
+  tree.add_alias("/sys/class/kfd/kfd", "/sys/devices/virtual/kfd/kfd");
+  tree.add_alias("/sys/class/kfd", "/sys/devices/virtual/kfd");
+
+  tree.add_device("/dev/kfd", Entry::Kind::kfd_device);
+  tree.add_device("/dev/dri/renderD128", Entry::Kind::render_device);
+  tree.add_directory(drm + "/drm/renderD128");
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%04x\n", device.device_id);
+  tree.add_file(drm + "/device", text);
+  std::snprintf(text, sizeof text, "0x%02x\n", device.pci_revision);
+  tree.add_file(drm + "/revision", text);
+  tree.add_file(drm + "/vendor", "0x1002\n");
+  tree.add_file("/sys/module/amdgpu/initstate", "live\n");
+
+  tree.add_file(topology + "/generation_id", "1\n");
+  tree.add_file(topology + "/system_properties",
+                properties({{"platform_oem", 0}, {"platform_id", 0}, {"platform_rev", 0}}));
+
+  const std::uint64_t apic_id = first_apic_id();
+  tree.add_file(cpu + "/gpu_id", "0\n");
+  tree.add_file(cpu + "/name", "\n");
+  tree.add_file(cpu + "/properties",
+                cpu_properties(static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)), apic_id));
+  tree.add_file(cpu + "/mem_banks/0/properties", memory_bank(0, system_memory_bytes(), 72, 3200));
+  tree.add_file(cpu + "/caches/0/properties", cache(apic_id, 3, 32768, 64, kCpuData));
+  tree.add_file(cpu + "/io_links/0/properties", io_link(0, 1));
+
+  constexpr std::uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can reach all of it
+  tree.add_file(gpu + "/gpu_id", std::to_string(kfd::kGpuId) + '\n');
+  tree.add_file(gpu + "/name", std::string(device.target) + '\n');
+  tree.add_file(gpu + "/properties", gpu_properties(device));
+  tree.add_file(
+      gpu + "/mem_banks/0/properties",
+      memory_bank(kPublicFrameBuffer, device.vram_bytes, device.memory_width_bits, device.memory_clock_mhz));
+  tree.add_file(gpu + "/caches/0/properties", cache(2147487744, 1, 16, 64, kGpuData));
+  tree.add_file(gpu + "/caches/1/properties", cache(2147487744, 1, 32, 64, kGpuInstruction));
+  tree.add_file(gpu + "/caches/2/properties", cache(2147487744, 2, device.l2_bytes / 1024, 128, kGpuData));
+  tree.add_file(gpu + "/io_links/0/properties", io_link(1, 0));
+  return tree;
+}
+
+}  // namespace uptempo::vgpu::interpose

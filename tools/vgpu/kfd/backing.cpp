@@ -1,0 +1,95 @@
+#include "kfd/backing.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cerrno>
+#include <iterator>
+#include <string>
+#include <system_error>
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+// Programs that close "all" descriptors, or count on the lowest free one, rarely look this high.
+constexpr int kLowestDescriptor = 800;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+}  // namespace
+
+RangeAllocator::RangeAllocator(std::uint64_t begin, std::uint64_t end) { free_.emplace(begin, end); }
+
+std::optional<std::uint64_t> RangeAllocator::allocate(std::uint64_t size_bytes, std::uint64_t alignment) {
+  for (auto range = free_.begin(); range != free_.end(); ++range) {
+    const auto [begin, end] = *range;
+    const std::uint64_t start = (begin + alignment - 1) & ~(alignment - 1);
+    if (start > end || end - start < size_bytes) continue;
+    free_.erase(range);
+    if (start > begin) free_.emplace(begin, start);
+    if (start + size_bytes < end) free_.emplace(start + size_bytes, end);
+    return start;
+  }
+  return std::nullopt;
+}
+
+void RangeAllocator::free(std::uint64_t begin, std::uint64_t size_bytes) {
+  std::uint64_t end = begin + size_bytes;
+  const auto next = free_.lower_bound(begin);
+  if (next != free_.begin()) {
+    const auto previous = std::prev(next);
+    if (previous->second == begin) {
+      begin = previous->first;
+      free_.erase(previous);
+    }
+  }
+  if (next != free_.end() && next->first == end) {
+    end = next->second;
+    free_.erase(next);
+  }
+  free_.emplace(begin, end);
+}
+
+SparseFile::SparseFile(const char* name, std::uint64_t size_bytes) : size_bytes_(size_bytes) {
+  const int low = memfd_create(name, MFD_CLOEXEC);
+  if (low < 0) fail("memfd_create");
+  const int high = fcntl(low, F_DUPFD_CLOEXEC, kLowestDescriptor);
+  descriptor_ = high >= 0 ? high : low;
+  if (high >= 0) ::close(low);
+  // The raw call: fstat() is interposed and may ask for this very object.
+  struct stat status {};
+  if (ftruncate(descriptor_, static_cast<off_t>(size_bytes)) != 0 ||
+      syscall(SYS_fstat, descriptor_, &status) != 0)
+    fail("ftruncate of " + std::to_string(size_bytes) + " bytes");
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  void* alias = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
+  if (alias == MAP_FAILED) fail("mmap of " + std::to_string(size_bytes) + " bytes");
+  alias_ = static_cast<std::byte*>(alias);
+  // A forked child has no device threads; core dumps of 100 GiB help nobody. Both are hints: failure changes nothing.
+  madvise(alias, size_bytes, MADV_DONTFORK);
+  madvise(alias, size_bytes, MADV_DONTDUMP);
+}
+
+SparseFile::~SparseFile() {
+  if (alias_ != nullptr) munmap(alias_, size_bytes_);
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int SparseFile::open(bool close_on_exec) const {
+  // The program may have closed our descriptor with "all others"; then its number may name another file.
+  struct stat status {};
+  if (syscall(SYS_fstat, descriptor_, &status) != 0 || !is(status.st_dev, status.st_ino)) return -ENXIO;
+  const int descriptor = fcntl(descriptor_, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+  return descriptor >= 0 ? descriptor : -errno;
+}
+
+void SparseFile::release(std::uint64_t offset, std::uint64_t length_bytes) noexcept {
+  // MADV_REMOVE punches the hole without needing the descriptor.
+  madvise(alias_ + offset, length_bytes, MADV_REMOVE);
+}
+
+}  // namespace uptempo::vgpu::kfd

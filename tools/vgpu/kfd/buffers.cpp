@@ -1,0 +1,215 @@
+#include "kfd/buffers.hpp"
+
+#include <linux/kfd_ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cp/command_processor.hpp"
+#include "kfd/log.hpp"
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kLargePage = std::uint64_t{2} << 20;
+constexpr std::uint64_t kGpuAddressEnd = std::uint64_t{1} << 47;  // gpuvm_limit + 1, see process.cpp
+
+// linux/kfd_ioctl.h defines the highest one as a signed shift.
+constexpr std::uint32_t kWritable = 1u << 31;
+
+std::uint64_t system_memory_bytes() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Whether every page of the range exists in the program.
+bool is_program_memory(std::uint64_t address, std::uint64_t size_bytes) {
+  constexpr std::uint64_t kStep = 4096 * kPage;
+  std::vector<unsigned char> residency(4096);
+  const std::uint64_t end = round_up(address + size_bytes, kPage);
+  for (std::uint64_t at = address & ~(kPage - 1); at < end; at += kStep) {
+    const std::uint64_t length = end - at < kStep ? end - at : kStep;
+    if (mincore(reinterpret_cast<void*>(at), length, residency.data()) != 0) return false;
+  }
+  return true;
+}
+
+MemoryKind kind_of(std::uint32_t flags) {
+  if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0) return MemoryKind::doorbell;
+  if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) != 0) return MemoryKind::hdp_registers;
+  const bool coherent = (flags & KFD_IOC_ALLOC_MEM_FLAGS_COHERENT) != 0;
+  if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0)
+    return coherent ? MemoryKind::device_local_fine : MemoryKind::device_local;
+  if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED) != 0) return MemoryKind::uncached;
+  return coherent ? MemoryKind::fine_grained : MemoryKind::coarse_grained;
+}
+
+}  // namespace
+
+std::uint64_t Buffers::render_file_bytes(std::uint64_t vram_bytes) {
+  return vram_bytes + round_up(system_memory_bytes(), kLargePage);
+}
+
+Buffers::Buffers(Device& device, std::uint32_t gpu_id, SparseFile& render_file, SparseFile& kfd_file,
+                 std::uint64_t vram_bytes)
+    : device_(device),
+      gpu_id_(gpu_id),
+      render_file_(render_file),
+      kfd_file_(kfd_file),
+      vram_bytes_(vram_bytes),
+      gtt_bytes_(render_file.size_bytes() - vram_bytes),
+      vram_(0, vram_bytes),
+      gtt_(vram_bytes, render_file.size_bytes()) {}
+
+void Buffers::set_command_processor(CommandProcessor* processor) {
+  const std::lock_guard lock(mutex_);
+  processor_ = processor;
+  if (processor_ == nullptr) return;
+  for (const auto& [handle, buffer] : buffers_)
+    if (buffer.mapped && (buffer.request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
+      processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(buffer.request.gpu_address), buffer.host,
+                                       buffer.request.size_bytes);
+}
+
+int Buffers::place(Buffer& buffer, std::uint64_t& mmap_offset) {
+  const Request& request = buffer.request;
+  if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0) {
+    if (request.size_bytes != kDoorbellPageBytes) return -EINVAL;
+    mmap_offset = kDoorbellFileOffset;
+    buffer.host = kfd_file_.at(kDoorbellFileOffset);
+    return 0;
+  }
+  if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) != 0) {
+    if (request.size_bytes != kRegisterPageBytes) return -EINVAL;
+    mmap_offset = kRegisterFileOffset;
+    buffer.host = kfd_file_.at(kRegisterFileOffset);
+    return 0;
+  }
+  if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0) {
+    if (request.program_address == 0) return -EINVAL;
+    if (!is_program_memory(request.program_address, request.size_bytes)) return -EFAULT;
+    buffer.host = reinterpret_cast<std::byte*>(request.program_address & ~(kPage - 1));
+    return 0;
+  }
+  const bool vram = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0;
+  if (!vram && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_GTT) == 0) return -EINVAL;
+  // An AQL ring with AQL_QUEUE_MEM is backed once and mapped twice, back to back.
+  const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
+  const std::uint64_t bytes = round_up(twice ? request.size_bytes / 2 : request.size_bytes, kPage);
+  const auto offset = (vram ? vram_ : gtt_).allocate(bytes, bytes >= kLargePage ? kLargePage : kPage);
+  if (!offset) {
+    note("ALLOC_MEMORY_OF_GPU: no " + std::to_string(bytes) + " bytes of " + (vram ? "VRAM" : "GTT") +
+         " in one piece are free");
+    return -ENOMEM;
+  }
+  (vram ? vram_used_ : gtt_used_) += bytes;
+  buffer.file_offset = *offset;
+  buffer.file_bytes = bytes;
+  buffer.host = render_file_.at(*offset);
+  mmap_offset = *offset;
+  return 0;
+}
+
+int Buffers::allocate(const Request& request, std::uint64_t& handle, std::uint64_t& mmap_offset) {
+  if (request.size_bytes == 0 || request.gpu_address % kPage != 0 || request.gpu_address == 0 ||
+      request.gpu_address >= kGpuAddressEnd || request.size_bytes > kGpuAddressEnd - request.gpu_address)
+    return -EINVAL;
+  const std::lock_guard lock(mutex_);
+  Buffer buffer{.request = request};
+  if (const int error = place(buffer, mmap_offset); error != 0) return error;
+  handle = (std::uint64_t{gpu_id_} << 32) | next_handle_++;
+  buffers_.emplace(handle, buffer);
+  return 0;
+}
+
+int Buffers::free(std::uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end()) return -EINVAL;
+  const Buffer& buffer = found->second;
+  if (buffer.mapped) return -EBUSY;
+  if (buffer.file_bytes != 0) {
+    const bool vram = buffer.file_offset < vram_bytes_;
+    render_file_.release(buffer.file_offset, buffer.file_bytes);
+    (vram ? vram_ : gtt_).free(buffer.file_offset, buffer.file_bytes);
+    (vram ? vram_used_ : gtt_used_) -= buffer.file_bytes;
+  }
+  buffers_.erase(found);
+  return 0;
+}
+
+int Buffers::map(std::uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end()) return -ENOMEM;
+  Buffer& buffer = found->second;
+  if (buffer.mapped) return 0;
+  const Request& request = buffer.request;
+  const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
+  const std::uint64_t bytes = twice ? buffer.file_bytes : round_up(request.size_bytes, kPage);
+  Mapping mapping{.begin = request.gpu_address,
+                  .end = request.gpu_address + bytes,
+                  .host = buffer.host,
+                  .writable = (request.flags & kWritable) != 0,
+                  .executable = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0,
+                  .kind = kind_of(request.flags)};
+  try {
+    device_.memory.map(mapping);
+    if (twice) {
+      mapping.begin += bytes;
+      mapping.end += bytes;
+      try {
+        device_.memory.map(mapping);
+      } catch (const std::invalid_argument&) {
+        device_.memory.unmap(request.gpu_address);
+        throw;
+      }
+    }
+  } catch (const std::invalid_argument& overlap) {
+    note(std::string("MAP_MEMORY_TO_GPU: ") + overlap.what());
+    return -EINVAL;
+  }
+  buffer.mapped = true;
+  if (processor_ != nullptr && mapping.kind == MemoryKind::doorbell)
+    processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address), buffer.host,
+                                     request.size_bytes);
+  return 0;
+}
+
+int Buffers::unmap(std::uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end()) return -ENODEV;
+  Buffer& buffer = found->second;
+  if (!buffer.mapped) return -EINVAL;
+  const Request& request = buffer.request;
+  if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
+    processor_->detach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address));
+  device_.memory.unmap(request.gpu_address);
+  if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0)
+    device_.memory.unmap(request.gpu_address + buffer.file_bytes);
+  if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0)
+    processor_->invalidate_code();
+  buffer.mapped = false;
+  return 0;
+}
+
+std::uint64_t Buffers::vram_used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return vram_used_;
+}
+
+std::uint64_t Buffers::gtt_used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return gtt_used_;
+}
+
+}  // namespace uptempo::vgpu::kfd

@@ -1,0 +1,187 @@
+#include "kfd/events.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kfd/log.hpp"
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+constexpr std::uint32_t kMaxSignalEvents = KFD_SIGNAL_EVENT_LIMIT - 1;  // slot 0 is the driver's
+constexpr std::uint32_t kInfinite = std::numeric_limits<std::uint32_t>::max();
+
+bool is_signal(std::uint32_t type) {
+  return type == KFD_IOC_EVENT_SIGNAL || type == KFD_IOC_EVENT_DEBUG_EVENT;
+}
+
+const char* access_name(Access access) {
+  switch (access) {
+    case Access::read:
+      return "read";
+    case Access::write:
+      return "write";
+    case Access::atomic:
+      return "atomic";
+    case Access::execute:
+      return "instruction fetch";
+  }
+  return "access";
+}
+
+}  // namespace
+
+int Events::create(std::uint32_t type, bool auto_reset, std::uint32_t& event_id) {
+  const std::lock_guard lock(mutex_);
+  if (is_signal(type)) {
+    if (signal_count_ == kMaxSignalEvents) {
+      note("CREATE_EVENT: all 4095 signal events are in use");
+      return -ENOSPC;
+    }
+    while (events_.contains(next_signal_id_)) next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
+    event_id = next_signal_id_;
+    next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
+    ++signal_count_;
+  } else {
+    while (events_.contains(next_other_id_)) ++next_other_id_;
+    event_id = next_other_id_;
+    next_other_id_ = next_other_id_ == std::numeric_limits<std::int32_t>::max() ? KFD_SIGNAL_EVENT_LIMIT
+                                                                                : next_other_id_ + 1;
+  }
+  Event& event = events_[event_id];
+  event.type = type;
+  event.auto_reset = auto_reset;
+  return 0;
+}
+
+int Events::destroy(std::uint32_t event_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = events_.find(event_id);
+  if (found == events_.end()) return -EINVAL;
+  for (Waiter* waiter : found->second.waiters) {
+    waiter->event = nullptr;
+    waiter->wake->notify_all();
+  }
+  if (is_signal(found->second.type)) --signal_count_;
+  events_.erase(found);
+  return 0;
+}
+
+int Events::set(std::uint32_t event_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = events_.find(event_id);
+  if (found == events_.end() || found->second.type != KFD_IOC_EVENT_SIGNAL) return -EINVAL;
+  set_locked(found->second);
+  return 0;
+}
+
+int Events::reset(std::uint32_t event_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = events_.find(event_id);
+  if (found == events_.end() || found->second.type != KFD_IOC_EVENT_SIGNAL) return -EINVAL;
+  found->second.signaled = false;
+  return 0;
+}
+
+void Events::set_locked(Event& event) {
+  event.signaled = !event.auto_reset || event.waiters.empty();
+  if (++event.age == 0) event.age = 2;  // 0 is reserved, 1 is "never set"
+  for (Waiter* waiter : event.waiters) {
+    waiter->activated = true;
+    waiter->wake->notify_all();
+  }
+}
+
+int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t timeout_ms,
+                 std::uint32_t& result) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
+  std::condition_variable wake;
+  std::vector<Waiter> waiters(count);
+
+  std::unique_lock lock(mutex_);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (!events_.contains(events[i].event_id)) return -EINVAL;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Event& event = events_.find(events[i].event_id)->second;
+    Waiter& waiter = waiters[i];
+    waiter.event = &event;
+    waiter.wake = &wake;
+    waiter.activated = event.signaled;
+    event.signaled = event.signaled && !event.auto_reset;
+    const std::uint64_t last_age = events[i].signal_event_data.last_event_age;
+    if (event.type == KFD_IOC_EVENT_SIGNAL && last_age != 0) {
+      waiter.wants_age = true;
+      if (event.age != last_age) waiter.activated = true;
+    }
+    event.waiters.push_back(&waiter);
+  }
+
+  const auto condition = [&]() -> std::uint32_t {
+    std::uint32_t activated = 0;
+    for (const Waiter& waiter : waiters) {
+      if (waiter.event == nullptr) return KFD_IOC_WAIT_RESULT_FAIL;
+      if (!waiter.activated) continue;
+      if (!all) return KFD_IOC_WAIT_RESULT_COMPLETE;
+      ++activated;
+    }
+    return activated == count ? KFD_IOC_WAIT_RESULT_COMPLETE : KFD_IOC_WAIT_RESULT_TIMEOUT;
+  };
+  for (result = condition(); result == KFD_IOC_WAIT_RESULT_TIMEOUT; result = condition()) {
+    if (timeout_ms == kInfinite) {
+      wake.wait(lock);
+    } else if (wake.wait_until(lock, deadline) == std::cv_status::timeout) {
+      result = condition();
+      break;
+    }
+  }
+
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Waiter& waiter = waiters[i];
+    if (waiter.event == nullptr) continue;
+    waiter.event->waiters.remove(&waiter);
+    if (!waiter.activated || result == KFD_IOC_WAIT_RESULT_FAIL) continue;
+    if (waiter.event->type == KFD_IOC_EVENT_MEMORY) {
+      events[i].memory_exception_data = waiter.event->exception;
+    } else if (waiter.wants_age) {
+      events[i].signal_event_data.last_event_age = waiter.event->age;
+    }
+  }
+  return result == KFD_IOC_WAIT_RESULT_FAIL ? -EIO : 0;
+}
+
+void Events::raise(std::uint32_t event_id) {
+  const std::lock_guard lock(mutex_);
+  // Unknown ids are ignored, as the driver's interrupt handler does: the program may have destroyed the event since.
+  const auto found = events_.find(event_id);
+  if (found != events_.end()) set_locked(found->second);
+}
+
+void Events::memory_fault(const MemoryFault& fault) {
+  const bool read_only = fault.present && (fault.access == Access::write || fault.access == Access::atomic);
+  char text[160];
+  std::snprintf(
+      text, sizeof text, "GPU memory fault: %s at address 0x%llx, %s; ", access_name(fault.access),
+      static_cast<unsigned long long>(fault.address),
+      !fault.present ? "page not present" : (read_only ? "page is read-only" : "page is not executable"));
+  report(text + fault.where);
+
+  const std::lock_guard lock(mutex_);
+  for (auto& [id, event] : events_) {
+    if (event.type != KFD_IOC_EVENT_MEMORY) continue;
+    event.exception = {};
+    event.exception.failure.NotPresent = fault.present ? 0 : 1;
+    event.exception.failure.ReadOnly = read_only ? 1 : 0;
+    event.exception.failure.NoExecute = fault.present && fault.access == Access::execute ? 1 : 0;
+    event.exception.va = fault.address & ~std::uint64_t{0xfff};  // the hardware reports pages
+    event.exception.gpu_id = gpu_id_;
+    set_locked(event);
+  }
+}
+
+}  // namespace uptempo::vgpu::kfd

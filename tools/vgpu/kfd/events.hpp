@@ -1,0 +1,84 @@
+// KFD events: what a program sleeps on, and how the device wakes it.
+//
+// Semantics follow kfd_events.c of Linux: setting an event wakes all present waiters; an auto-reset event stays set only when there
+// were none. An event's age starts at 1 and grows with each set, so that a waiter which passes the last age it saw does not
+// miss a set between two waits (KFD 1.14).
+//
+// Identifiers: 1..4095 are signal (and debug) events, each also a slot of the event page; 4096 and above are all other types.
+//
+// Thread safety: every member may be called from any thread. wait() sleeps on a condition variable; everything else holds
+// one short mutex. Returned int: 0 or a negative errno, as the ioctl would answer.
+#pragma once
+
+#include <linux/kfd_ioctl.h>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "device/interrupts.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+// struct kfd_event_data as of KFD 1.14; older headers lack the signal member of its union.
+struct EventData {
+  union {
+    kfd_hsa_memory_exception_data memory_exception_data;
+    kfd_hsa_hw_exception_data hw_exception_data;
+    struct {
+      std::uint64_t last_event_age;  // in: the age last seen, 0: do not compare. out: the present age.
+    } signal_event_data;
+  };
+  std::uint64_t extension;
+  std::uint32_t event_id;
+  std::uint32_t pad;
+};
+static_assert(sizeof(EventData) == sizeof(kfd_event_data) &&
+              offsetof(EventData, event_id) == offsetof(kfd_event_data, event_id));
+
+class Events final : public Interrupts {
+ public:
+  explicit Events(std::uint32_t gpu_id) : gpu_id_(gpu_id) {}
+
+  int create(std::uint32_t type, bool auto_reset,
+             std::uint32_t& event_id);  // -ENOSPC: 4095 signal events exist
+  int destroy(std::uint32_t event_id);  // its waiters end with -EIO
+  int set(std::uint32_t event_id);      // signal events only, as is reset()
+  int reset(std::uint32_t event_id);
+
+  // `timeout_ms`: 0 polls, 0xffffffff waits for ever. Fills `result` with KFD_IOC_WAIT_RESULT_*.
+  int wait(EventData* events, std::uint32_t count, bool all, std::uint32_t timeout_ms, std::uint32_t& result);
+
+  // Interrupts, for the device's threads.
+  void raise(std::uint32_t event_id) override;
+  void memory_fault(const MemoryFault& fault) override;
+
+ private:
+  struct Waiter;
+  struct Event {
+    std::uint32_t type = 0;
+    bool auto_reset = false;
+    bool signaled = false;
+    std::uint64_t age = 1;
+    kfd_hsa_memory_exception_data exception{};
+    std::list<Waiter*> waiters;
+  };
+  struct Waiter {
+    Event* event = nullptr;  // nullptr: destroyed while it was waited for
+    bool activated = false;
+    bool wants_age = false;
+    std::condition_variable* wake = nullptr;
+  };
+
+  static void set_locked(Event& event);
+
+  const std::uint32_t gpu_id_;
+  std::mutex mutex_;
+  std::unordered_map<std::uint32_t, Event> events_;  // references stay valid while others come and go
+  std::uint32_t signal_count_ = 0;
+  std::uint32_t next_signal_id_ = 1;
+  std::uint32_t next_other_id_ = KFD_SIGNAL_EVENT_LIMIT;
+};
+
+}  // namespace uptempo::vgpu::kfd

@@ -1,0 +1,59 @@
+// One process's view of the emulated driver: all its objects, and the dispatch of its ioctls.
+//
+// Made by the first open of /dev/kfd or the render node, kept until the process ends (as the kernel's kfd_process lives as long as its address
+// space, not its descriptors). Never destroyed: device threads may run while the program's static destructors do.
+//
+// fork: a child starts without a device. Its inherited descriptors answer EBADF, as the kernel's do ("Using KFD FD in wrong process"), and its first
+// open makes a Process of its own.
+//
+// Thread safety: any thread, except where said.
+#pragma once
+
+#include <sys/stat.h>
+#include <cstdint>
+#include <memory>
+
+#include "device/description.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+// KFD's identifier of the emulated GPU (a 16-bit hash in the kernel; any nonzero value will do).
+inline constexpr std::uint32_t kGpuId = 0x5a21;
+
+// The interface version. 1.14 brought event_age, which newer ROCr releases rely on from there on; everything that 1.15 and later
+// add (SVM attributes, contiguous VRAM, queues by SDMA engine id) is not emulated, so the version says so.
+inline constexpr std::uint32_t kKfdMajorVersion = 1;
+inline constexpr std::uint32_t kKfdMinorVersion = 14;
+
+class Process {
+ public:
+  // nullptr, after one sentence on stderr, when the options in the environment are wrong or memory is refused.
+  static Process* get() noexcept;
+  // nullptr when this process has not opened the device. Async-signal-safe.
+  static Process* existing() noexcept;
+
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  // A new descriptor, or a negative errno.
+  int open_kfd(bool close_on_exec);
+  int open_render(bool close_on_exec);
+
+  enum class Node { none, kfd, render };
+  // What a descriptor of that identity (fstat) stands for.
+  Node node_of(dev_t device, ino_t inode) const noexcept;
+
+  // 0 (or a positive result) or a negative errno.
+  int kfd_ioctl(std::uint64_t request, void* argument);
+  int drm_ioctl(std::uint64_t request, void* argument);
+
+  const DeviceDescription& description() const noexcept;
+
+ private:
+  struct Impl;
+  explicit Process(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace uptempo::vgpu::kfd

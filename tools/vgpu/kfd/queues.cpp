@@ -1,0 +1,146 @@
+#include "kfd/queues.hpp"
+
+#include <linux/kfd_ioctl.h>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <string>
+
+#include "kfd/log.hpp"
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+int check_properties(std::uint64_t ring_size, std::uint32_t percentage, std::uint32_t priority) {
+  const std::uint32_t share = percentage & 0xff;  // bits 8..15: which engine's pipe, since KFD 1.14
+  if (share > KFD_MAX_QUEUE_PERCENTAGE || priority > KFD_MAX_QUEUE_PRIORITY) return -EINVAL;
+  if ((ring_size & (ring_size - 1)) != 0) return -EINVAL;
+  if (ring_size != 0 && ring_size < KFD_MIN_QUEUE_RING_SIZE) return -EINVAL;
+  return 0;
+}
+
+}  // namespace
+
+SdmaLayout sdma_layout(const DeviceDescription& description) {
+  switch (description.gfx_target_version) {
+    case 90000:
+      return {.engines = 2, .xgmi_engines = 0, .queues_per_engine = 2};
+    case 90006:
+      return {.engines = 2, .xgmi_engines = 0, .queues_per_engine = 8};
+    case 90008:
+      return {.engines = 2, .xgmi_engines = 6, .queues_per_engine = 8};
+    default:
+      return {.engines = 2, .xgmi_engines = 3, .queues_per_engine = 8};
+  }
+}
+
+Queues::Queues(Device& device, Buffers& buffers, SparseFile& kfd_file)
+    : device_(device), buffers_(buffers), kfd_file_(kfd_file), sdma_(sdma_layout(*device.options.device)) {}
+
+Queues::~Queues() { buffers_.set_command_processor(nullptr); }
+
+std::uint64_t* Queues::doorbell(std::uint32_t queue_id) const {
+  return reinterpret_cast<std::uint64_t*>(kfd_file_.at(kDoorbellFileOffset)) + queue_id;
+}
+
+CommandProcessor& Queues::processor() {
+  if (processor_ == nullptr) {
+    processor_ = std::make_unique<CommandProcessor>(device_);
+    buffers_.set_command_processor(processor_.get());
+  }
+  return *processor_;
+}
+
+int Queues::create(kfd_ioctl_create_queue_args& args) {
+  if (const int error = check_properties(args.ring_size, args.queue_percentage, args.queue_priority);
+      error != 0)
+    return error;
+  if (args.ring_base_address == 0 && args.ring_size != 0) return -EFAULT;
+  if (args.read_pointer_address == 0 || args.write_pointer_address == 0) return -EFAULT;
+  const bool xgmi = args.queue_type == KFD_IOC_QUEUE_TYPE_SDMA_XGMI;
+  const bool sdma = args.queue_type == KFD_IOC_QUEUE_TYPE_SDMA || xgmi;
+  if (!sdma && args.queue_type != KFD_IOC_QUEUE_TYPE_COMPUTE_AQL) {
+    note("CREATE_QUEUE: queues of type " + std::to_string(args.queue_type) +
+         " are not emulated; use AQL or SDMA queues");
+    return -EOPNOTSUPP;
+  }
+
+  const std::lock_guard lock(mutex_);
+  if (sdma) {
+    const auto same = std::count_if(queues_.begin(), queues_.end(), [xgmi](const auto& entry) {
+      return entry.second.sdma && entry.second.xgmi == xgmi;
+    });
+    const std::uint32_t room = (xgmi ? sdma_.xgmi_engines : sdma_.engines) * sdma_.queues_per_engine;
+    if (static_cast<std::uint64_t>(same) >= room) {
+      note("CREATE_QUEUE: all " + std::to_string(room) + (xgmi ? " XGMI" : "") + " SDMA queues are in use");
+      return -ENOMEM;
+    }
+  }
+  std::uint32_t id = 0;
+  while (id < kMaxQueues && queues_.contains(id)) ++id;
+  if (id == kMaxQueues) {
+    note("CREATE_QUEUE: all " + std::to_string(kMaxQueues) + " doorbells of this process are in use");
+    return -ENOMEM;
+  }
+
+  Queue queue{.device_queue = 0, .sdma = sdma, .xgmi = xgmi};
+  // The device looks at the slot from now on; release: before the queue is known to it.
+  std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~std::uint64_t{0}, std::memory_order_release);
+  if (sdma) {
+    queue.device_queue = processor().create_sdma_queue({.ring = args.ring_base_address,
+                                                        .ring_bytes = args.ring_size,
+                                                        .read_pointer = args.read_pointer_address,
+                                                        .write_pointer = args.write_pointer_address,
+                                                        .doorbell = doorbell(id)});
+  } else {
+    queue.device_queue = processor().create_compute_queue({.ring = args.ring_base_address,
+                                                           .ring_bytes = args.ring_size,
+                                                           .read_index = args.read_pointer_address,
+                                                           .write_index = args.write_pointer_address,
+                                                           .doorbell = doorbell(id),
+                                                           .percentage = args.queue_percentage & 0xff,
+                                                           .priority = args.queue_priority});
+  }
+  queues_.emplace(id, queue);
+  args.queue_id = id;
+  args.doorbell_offset = kDoorbellFileOffset + id * sizeof(std::uint64_t);
+  return 0;
+}
+
+int Queues::update(const kfd_ioctl_update_queue_args& args) {
+  if (const int error = check_properties(args.ring_size, args.queue_percentage, args.queue_priority);
+      error != 0)
+    return error;
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(args.queue_id);
+  if (found == queues_.end()) return -EFAULT;
+  processor().update_queue(found->second.device_queue, args.ring_base_address, args.ring_size,
+                           args.queue_percentage & 0xff, args.queue_priority);
+  return 0;
+}
+
+int Queues::destroy(std::uint32_t queue_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(queue_id);
+  if (found == queues_.end()) return -EINVAL;
+  processor().destroy_queue(found->second.device_queue);
+  queues_.erase(found);
+  return 0;
+}
+
+int Queues::set_cu_mask(std::uint32_t queue_id, const std::uint32_t* mask, std::uint32_t bits) {
+  if (bits == 0 || bits % 32 != 0) return -EINVAL;
+  if (mask == nullptr) return -EFAULT;
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(queue_id);
+  if (found == queues_.end()) return -EFAULT;
+  processor().set_cu_mask(found->second.device_queue, std::span(mask, bits / 32));
+  return 0;
+}
+
+bool Queues::exists(std::uint32_t queue_id) const {
+  const std::lock_guard lock(mutex_);
+  return queues_.contains(queue_id);
+}
+
+}  // namespace uptempo::vgpu::kfd

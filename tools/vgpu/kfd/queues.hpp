@@ -1,0 +1,65 @@
+// User-mode queues: CREATE_QUEUE, UPDATE_QUEUE, DESTROY_QUEUE, SET_CU_MASK, ALLOC_QUEUE_GWS.
+//
+// Each queue owns one slot of the process's doorbell page. The command processor, and with it the device's threads, starts with the
+// first queue: a program that only asks questions has none.
+//
+// Errors are those of kfd_chardev.c and kfd_process_queue_manager.c: bad properties or an unknown queue -EINVAL, update of an unknown
+// queue -EFAULT, no doorbell or SDMA queue left -ENOMEM. PM4 compute queues are not emulated: -EOPNOTSUPP, named in the log.
+//
+// Thread safety: any thread; one mutex, held over destroy's wait for the device.
+#pragma once
+
+#include <linux/kfd_ioctl.h>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "cp/command_processor.hpp"
+#include "device/device.hpp"
+#include "kfd/buffers.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+// SDMA engines of a target and queues on each (amdgpu_device_queue_manager and kfd_device.c of Linux).
+struct SdmaLayout {
+  std::uint32_t engines;
+  std::uint32_t xgmi_engines;
+  std::uint32_t queues_per_engine;
+};
+SdmaLayout sdma_layout(const DeviceDescription& description);
+
+class Queues {
+ public:
+  Queues(Device& device, Buffers& buffers, SparseFile& kfd_file);
+  ~Queues();
+
+  // `args` is KFD's struct, in and out. ring_size 0 creates the queue suspended.
+  int create(kfd_ioctl_create_queue_args& args);
+  int update(const kfd_ioctl_update_queue_args& args);
+  int destroy(std::uint32_t queue_id);
+  int set_cu_mask(std::uint32_t queue_id, const std::uint32_t* mask, std::uint32_t bits);
+  bool exists(std::uint32_t queue_id) const;
+
+ private:
+  struct Queue {
+    QueueId device_queue = 0;
+    bool sdma = false;
+    bool xgmi = false;
+  };
+  static constexpr std::uint32_t kMaxQueues = kDoorbellPageBytes / sizeof(std::uint64_t);
+
+  std::uint64_t* doorbell(std::uint32_t queue_id) const;
+  CommandProcessor& processor();
+
+  Device& device_;
+  Buffers& buffers_;
+  SparseFile& kfd_file_;
+  const SdmaLayout sdma_;
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<CommandProcessor> processor_;
+  std::unordered_map<std::uint32_t, Queue> queues_;  // the key is also the doorbell's slot
+};
+
+}  // namespace uptempo::vgpu::kfd

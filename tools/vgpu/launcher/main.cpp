@@ -1,0 +1,235 @@
+// uptempo-vgpu [options] -- program args...: runs a program on the virtual GPU.
+//
+// The program replaces this process, so its pid, signals and exit status are its own. Exit status of the launcher itself, as of a shell: 2 usage,
+// 126 the program cannot be run, 127 it was not found.
+#include <fcntl.h>
+#include <unistd.h>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "device/description.hpp"
+#include "launcher/elf_program.hpp"
+
+namespace fs = std::filesystem;
+using namespace uptempo::vgpu;
+
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kCannotRun = 126;
+constexpr int kNotFound = 127;
+
+struct Failure {
+  int status;
+  std::string sentence;
+};
+
+std::string targets() {
+  std::string names;
+  for (const DeviceDescription& description : device_descriptions())
+    names += (names.empty() ? "" : ", ") + std::string(description.target);
+  return names;
+}
+
+void print_help() {
+  std::cout
+      << "Usage: uptempo-vgpu [options] [--] program [argument...]\n"
+         "\n"
+         "Runs a program that uses ROCr, ROCT or HIP on a virtual AMD GPU. The program's exit status is "
+         "passed on.\n"
+         "\n"
+         "  --device TARGET     "
+      << targets()
+      << " (default gfx90a)\n"
+         "  --trace FILE        write every packet and doorbell as a line of JSON; %p stands for the process "
+         "id\n"
+         "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
+         "  --early-read-index  advance the read index as soon as a packet is launched, as hardware may\n"
+         "  --deterministic     one worker and a seeded order: the same trace on every run\n"
+         "  --seed N            the seed of everything that is left to chance (default 1)\n"
+         "  --workers N         threads that execute waves (default: one per core)\n"
+         "  --verbose           name unknown ioctls and refused requests on stderr\n"
+         "  --help, --version\n";
+}
+
+[[noreturn]] void usage(const std::string& sentence) {
+  throw Failure{kUsage, sentence + " (see uptempo-vgpu --help)"};
+}
+
+void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
+
+std::string number(const std::string& option, const std::string& value) {
+  std::uint64_t parsed = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
+  if (error != std::errc{} || end != value.data() + value.size())
+    usage(option + " needs a decimal number, not '" + value + "'");
+  return value;
+}
+
+// Empties the trace, so that the program and its children append to this run's lines only. Absolute: the program may change its directory.
+std::string prepare_trace(const std::string& file) {
+  const std::string path = fs::absolute(file).string();
+  if (path.find("%p") != std::string::npos) return path;
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) usage("--trace: cannot write '" + path + "': " + std::strerror(errno));
+  close(descriptor);
+  return path;
+}
+
+// Returns the index of the program in `arguments`.
+std::size_t parse(const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string option = arguments[i];
+    if (option == "--") return i + 1;
+    if (!option.starts_with('-')) return i;
+    std::string value;
+    const std::size_t equals = option.find('=');
+    bool has_value = equals != std::string::npos;
+    if (has_value) {
+      value = option.substr(equals + 1);
+      option.erase(equals);
+    }
+    const auto take = [&]() -> const std::string& {
+      if (!has_value) {
+        if (i + 1 == arguments.size()) usage(option + " needs a value");
+        value = arguments[++i];
+        has_value = true;
+      }
+      return value;
+    };
+    if (option == "--device") {
+      if (find_device_description(take()) == nullptr)
+        usage("--device: '" + value + "' is not one of " + targets());
+      set("UPTEMPO_VGPU_DEVICE", value);
+    } else if (option == "--trace") {
+      set("UPTEMPO_VGPU_TRACE", prepare_trace(take()));
+    } else if (option == "--seed") {
+      set("UPTEMPO_VGPU_SEED", number(option, take()));
+    } else if (option == "--workers") {
+      set("UPTEMPO_VGPU_WORKERS", number(option, take()));
+    } else if (has_value) {
+      usage("'" + option + "' is unknown or takes no value");
+    } else if (option == "--null-kernels") {
+      set("UPTEMPO_VGPU_NULL_KERNELS", "1");
+    } else if (option == "--early-read-index") {
+      set("UPTEMPO_VGPU_EARLY_READ_INDEX", "1");
+    } else if (option == "--deterministic") {
+      set("UPTEMPO_VGPU_DETERMINISTIC", "1");
+    } else if (option == "--verbose") {
+      set("UPTEMPO_VGPU_VERBOSE", "1");
+    } else if (option == "--help" || option == "-h") {
+      print_help();
+      std::exit(0);
+    } else if (option == "--version") {
+      std::cout << "uptempo-vgpu " << UPTEMPO_VGPU_VERSION << '\n';
+      std::exit(0);
+    } else {
+      usage("unknown option '" + option + "'");
+    }
+  }
+  return arguments.size();
+}
+
+bool is_executable_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    std::error_code ignored;
+    if (!fs::exists(name, ignored)) throw Failure{kNotFound, "the program '" + name + "' does not exist"};
+    if (!is_executable_file(name)) throw Failure{kCannotRun, "'" + name + "' is not an executable file"};
+    return name;
+  }
+  const char* variable = std::getenv("PATH");
+  std::string_view path = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+  while (!path.empty()) {
+    const std::size_t colon = path.find(':');
+    const std::string_view folder = path.substr(0, colon);
+    path = colon == std::string_view::npos ? std::string_view{} : path.substr(colon + 1);
+    const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
+    if (is_executable_file(candidate)) return candidate.string();
+  }
+  throw Failure{kNotFound, "no program '" + name + "' in PATH"};
+}
+
+// Beside the launcher (build tree) or in the library folder of the same prefix (installed).
+std::string find_library() {
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path candidates[] = {here / "libuptempo-vgpu.so",
+                                 here.parent_path() / UPTEMPO_VGPU_LIBDIR / "uptempo" / "libuptempo-vgpu.so"};
+  std::string tried;
+  for (const fs::path& candidate : candidates) {
+    if (access(candidate.c_str(), R_OK) == 0) return candidate.string();
+    tried += (tried.empty() ? "" : " nor ") + candidate.string();
+  }
+  throw Failure{kCannotRun,
+                "libuptempo-vgpu.so is neither " + tried + "; build or install it with the launcher"};
+}
+
+bool is_sanitizer_runtime(const std::string& library) {
+  return library.starts_with("libasan.so") || library.starts_with("libtsan.so") ||
+         library.starts_with("libubsan.so") || library.starts_with("liblsan.so") ||
+         library.starts_with("libclang_rt.");
+}
+
+// A sanitizer's runtime must be the first library of the process, so it is preloaded ahead of ours.
+std::string preload_list(const ElfProgram& program, const std::string& library) {
+  std::string list;
+  for (const std::string& needed : program.needed)
+    if (is_sanitizer_runtime(needed)) list += needed + ':';
+  list += library;
+  const char* present = std::getenv("LD_PRELOAD");
+  std::string_view others = present == nullptr ? "" : present;
+  while (!others.empty()) {
+    const std::size_t end = others.find_first_of(": ");
+    const std::string_view other = others.substr(0, end);
+    others = end == std::string_view::npos ? std::string_view{} : others.substr(end + 1);
+    if (!other.empty() && other != library) list += ':' + std::string(other);
+  }
+  return list;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const std::size_t first = parse(arguments);
+  if (first == arguments.size()) usage("no program was given");
+  const std::string path = find_program(arguments[first]);
+  const ElfProgram program = inspect_program(path);
+  if (program.elf && !program.elf64)
+    throw Failure{kCannotRun, "'" + path + "' is a 32-bit program; ROCr has 64-bit ones only"};
+  if (program.elf && !program.dynamic)
+    throw Failure{kCannotRun, "'" + path + "' is statically linked: nothing can be preloaded into it"};
+  set("LD_PRELOAD", preload_list(program, find_library()));
+  std::vector<char*> argv;
+  for (std::size_t i = first; i < arguments.size(); ++i)
+    argv.push_back(const_cast<char*>(arguments[i].c_str()));
+  argv.push_back(nullptr);
+  execv(path.c_str(), argv.data());
+  throw Failure{errno == ENOENT ? kNotFound : kCannotRun,
+                "cannot run '" + path + "': " + std::strerror(errno)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const Failure& failure) {
+    std::cerr << "uptempo-vgpu: " << failure.sentence << '\n';
+    return failure.status;
+  } catch (const std::exception& error) {
+    std::cerr << "uptempo-vgpu: " << error.what() << '\n';
+    return kCannotRun;
+  }
+}
