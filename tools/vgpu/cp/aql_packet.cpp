@@ -1,0 +1,134 @@
+#include "cp/aql_packet.hpp"
+
+#include <array>
+
+namespace uptempo::vgpu {
+namespace {
+
+// Every agent that ROCr describes has this limit (HSA_AGENT_INFO_WORKGROUP_MAX_SIZE).
+constexpr std::uint64_t kMaxWorkgroupSize = 1024;
+
+constexpr std::uint16_t kReservedHeaderBits = 0xe000;
+constexpr std::uint16_t kReservedSetupBits = 0xfffc;
+
+PacketError refuse(QueueError error, std::string reason) { return {error, std::move(reason)}; }
+
+// Built for messages only: a well-formed packet costs comparisons, no text.
+std::string text(const std::array<std::uint32_t, 3>& sizes) {
+  std::string result = "(";
+  for (const std::uint32_t size : sizes) result.append(std::to_string(size)).push_back(',');
+  result.back() = ')';
+  return result;
+}
+
+}  // namespace
+
+std::string_view packet_type_name(std::uint32_t type) noexcept {
+  switch (type) {
+    case HSA_PACKET_TYPE_VENDOR_SPECIFIC:
+      return "vendor";
+    case HSA_PACKET_TYPE_INVALID:
+      return "invalid";
+    case HSA_PACKET_TYPE_KERNEL_DISPATCH:
+      return "kernel_dispatch";
+    case HSA_PACKET_TYPE_BARRIER_AND:
+      return "barrier_and";
+    case HSA_PACKET_TYPE_AGENT_DISPATCH:
+      return "agent_dispatch";
+    case HSA_PACKET_TYPE_BARRIER_OR:
+      return "barrier_or";
+    default:
+      return "unknown";
+  }
+}
+
+std::string_view fence_scope_name(std::uint32_t scope) noexcept {
+  switch (scope) {
+    case HSA_FENCE_SCOPE_NONE:
+      return "none";
+    case HSA_FENCE_SCOPE_AGENT:
+      return "agent";
+    case HSA_FENCE_SCOPE_SYSTEM:
+      return "system";
+    default:
+      return "reserved";
+  }
+}
+
+std::optional<PacketError> check_header(AqlHeader header) {
+  if ((header.bits & kReservedHeaderBits) != 0)
+    return refuse(QueueError::packet_format, "header bits 13..15 are reserved and must be 0");
+  if (header.acquire() > HSA_FENCE_SCOPE_SYSTEM || header.release() > HSA_FENCE_SCOPE_SYSTEM)
+    return refuse(QueueError::packet_format, "fence scope 3 does not exist");
+  return std::nullopt;
+}
+
+// reserved2, the eight bytes ahead of the completion signal, is not looked at in any packet: AMD's runtimes pass a correlation id for profilers in it.
+std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& packet,
+                                          const DeviceDescription& device) {
+  if ((packet.setup & kReservedSetupBits) != 0)
+    return refuse(QueueError::packet_format, "setup bits 2..15 are reserved and must be 0");
+  if (packet.reserved0 != 0) return refuse(QueueError::packet_format, "reserved0 must be 0");
+  const unsigned dimensions = packet.setup & 3u;
+  if (dimensions == 0) return refuse(QueueError::invalid_dimensions, "0 dimensions; 1, 2 or 3 are allowed");
+  const std::array<std::uint32_t, 3> grid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
+  const std::array<std::uint32_t, 3> group{packet.workgroup_size_x, packet.workgroup_size_y,
+                                           packet.workgroup_size_z};
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    if (grid[axis] == 0) return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " is empty");
+    if (group[axis] == 0)
+      return refuse(QueueError::invalid_dimensions, "workgroup " + text(group) + " is empty");
+    if (axis >= dimensions && (grid[axis] != 1 || group[axis] != 1))
+      return refuse(QueueError::invalid_dimensions,
+                    "a dispatch of " + std::to_string(dimensions) + " dimension(s) has grid " + text(grid) +
+                        " and workgroup " + text(group) + "; unused ones must be 1");
+  }
+  const std::uint64_t work_items = std::uint64_t{group[0]} * group[1] * group[2];
+  if (work_items > kMaxWorkgroupSize)
+    return refuse(QueueError::workgroup_too_large, "workgroup " + text(group) + " has " +
+                                                       std::to_string(work_items) + " work-items; at most " +
+                                                       std::to_string(kMaxWorkgroupSize) + " are allowed");
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    if (grid[axis] < group[axis])
+      return refuse(QueueError::invalid_dimensions,
+                    "grid " + text(grid) + " is smaller than one workgroup " + text(group));
+  }
+  if (packet.group_segment_size > device.lds_bytes)
+    return refuse(QueueError::group_memory, "group segment of " + std::to_string(packet.group_segment_size) +
+                                                " bytes; " + std::string(device.target) + " has " +
+                                                std::to_string(device.lds_bytes));
+  if (packet.kernel_object == 0) return refuse(QueueError::invalid_code_object, "the kernel object is null");
+  return std::nullopt;
+}
+
+std::optional<PacketError> check_barrier(const hsa_barrier_and_packet_t& packet) {
+  if (packet.reserved0 != 0 || packet.reserved1 != 0)
+    return refuse(QueueError::packet_format, "reserved0 and reserved1 must be 0");
+  return std::nullopt;
+}
+
+std::optional<PacketError> check_barrier_value(const hsa_amd_barrier_value_packet_t& packet) {
+  if (packet.header.reserved != 0 || packet.reserved0 != 0 || packet.reserved1 != 0)
+    return refuse(QueueError::invalid_vendor_packet,
+                  "the reserved fields of a barrier-value packet must be 0");
+  if (packet.cond > HSA_SIGNAL_CONDITION_GTE)
+    return refuse(QueueError::invalid_vendor_packet, "condition " + std::to_string(packet.cond) +
+                                                         " does not exist; EQ, NE, LT and GTE (0..3) do");
+  return std::nullopt;
+}
+
+bool condition_holds(hsa_signal_condition32_t condition, std::int64_t value,
+                     std::int64_t reference) noexcept {
+  switch (condition) {
+    case HSA_SIGNAL_CONDITION_EQ:
+      return value == reference;
+    case HSA_SIGNAL_CONDITION_NE:
+      return value != reference;
+    case HSA_SIGNAL_CONDITION_LT:
+      return value < reference;
+    default:
+      return value >= reference;
+  }
+}
+
+}  // namespace uptempo::vgpu

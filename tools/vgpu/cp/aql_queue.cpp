@@ -1,0 +1,519 @@
+#include "cp/aql_queue.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "cp/pm4.hpp"
+#include "cp/signal.hpp"
+#include "device/clock.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+static_assert(offsetof(amd_queue_t, read_dispatch_id) == 0x80 &&
+                  offsetof(amd_queue_t, write_dispatch_id) == 0x38,
+              "KFD passes the addresses of these two; amd_queue_t is found from them");
+
+template <typename T>
+T load_acquire(T* word) noexcept {
+  return std::atomic_ref<T>(*word).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+AqlQueue::AqlQueue(QueueContext& context, std::uint32_t ordinal, const ComputeQueueConfig& config,
+                   bool runtime_owned)
+    : Queue(context, ordinal),
+      config_(config),
+      runtime_owned_(runtime_owned),
+      packets_(config.ring_bytes / kAqlPacketBytes) {
+  suspended_ = config.percentage == 0 || packets_ == 0;
+}
+
+AqlQueue::~AqlQueue() {
+  for (InFlight& packet : in_flight_)
+    if (packet.packet_copy) context_.packet_copies.release(*packet.packet_copy);
+}
+
+bool AqlQueue::update(GpuAddress ring, std::uint64_t ring_bytes, std::uint32_t percentage,
+                      std::uint32_t priority) {
+  const bool suspend = percentage == 0 || ring_bytes == 0;
+  if (!suspend && (ring != config_.ring || ring_bytes != config_.ring_bytes)) return false;
+  config_.priority = priority;
+  suspended_ = suspend;
+  return true;
+}
+
+bool AqlQueue::advance() {
+  if (stopped_ || suspended_) {
+    if (stopped_) abandon();
+    return wait_for(Waiting::nothing);
+  }
+  if (!attach()) return false;
+  look_at_doorbell();
+  bool progressed = reap();
+  if (!stopped_ && scratch_once_used_ && !scratch_is_reclaimed()) return progressed;
+  for (unsigned taken = 0; taken < kPacketsPerTurn && !stopped_; ++taken) {
+    if (!launch_next()) return progressed;
+    progressed = true;
+  }
+  return progressed;
+}
+
+bool AqlQueue::abandon() {
+  stopped_ = true;
+  bool gone = true;
+  for (InFlight& packet : in_flight_) {
+    if (packet.dispatch == nullptr) continue;
+    context_.scheduler.abandon(*packet.dispatch);
+    context_.scheduler.drop_abandoned();
+    if (packet.dispatch->finished()) {
+      packet.dispatch.reset();
+    } else {
+      gone = false;
+    }
+  }
+  return gone;
+}
+
+// The program may unmap memory between turns, so what the queue touches is translated anew in each.
+bool AqlQueue::attach() {
+  const GpuAddress queue = config_.read_index - offsetof(amd_queue_t, read_dispatch_id);
+  const auto find = [this](GpuAddress address, std::size_t size_bytes) -> std::byte* {
+    std::byte* bytes = context_.memory.translate(address, size_bytes, Access::write);
+    if (bytes == nullptr) {
+      MemoryFault fault;
+      fault.address = address;
+      fault.access = Access::write;
+      fault.present = context_.memory.find(address) != nullptr;
+      fault.where = "the queue's own ring or indices";
+      stop_with_fault(next_, HSA_PACKET_TYPE_INVALID, std::move(fault));
+    }
+    return bytes;
+  };
+  ring_ = find(config_.ring, config_.ring_bytes);
+  if (ring_ == nullptr) return false;
+  amd_queue_ = reinterpret_cast<amd_queue_t*>(find(queue, sizeof(amd_queue_t)));
+  if (amd_queue_ == nullptr) return false;
+  read_index_ = const_cast<std::uint64_t*>(&amd_queue_->read_dispatch_id);
+  write_index_ = reinterpret_cast<std::uint64_t*>(find(config_.write_index, sizeof(std::uint64_t)));
+  return write_index_ != nullptr;
+}
+
+void AqlQueue::look_at_doorbell() {
+  if (config_.doorbell == nullptr) return;
+  const std::uint64_t value = load_acquire(config_.doorbell);
+  if (value == doorbell_seen_) return;
+  doorbell_seen_ = value;
+  trace_doorbell(value);
+  admitted_ = std::max({admitted_, value + 1, load_acquire(write_index_)});
+}
+
+bool AqlQueue::reap() {
+  if (running_ == 0) return false;
+  bool progressed = false;
+  for (std::uint64_t index = oldest_; index < next_ && !stopped_; ++index) {
+    InFlight& packet = in_flight(index);
+    if (packet.dispatch == nullptr || !packet.dispatch->finished()) continue;
+    progressed = true;
+    const std::unique_ptr<Dispatch> dispatch = std::move(packet.dispatch);
+    if (const auto& fault = dispatch->fault()) {
+      if (fault->memory) {
+        stop_with_fault(index, HSA_PACKET_TYPE_KERNEL_DISPATCH, *fault->memory);
+      } else {
+        stop(index, HSA_PACKET_TYPE_KERNEL_DISPATCH, fault->error, fault->message);
+      }
+      return true;
+    }
+    packet.complete = true;
+    --running_;
+    if (packet.packet_copy) context_.packet_copies.release(*packet.packet_copy);
+    packet.packet_copy.reset();
+    const InFlight finished{
+        nullptr, packet.header, packet.completion_signal, packet.start_ticks, packet.start_ns, std::nullopt,
+        true,    false};
+    retire();
+    signal_completion(index, finished, &dispatch->state().packet, &dispatch->state().name);
+  }
+  return progressed;
+}
+
+bool AqlQueue::launch_next() {
+  const std::uint64_t exists = load_acquire(write_index_);
+  if (next_ >= admitted_) return wait_for(Waiting::doorbell);
+  if (next_ >= exists) return wait_for(Waiting::memory);
+  if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_) return wait_for(Waiting::workers);
+  const std::byte* packet = slot(next_);
+  // acquire: the header is stored last, so the other 60 bytes are complete once it is valid.
+  const AqlHeader header{static_cast<std::uint16_t>(
+      std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(packet)))
+          .load(std::memory_order_acquire))};
+  if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
+  if (header.barrier() && blocked_on_earlier()) return wait_for(Waiting::workers);
+  begin_packet();
+  if (const auto error = check_header(header)) {
+    stop(next_, header.type(), error->error, error->reason);
+    return false;
+  }
+  switch (header.type()) {
+    case HSA_PACKET_TYPE_KERNEL_DISPATCH:
+      return launch_dispatch(packet, header);
+    case HSA_PACKET_TYPE_BARRIER_AND:
+    case HSA_PACKET_TYPE_BARRIER_OR:
+      return launch_barrier(packet, header);
+    case HSA_PACKET_TYPE_VENDOR_SPECIFIC:
+      return launch_vendor(packet, header);
+    case HSA_PACKET_TYPE_AGENT_DISPATCH:
+      stop(next_, header.type(), QueueError::packet_format,
+           "agent dispatches are for the host's queues; a GPU's command processor cannot run them");
+      return false;
+    default:
+      stop(next_, header.type(), QueueError::packet_format,
+           "packet type " + std::to_string(header.type()) + " does not exist");
+      return false;
+  }
+}
+
+void AqlQueue::begin_packet() {
+  if (packet_begun_) return;
+  packet_begun_ = true;
+  const bool tracing = context_.device.trace.enabled();
+  // Two clock reads cost as much as the rest of an empty packet: taken only for those who look.
+  if (tracing || AMD_HSA_BITS_GET(amd_queue_->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
+    start_ticks_ = gpu_clock_ticks();
+    start_ns_ = tracing ? host_clock_ns() : 0;
+  }
+}
+
+bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
+  hsa_kernel_dispatch_packet_t packet;
+  std::memcpy(&packet, bytes, sizeof packet);
+  const Options& options = context_.device.options;
+  if (const auto error = check_dispatch(packet, *options.device)) {
+    stop(next_, header.type(), error->error, error->reason);
+    return false;
+  }
+  const LoadedKernel& loaded = context_.kernels.find(context_.memory, packet.kernel_object);
+  if (const auto* rejected = std::get_if<gfx9::Kernel::Rejected>(&loaded.kernel)) {
+    stop(next_, header.type(), rejected->error, "kernel " + loaded.name + ": " + rejected->reason);
+    return false;
+  }
+  const gfx9::Kernel& kernel = std::get<gfx9::Kernel>(loaded.kernel);
+  const auto refuse = [&](QueueError error, const std::string& reason) {
+    stop(next_, header.type(), error, "kernel " + loaded.name + ": " + reason);
+    return false;
+  };
+  if (packet.group_segment_size < kernel.group_segment_bytes)
+    return refuse(QueueError::group_memory, "group segment of " + std::to_string(packet.group_segment_size) +
+                                                " bytes; the kernel needs " +
+                                                std::to_string(kernel.group_segment_bytes));
+  if (packet.private_segment_size < kernel.private_segment_bytes)
+    return refuse(QueueError::packet_format,
+                  "private segment of " + std::to_string(packet.private_segment_size) +
+                      " bytes a work-item; the kernel needs " + std::to_string(kernel.private_segment_bytes));
+  if (kernel.kernarg_bytes != 0) {
+    const auto kernarg = reinterpret_cast<GpuAddress>(packet.kernarg_address);
+    if (kernarg % 16 != 0)
+      return refuse(QueueError::packet_format,
+                    "the kernarg address " + std::to_string(kernarg) + " is not 16-byte aligned");
+    if (context_.memory.translate(kernarg, kernel.kernarg_bytes, Access::read) == nullptr)
+      return refuse(QueueError::packet_format, std::to_string(kernel.kernarg_bytes) +
+                                                   " bytes of kernargs at address " +
+                                                   std::to_string(kernarg) + " are not mapped for the GPU");
+  }
+  if (options.null_kernels && !loaded.runtime_blit)
+    return complete_in_place(header, packet.completion_signal, &packet, &loaded.name);
+
+  if (packet.private_segment_size != 0 && !scratch_is_ready(packet)) return false;
+
+  InFlight& entry = in_flight(next_);
+  std::shared_ptr<gfx9::DispatchState> state = make_state(packet, loaded);
+  if (state == nullptr) return false;
+  entry.header = header;
+  entry.completion_signal = packet.completion_signal;
+  entry.start_ticks = start_ticks_;
+  entry.start_ns = start_ns_;
+  entry.complete = false;
+  entry.retire_early = false;
+  if (options.early_read_index && !runtime_owned_ && !loaded.runtime_blit && context_.random() % 2 == 0) {
+    entry.packet_copy = context_.packet_copies.keep(packet);
+    entry.retire_early = entry.packet_copy.has_value();
+    if (entry.packet_copy) state->packet_address = *entry.packet_copy;
+  }
+  entry.dispatch = std::make_unique<Dispatch>(std::move(state), ordinal_);
+  ++next_;
+  ++running_;
+  packet_begun_ = false;
+  scratch_once_used_ =
+      packet.private_segment_size != 0 &&
+      AMD_HSA_BITS_GET(amd_queue_->queue_properties, AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE) != 0;
+  context_.scheduler.launch(*entry.dispatch);
+  if (entry.retire_early) retire();
+  return true;
+}
+
+std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(const hsa_kernel_dispatch_packet_t& packet,
+                                                          const LoadedKernel& loaded) {
+  auto state = std::make_shared<gfx9::DispatchState>();
+  state->kernel = std::get<gfx9::Kernel>(loaded.kernel);
+  state->packet = packet;
+  state->packet_address = config_.ring + (next_ & (packets_ - 1)) * kAqlPacketBytes;
+  state->queue_address = config_.read_index - offsetof(amd_queue_t, read_dispatch_id);
+  state->dispatch_id = next_;
+  state->name = loaded.name;
+  if (packet.private_segment_size != 0) {
+    // COMPUTE_TMPRING_SIZE: WAVES in bits 0..11, WAVESIZE in bits 12..24, in KiB.
+    const std::uint32_t ring = amd_queue_->compute_tmpring_size;
+    state->scratch_waves = ring & 0xfff;
+    state->scratch_bytes_per_wave = (ring >> 12 & 0x1fff) * 1024;
+    state->scratch_base = amd_queue_->scratch_backing_memory_location;
+    state->scratch_bytes = amd_queue_->scratch_backing_memory_byte_size;
+    std::copy_n(amd_queue_->scratch_resource_descriptor, 4, state->scratch_descriptor.begin());
+    const std::uint32_t work_items =
+        std::uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y * packet.workgroup_size_z;
+    const std::uint32_t waves = (work_items + gfx9::kLanes - 1) / gfx9::kLanes;
+    if (waves > state->scratch_waves) {
+      stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::workgroup_too_large,
+           "kernel " + loaded.name + ": a workgroup of " + std::to_string(waves) +
+               " waves; the queue's scratch has slots for " + std::to_string(state->scratch_waves));
+      return nullptr;
+    }
+  }
+  return state;
+}
+
+// The handshake for private segments larger than the queue's scratch: ROCr reads the packet at the read index, frees the old backing and allocates
+// another one, so nothing of this queue may be running meanwhile (amd_aql_queue.cpp, DynamicScratchHandler).
+bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet) {
+  if (scratch_requested_) {
+    const amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle);
+    if (signal != nullptr && signal_value(*signal) != 0) return wait_for(Waiting::memory);
+    scratch_requested_ = false;
+  }
+  if (packet.private_segment_size <= amd_queue_->scratch_wave64_lane_byte_size) {
+    scratch_requests_ = 0;
+    return true;
+  }
+  if (blocked_on_earlier()) return wait_for(Waiting::workers);
+  if (++scratch_requests_ > 3) {
+    stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::packet_format,
+         "the runtime was asked three times for " + std::to_string(packet.private_segment_size) +
+             " bytes of scratch a work-item and gave " +
+             std::to_string(amd_queue_->scratch_wave64_lane_byte_size));
+    return false;
+  }
+  scratch_requested_ = true;
+  send_inactive(static_cast<std::uint64_t>(QueueError::scratch_needed));
+  return wait_for(Waiting::memory);
+}
+
+// After a dispatch with scratch that was allocated for it alone, the runtime is told to take the scratch back before anything else is launched:
+// other queues may be waiting for that memory.
+bool AqlQueue::scratch_is_reclaimed() {
+  constexpr std::uint64_t kReclaim = 0x200;
+  if (blocked_on_earlier()) return wait_for(Waiting::workers);
+  if (!scratch_reclaim_sent_) {
+    scratch_reclaim_sent_ = true;
+    send_inactive(kReclaim);
+  }
+  if (AMD_HSA_BITS_GET(amd_queue_->queue_properties, AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE))
+    return wait_for(Waiting::memory);
+  scratch_once_used_ = false;
+  scratch_reclaim_sent_ = false;
+  return true;
+}
+
+bool AqlQueue::launch_vendor(const std::byte* bytes, AqlHeader header) {
+  const auto format = static_cast<std::uint32_t>(bytes[2]);
+  switch (format) {
+    case kVendorFormatPm4Ib:
+      return launch_pm4(bytes, header);
+    case kVendorFormatBarrierValue:
+      return launch_barrier_value(bytes, header);
+    default:
+      stop(next_, header.type(), QueueError::invalid_vendor_packet,
+           "vendor format " + std::to_string(format) +
+               " is not supported; 1 (PM4 indirect buffer) and 2 (barrier-value) are");
+      return false;
+  }
+}
+
+bool AqlQueue::launch_barrier(const std::byte* bytes, AqlHeader header) {
+  hsa_barrier_and_packet_t packet;
+  std::memcpy(&packet, bytes, sizeof packet);
+  if (const auto error = check_barrier(packet)) {
+    stop(next_, header.type(), error->error, error->reason);
+    return false;
+  }
+  const bool is_and = header.type() == HSA_PACKET_TYPE_BARRIER_AND;
+  bool all = true;
+  bool any = false;
+  for (const hsa_signal_t& signal : packet.dep_signal) {
+    // A null handle is a satisfied dependency of an AND and an unsatisfied one of an OR (hsa.h, dep_signal).
+    if (signal.handle == 0) continue;
+    const auto holds = dependency_holds(signal, HSA_SIGNAL_CONDITION_EQ, 0, -1);
+    if (!holds) return false;
+    all = all && *holds;
+    any = any || *holds;
+  }
+  if (!(is_and ? all : any)) return wait_for(Waiting::memory);
+  return complete_in_place(header, packet.completion_signal, nullptr, nullptr);
+}
+
+bool AqlQueue::launch_barrier_value(const std::byte* bytes, AqlHeader header) {
+  hsa_amd_barrier_value_packet_t packet;
+  std::memcpy(&packet, bytes, sizeof packet);
+  if (const auto error = check_barrier_value(packet)) {
+    stop(next_, header.type(), error->error, error->reason);
+    return false;
+  }
+  if (packet.signal.handle != 0) {
+    const auto holds = dependency_holds(packet.signal, packet.cond, packet.value, packet.mask);
+    if (!holds) return false;
+    if (!*holds) return wait_for(Waiting::memory);
+  }
+  return complete_in_place(header, packet.completion_signal, nullptr, nullptr);
+}
+
+bool AqlQueue::launch_pm4(const std::byte* bytes, AqlHeader header) {
+  Pm4IbPacket packet;
+  std::memcpy(&packet, bytes, sizeof packet);
+  const Pm4Result result = execute_pm4(context_.memory, packet);
+  if (result.error) {
+    stop(next_, header.type(), result.error->error, result.error->reason);
+    return false;
+  }
+  if (result.invalidates_code) {
+    context_.kernels.forget_code();
+    context_.code.invalidate();
+  }
+  return complete_in_place(header, packet.completion_signal, nullptr, nullptr);
+}
+
+// Nothing when the signal is no signal; the queue is stopped then.
+std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_condition32_t condition,
+                                               std::int64_t value, std::int64_t mask) {
+  const amd_signal_t* signal = find_signal(context_.memory, handle.handle);
+  if (signal == nullptr) {
+    MemoryFault fault;
+    fault.address = handle.handle;
+    fault.present = context_.memory.find(handle.handle) != nullptr;
+    fault.where =
+        "a dependency signal of packet " + std::to_string(next_) + " of queue " + std::to_string(ordinal_);
+    stop_with_fault(next_, HSA_PACKET_TYPE_BARRIER_AND, std::move(fault));
+    return std::nullopt;
+  }
+  return condition_holds(condition, signal_value(*signal) & mask, value);
+}
+
+// A packet that is complete as soon as it is launched.
+bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
+                                 const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
+  const std::uint64_t index = next_++;
+  packet_begun_ = false;
+  const InFlight packet{nullptr, header, signal, start_ticks_, start_ns_, std::nullopt, true, false};
+  if (oldest_ == index) {  // nothing is in flight: no entry needed
+    ++oldest_;
+  } else {
+    InFlight& entry = in_flight(index);
+    entry.complete = true;
+    entry.retire_early = false;
+    entry.dispatch.reset();
+  }
+  retire();
+  return signal_completion(index, packet, dispatch, kernel);
+}
+
+// False: the signal cannot be written, and the queue is stopped.
+bool AqlQueue::signal_completion(std::uint64_t index, const InFlight& packet,
+                                 const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
+  const bool tracing = context_.device.trace.enabled();
+  if (tracing) trace_packet(index, packet, host_clock_ns(), dispatch, kernel);
+  if (packet.completion_signal.handle == 0) return true;
+  amd_signal_t* signal = find_signal(context_.memory, packet.completion_signal.handle);
+  if (signal == nullptr) {
+    MemoryFault fault;
+    fault.address = packet.completion_signal.handle;
+    fault.access = Access::atomic;
+    fault.present = context_.memory.find(fault.address) != nullptr;
+    fault.where =
+        "the completion signal of packet " + std::to_string(index) + " of queue " + std::to_string(ordinal_);
+    stop_with_fault(index, packet.header.type(), std::move(fault));
+    return false;
+  }
+  if (signal->kind != AMD_SIGNAL_KIND_USER) {
+    stop(index, packet.header.type(), QueueError::packet_format,
+         "the completion signal is of kind " + std::to_string(signal->kind) +
+             "; only signals of kind 1 (user) can complete a packet");
+    return false;
+  }
+  if (AMD_HSA_BITS_GET(amd_queue_->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
+    signal->start_ts = packet.start_ticks;
+    signal->end_ts = gpu_clock_ticks();
+  }
+  complete_signal(context_.device, context_.memory, *signal);
+  return true;
+}
+
+void AqlQueue::retire() {
+  const std::uint64_t before = retired_;
+  while (retired_ < next_) {
+    if (retired_ >= oldest_) {
+      const InFlight& packet = in_flight(retired_);
+      if (!packet.complete && !packet.retire_early) break;
+    }
+    // relaxed: the read index's release below orders it before a producer's reuse of the slot.
+    std::atomic_ref<std::uint16_t>(*reinterpret_cast<std::uint16_t*>(slot(retired_)))
+        .store(HSA_PACKET_TYPE_INVALID, std::memory_order_relaxed);
+    ++retired_;
+  }
+  while (oldest_ < next_ && in_flight(oldest_).complete) ++oldest_;
+  if (retired_ != before)
+    std::atomic_ref<std::uint64_t>(*read_index_).store(retired_, std::memory_order_release);
+}
+
+void AqlQueue::stop(std::uint64_t index, std::uint32_t type, QueueError error, const std::string& reason) {
+  report("packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")", reason);
+  stopped_ = true;
+  wait_for(Waiting::nothing);
+  abandon();
+  send_inactive(static_cast<std::uint64_t>(error));
+}
+
+void AqlQueue::stop_with_fault(std::uint64_t index, std::uint32_t type, MemoryFault fault) {
+  report("packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")",
+         "GPU memory fault in " + fault.where);
+  stopped_ = true;
+  wait_for(Waiting::nothing);
+  abandon();
+  context_.device.interrupts.memory_fault(fault);
+}
+
+void AqlQueue::send_inactive(std::uint64_t value) {
+  if (value == 0 || amd_queue_ == nullptr || amd_queue_->queue_inactive_signal.handle == 0) return;
+  if (amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle))
+    set_signal(context_.device, context_.memory, *signal, static_cast<std::int64_t>(value));
+}
+
+void AqlQueue::trace_packet(std::uint64_t index, const InFlight& packet, std::uint64_t end_ns,
+                            const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const {
+  const auto number = [](std::uint64_t value) { return std::to_string(value); };
+  std::string line = R"({"queue":)" + number(ordinal_) + R"(,"index":)" + number(index) + R"(,"type":")" +
+                     std::string(packet_type_name(packet.header.type())) + R"(","barrier":)" +
+                     (packet.header.barrier() ? "true" : "false") + R"(,"acquire":")" +
+                     std::string(fence_scope_name(packet.header.acquire())) + R"(","release":")" +
+                     std::string(fence_scope_name(packet.header.release())) + R"(","completion_signal":)" +
+                     (packet.completion_signal.handle != 0 ? "true" : "false");
+  if (dispatch != nullptr) {
+    line += R"(,"kernel":")" + *kernel + R"(","grid":[)" + number(dispatch->grid_size_x) + ',' +
+            number(dispatch->grid_size_y) + ',' + number(dispatch->grid_size_z) + R"(],"workgroup":[)" +
+            number(dispatch->workgroup_size_x) + ',' + number(dispatch->workgroup_size_y) + ',' +
+            number(dispatch->workgroup_size_z) + R"(],"kernarg":)" +
+            number(reinterpret_cast<std::uint64_t>(dispatch->kernarg_address));
+  }
+  line += R"(,"start_ns":)" + number(packet.start_ns) + R"(,"end_ns":)" + number(end_ns) + '}';
+  context_.device.trace.write(line);
+}
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,131 @@
+// A compute queue: AQL packets in order of their index, as far as doorbell and write index allow.
+//
+// Order. Packets are launched in order. A dispatch without barrier bit may run beside earlier ones and complete before them; a barrier bit waits for all
+// earlier packets of this queue to complete; a barrier packet (AND, OR, value) holds back everything behind it until its condition holds (HSA
+// System Architecture Specification 1.2, 2.9).
+//
+// How far. A doorbell's value is the index of the last packet, but producers of a shared queue ring out of order and overwrite one another's
+// doorbells, so each change of the doorbell admits everything up to the write index of that moment, and never anything beyond the write
+// index. A header that still reads INVALID is waited for.
+//
+// Retirement. A slot is given back in order: INVALID into its header, then the read index - before the completion signal, so that who has waited for a
+// packet finds its slot free. With early_read_index, on queues of the user's own, a seeded choice of dispatches is retired at launch.
+//
+// Errors. A malformed or unsupported packet, a fault or an unsupported instruction stops the queue: everything running on it is abandoned,
+// queue_inactive_signal gets the bit that ROCr's handler understands (none for memory faults, which ROCr learns from its event), and one
+// line on stderr names packet and reason. No packet of it completes any more.
+#pragma once
+
+#include <hsa/amd_hsa_queue.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "cp/aql_packet.hpp"
+#include "cp/command_processor.hpp"
+#include "cp/queue.hpp"
+
+namespace uptempo::vgpu {
+
+class AqlQueue final : public Queue {
+ public:
+  // `runtime_owned`: ROCr's own queue, whose kernargs are recycled with the ring: its read index is never early.
+  AqlQueue(QueueContext& context, std::uint32_t ordinal, const ComputeQueueConfig& config,
+           bool runtime_owned);
+  ~AqlQueue() override;
+
+  bool advance() override;
+  bool abandon() override;
+  void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
+  const std::uint64_t* doorbell() const noexcept override { return config_.doorbell; }
+
+  // Suspends with a ring of size 0 or percentage 0. The ring of a live queue cannot move: false when another one is given.
+  bool update(GpuAddress ring, std::uint64_t ring_bytes, std::uint32_t percentage, std::uint32_t priority);
+
+ private:
+  // Dispatches that run beside one another at most; more wait in the ring.
+  static constexpr std::uint64_t kMaxInFlight = 64;
+  // Packets taken in one turn, so that a full ring does not hold up the other queues.
+  static constexpr unsigned kPacketsPerTurn = 64;
+
+  // A launched packet, until it is complete and its slot is given back.
+  struct InFlight {
+    std::unique_ptr<Dispatch> dispatch;  // null once complete
+    AqlHeader header;
+    hsa_signal_t completion_signal{0};
+    std::uint64_t start_ticks = 0, start_ns = 0;
+    std::optional<GpuAddress> packet_copy;
+    bool complete = false;
+    bool retire_early = false;
+  };
+
+  bool attach();
+  void look_at_doorbell();
+  bool reap();
+  bool launch_next();
+  bool launch_dispatch(const std::byte* slot, AqlHeader header);
+  bool launch_vendor(const std::byte* slot, AqlHeader header);
+  bool launch_pm4(const std::byte* slot, AqlHeader header);
+  bool launch_barrier_value(const std::byte* slot, AqlHeader header);
+  bool launch_barrier(const std::byte* slot, AqlHeader header);
+  std::optional<bool> dependency_holds(hsa_signal_t signal, hsa_signal_condition32_t condition,
+                                       std::int64_t value, std::int64_t mask);
+  bool scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet);
+  bool scratch_is_reclaimed();
+  std::shared_ptr<gfx9::DispatchState> make_state(const hsa_kernel_dispatch_packet_t& packet,
+                                                  const LoadedKernel& kernel);
+
+  bool complete_in_place(AqlHeader header, hsa_signal_t signal, const hsa_kernel_dispatch_packet_t* dispatch,
+                         const std::string* kernel);
+  bool signal_completion(std::uint64_t index, const InFlight& packet,
+                         const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
+  void retire();
+
+  void stop(std::uint64_t index, std::uint32_t type, QueueError error, const std::string& reason);
+  void stop_with_fault(std::uint64_t index, std::uint32_t type, MemoryFault fault);
+  void send_inactive(std::uint64_t value);
+  void trace_packet(std::uint64_t index, const InFlight& packet, std::uint64_t end_ns,
+                    const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const;
+
+  bool wait_for(Waiting what) {
+    waiting_ = what;
+    return false;
+  }
+  bool blocked_on_earlier() const noexcept { return running_ != 0; }
+  InFlight& in_flight(std::uint64_t index) { return in_flight_[index % kMaxInFlight]; }
+  std::byte* slot(std::uint64_t index) const noexcept {
+    return ring_ + (index & (packets_ - 1)) * kAqlPacketBytes;
+  }
+  void begin_packet();
+
+  ComputeQueueConfig config_;
+  const bool runtime_owned_;
+  const std::uint64_t packets_;  // ring size
+  bool stopped_ = false;
+  bool suspended_ = false;
+
+  // Valid inside one turn.
+  std::byte* ring_ = nullptr;
+  amd_queue_t* amd_queue_ = nullptr;
+  std::uint64_t* read_index_ = nullptr;
+  std::uint64_t* write_index_ = nullptr;
+
+  std::uint64_t doorbell_seen_ = ~std::uint64_t{0};
+  std::uint64_t admitted_ =
+      0;                       // packets below this index may be taken, if they are below the write index too
+  std::uint64_t oldest_ = 0;   // first packet in in_flight_
+  std::uint64_t retired_ = 0;  // the read index
+  std::uint64_t next_ = 0;     // the packet to be launched next
+  std::uint64_t running_ = 0;  // launched and not complete
+  std::array<InFlight, kMaxInFlight> in_flight_;
+
+  bool packet_begun_ = false;  // timestamps of next_ have been taken
+  std::uint64_t start_ticks_ = 0, start_ns_ = 0;
+  bool scratch_requested_ = false;
+  unsigned scratch_requests_ = 0;
+  bool scratch_once_used_ = false;
+  bool scratch_reclaim_sent_ = false;
+};
+
+}  // namespace uptempo::vgpu

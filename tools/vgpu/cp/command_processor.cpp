@@ -1,0 +1,323 @@
+#include "cp/command_processor.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cp/aql_queue.hpp"
+#include "cp/device_thread.hpp"
+#include "cp/doorbell_watch.hpp"
+#include "cp/idle_policy.hpp"
+#include "cp/sdma_queue.hpp"
+#include "device/clock.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+using gfx9::Target;
+
+Target target_of(const DeviceDescription& device) {
+  constexpr std::array<std::pair<std::string_view, Target>, 4> targets{{{"gfx900", Target::gfx900},
+                                                                        {"gfx906", Target::gfx906},
+                                                                        {"gfx908", Target::gfx908},
+                                                                        {"gfx90a", Target::gfx90a}}};
+  for (const auto& [name, target] : targets)
+    if (name == device.target) return target;
+  throw std::invalid_argument("the command processor has no instruction set for '" +
+                              std::string(device.target) + "'; it has gfx900, gfx906, gfx908 and gfx90a");
+}
+
+std::uint32_t worker_count(const Options& options) {
+  if (options.deterministic) return 1;
+  if (options.workers != 0) return options.workers;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return static_cast<std::uint32_t>(std::max(1, CPU_COUNT(&cores)));
+}
+
+bool is_power_of_two(std::uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+std::chrono::nanoseconds now() { return std::chrono::nanoseconds(host_clock_ns()); }
+
+}  // namespace
+
+struct CommandProcessor::Impl {
+  explicit Impl(Device& the_device)
+      : device(the_device),
+        creator(getpid()),
+        code(device.memory, target_of(*device.options.device)),
+        memory(device.memory),
+        kernels(target_of(*device.options.device)),
+        packet_copies(device.memory, device.options.early_read_index),
+        random(device.options.seed),
+        scheduler(device, code, target_of(*device.options.device), worker_count(device.options),
+                  [this] { watch.wake(); }),
+        context{device, memory, scheduler, kernels, code, packet_copies, random} {
+    thread = start_device_thread("vgpu-cp", [this] { run(); });
+  }
+
+  ~Impl() {
+    stop.store(true, std::memory_order_release);
+    watch.wake();
+    thread.join();
+  }
+
+  // Runs `work` on the command processor's thread, between two turns, and waits for it: queues need no locks that way.
+  template <typename Work>
+  void on_thread(Work work) {
+    if (std::this_thread::get_id() == thread.get_id()) return work();
+    std::mutex done_mutex;
+    std::condition_variable done_changed;
+    bool done = false;
+    {
+      const std::lock_guard lock(requests_mutex);
+      requests.emplace_back([&] {
+        work();
+        const std::lock_guard done_lock(done_mutex);
+        done = true;
+        done_changed.notify_one();  // under the lock: the waiter may not go before this is over
+      });
+      requested.store(true, std::memory_order_release);
+    }
+    watch.wake();
+    std::unique_lock lock(done_mutex);
+    done_changed.wait(lock, [&] { return done; });
+  }
+
+  void serve_requests() {
+    if (!requested.load(std::memory_order_acquire)) return;
+    std::vector<std::function<void()>> taken;
+    {
+      const std::lock_guard lock(requests_mutex);
+      taken.swap(requests);
+      requested.store(false, std::memory_order_relaxed);  // orders with requests through the mutex
+    }
+    for (auto& request : taken) request();
+  }
+
+  void run() {
+    while (!stop.load(std::memory_order_acquire)) {
+      serve_requests();
+      bool progressed = advance_queues();
+      // Deterministic: what has been launched ends before new packets are looked at, unless it spins on what only they can change.
+      const unsigned slices = device.options.deterministic ? 256 : 1;
+      for (unsigned slice = 0; slice < slices && scheduler.run_slice(); ++slice) progressed = true;
+      if (progressed) {
+        policy.progressed();
+      } else {
+        idle();
+      }
+    }
+    abandon_all();
+  }
+
+  bool advance_queues() {
+    if (queues.empty()) return false;
+    memory.enter();
+    if (code_changed.exchange(false, std::memory_order_acq_rel)) {
+      kernels.forget_code();
+      code.invalidate();
+    }
+    kernels.forget_unmapped(device.memory.generation());
+    bool progressed = false;
+    // A new queue is the first one every turn: none is served before the others for good.
+    const std::size_t count = queues.size();
+    if (++first >= count) first = 0;
+    for (std::size_t offset = 0; offset < count; ++offset) {
+      std::size_t at = first + offset;
+      if (at >= count) at -= count;
+      progressed = queues[at].queue->advance() || progressed;
+    }
+    memory.leave();
+    return progressed;
+  }
+
+  // Something to be polled for, beside doorbells: a word in memory, or a doorbell that no attached page shows.
+  bool must_poll() const {
+    return std::any_of(queues.begin(), queues.end(), [this](const Entry& entry) {
+      const Queue& queue = *entry.queue;
+      if (queue.waiting() == Waiting::memory) return true;
+      return queue.waiting() != Waiting::nothing && queue.doorbell() != nullptr &&
+             !watch.watches(queue.doorbell());
+    });
+  }
+
+  void idle() {
+    const bool polls = must_poll();
+    const IdlePolicy::Decision decision = policy.decide(now(), polls);
+    switch (decision.action) {
+      case IdlePolicy::Action::spin:
+        for (int turn = 0; turn < 8; ++turn) __builtin_ia32_pause();
+        if (++spins % 64 == 0) sched_yield();  // a producer may need this core to ring
+        return;
+      case IdlePolicy::Action::doze:
+      case IdlePolicy::Action::sleep:
+        break;
+    }
+    watch.arm();
+    // What happened before arming must be looked for once more: nobody wakes us for it.
+    const bool nothing_new = !stop.load(std::memory_order_acquire) &&
+                             !requested.load(std::memory_order_acquire) && !scheduler.busy() &&
+                             !advance_queues();
+    // A doorbell seen just now may have left its queue waiting for a header: that is polled for.
+    if (nothing_new && (polls || !must_poll())) {
+      const auto begin = now();
+      watch.sleep(decision.action == IdlePolicy::Action::doze ? decision.duration
+                                                              : std::chrono::nanoseconds(0));
+      if (decision.action == IdlePolicy::Action::sleep) policy.slept(now() - begin);
+    }
+    watch.disarm();
+  }
+
+  void abandon_all() {
+    for (Entry& entry : queues)
+      while (!entry.queue->abandon()) sched_yield();
+    queues.clear();
+  }
+
+  struct Entry {
+    QueueId id;
+    std::unique_ptr<Queue> queue;
+  };
+
+  Queue* find(QueueId id) {
+    const auto found =
+        std::find_if(queues.begin(), queues.end(), [id](const Entry& entry) { return entry.id == id; });
+    return found == queues.end() ? nullptr : found->queue.get();
+  }
+
+  // Ids are KFD's queue ids: ROCT keeps 0 for "no queue", so they start at 1. Ordinals, which traces show, start at 0.
+  template <typename Make>
+  QueueId add(Make make) {
+    QueueId id = 0;
+    on_thread([&] {
+      id = ++last_id;
+      queues.push_back({id, make(created++)});
+    });
+    return id;
+  }
+
+  Device& device;
+  const pid_t creator;
+  gfx9::CodeCache code;
+  AddressSpace::Reader memory;
+  KernelTable kernels;
+  PacketCopies packet_copies;
+  std::minstd_rand random;
+  DoorbellWatch watch;
+  Scheduler scheduler;
+  QueueContext context;
+
+  // Of the command processor's thread.
+  std::vector<Entry> queues;
+  std::size_t first = 0;
+  QueueId last_id = 0;
+  std::uint32_t created = 0;
+  bool runtime_queue_seen = false;
+  IdlePolicy policy;
+  unsigned spins = 0;
+
+  std::mutex requests_mutex;
+  std::vector<std::function<void()>> requests;
+  std::atomic<bool> requested{false};
+  std::atomic<bool> code_changed{false};
+  std::atomic<bool> stop{false};
+  std::thread thread;
+};
+
+CommandProcessor::CommandProcessor(Device& device) : impl_(std::make_unique<Impl>(device)) {}
+
+CommandProcessor::~CommandProcessor() {
+  // After fork() the child has the object but none of its threads: there is nobody to join.
+  if (impl_->creator != getpid()) [[maybe_unused]]
+    Impl* leaked = impl_.release();
+}
+
+QueueId CommandProcessor::create_compute_queue(const ComputeQueueConfig& config) {
+  if (config.ring_bytes != 0 && (!is_power_of_two(config.ring_bytes) || config.ring_bytes < kAqlPacketBytes))
+    throw std::invalid_argument("a compute queue's ring of " + std::to_string(config.ring_bytes) +
+                                " bytes is no power of two of whole packets");
+  return impl_->add([&](std::uint32_t ordinal) {
+    // ROCr makes its utility queue ahead of the first queue of the program (amd_gpu_agent.cpp, QueueCreate).
+    const bool runtime_owned = !std::exchange(impl_->runtime_queue_seen, true);
+    return std::make_unique<AqlQueue>(impl_->context, ordinal, config, runtime_owned);
+  });
+}
+
+QueueId CommandProcessor::create_sdma_queue(const SdmaQueueConfig& config) {
+  if (config.ring_bytes != 0 && !is_power_of_two(config.ring_bytes))
+    throw std::invalid_argument("an SDMA queue's ring of " + std::to_string(config.ring_bytes) +
+                                " bytes is no power of two");
+  return impl_->add(
+      [&](std::uint32_t ordinal) { return std::make_unique<SdmaQueue>(impl_->context, ordinal, config); });
+}
+
+bool CommandProcessor::destroy_queue(QueueId id) {
+  bool found = false;
+  impl_->on_thread([&] {
+    Queue* queue = impl_->find(id);
+    if (queue == nullptr) return;
+    found = true;
+    while (!queue->abandon()) sched_yield();
+    std::erase_if(impl_->queues, [id](const Impl::Entry& entry) { return entry.id == id; });
+  });
+  return found;
+}
+
+bool CommandProcessor::update_queue(QueueId id, GpuAddress ring, std::uint64_t ring_bytes,
+                                    std::uint32_t percentage, std::uint32_t priority) {
+  bool updated = false;
+  impl_->on_thread([&] {
+    Queue* queue = impl_->find(id);
+    if (auto* compute = dynamic_cast<AqlQueue*>(queue)) {
+      updated = compute->update(ring, ring_bytes, percentage, priority);
+    } else if (auto* sdma = dynamic_cast<SdmaQueue*>(queue)) {
+      sdma->suspend(percentage == 0 || ring_bytes == 0);
+      updated = true;
+    }
+  });
+  return updated;
+}
+
+bool CommandProcessor::set_cu_mask(QueueId id, std::span<const std::uint32_t>) {
+  // Every worker can run every compute unit's waves, so a mask restricts nothing that a program could observe.
+  bool found = false;
+  impl_->on_thread([&] { found = impl_->find(id) != nullptr; });
+  return found;
+}
+
+void CommandProcessor::attach_doorbell_page(std::byte* program_address, std::byte* alias,
+                                            std::size_t size_bytes) {
+  impl_->watch.attach(program_address, alias, size_bytes);
+}
+
+void CommandProcessor::detach_doorbell_page(std::byte* program_address) {
+  const DoorbellWatch::Range range = impl_->watch.detach(program_address);
+  impl_->on_thread([&] {
+    for (Impl::Entry& entry : impl_->queues)
+      if (entry.queue->doorbell() != nullptr && range.contains(entry.queue->doorbell()))
+        entry.queue->lose_doorbell();
+  });
+}
+
+void CommandProcessor::doorbell_rung() noexcept { impl_->watch.wake(); }
+
+void CommandProcessor::invalidate_code() noexcept {
+  impl_->code_changed.store(true, std::memory_order_release);
+}
+
+}  // namespace uptempo::vgpu

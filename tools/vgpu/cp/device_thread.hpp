@@ -1,0 +1,13 @@
+// Threads of the device inside the program's process: invisible to it as far as possible.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace uptempo::vgpu {
+
+// A thread that handles none of the program's signals, under a name that debuggers show. Synchronous faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL)
+// stay enabled: they are ours.
+std::thread start_device_thread(const char* name, std::function<void()> body);
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,227 @@
+#include "cp/doorbell_watch.hpp"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cerrno>
+
+#include <array>
+#include <climits>
+#include <ctime>
+#include <stdexcept>
+#include <string>
+
+// glibc's own name for sigaction: the interposed one would record our handler as the program's.
+extern "C" int __sigaction(int signal_number, const struct sigaction* action,
+                           struct sigaction* previous) noexcept;
+
+namespace uptempo::vgpu {
+namespace {
+
+// What the handler knows. Process-wide because a handler has no other argument; written under registry_mutex, read without.
+struct AttachedPage {
+  std::atomic<std::uintptr_t> begin{0};  // 0: free
+  std::atomic<std::size_t> size_bytes{0};
+  std::atomic<const std::byte*> alias{nullptr};
+  std::atomic<DoorbellWatch*> watch{nullptr};
+  std::atomic<bool> write_protected{false};
+};
+
+std::array<AttachedPage, DoorbellWatch::kMaxPages> registry;
+std::mutex registry_mutex;
+
+// The action that other faults go to. A sequence lock's even/odd pair would do too; two slots and an index are simpler to read in a handler.
+std::array<struct sigaction, 2> program_actions;
+std::atomic<unsigned> program_action{0};
+std::mutex program_action_mutex;
+std::atomic<bool> installed{false};
+
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
+           const timespec* timeout) noexcept {
+  static_assert(sizeof(word) == sizeof(std::uint32_t));
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value,
+                 timeout, nullptr, 0);
+}
+
+void set_program_action(const struct sigaction& action) noexcept {  // program_action_mutex held
+  const unsigned next = program_action.load(std::memory_order_relaxed) ^ 1u;
+  program_actions[next] = action;
+  program_action.store(next, std::memory_order_release);  // the handler reads a complete action
+}
+
+}  // namespace
+
+// The handler's part of DoorbellWatch.
+struct DoorbellFault {
+  // True: the fault was a store to a protected doorbell page, which may now be executed again.
+  static bool resolve(std::uintptr_t address) noexcept {
+    for (AttachedPage& page : registry) {
+      const std::uintptr_t begin = page.begin.load(std::memory_order_acquire);
+      if (begin == 0 || address < begin || address >= begin + page.size_bytes.load(std::memory_order_relaxed))
+        continue;
+      page.write_protected.store(false, std::memory_order_seq_cst);
+      if (mprotect(reinterpret_cast<void*>(begin), page.size_bytes.load(std::memory_order_relaxed),
+                   PROT_READ | PROT_WRITE) != 0)
+        return false;
+      if (DoorbellWatch* watch = page.watch.load(std::memory_order_acquire)) watch->wake();
+      return true;
+    }
+    return false;
+  }
+
+  static void handle(int signal_number, siginfo_t* info, void* context) noexcept {
+    const int saved = errno;
+    const bool resolved = resolve(reinterpret_cast<std::uintptr_t>(info->si_addr));
+    errno = saved;
+    if (resolved) return;
+    const struct sigaction& action = program_actions[program_action.load(std::memory_order_acquire)];
+    if ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction != nullptr) {
+      action.sa_sigaction(signal_number, info, context);
+    } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
+      action.sa_handler(signal_number);
+    } else {
+      // Nobody handles it: without the handler the fault happens again and ends the process as it would have.
+      struct sigaction standard {};
+      standard.sa_handler = SIG_DFL;
+      __sigaction(signal_number, &standard, nullptr);
+    }
+  }
+
+  static bool is_ours(const struct sigaction& action) noexcept {
+    return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &handle;
+  }
+
+  // Puts the handler in front of whatever is there.
+  static void install() noexcept {
+    struct sigaction current {};
+    if (__sigaction(SIGSEGV, nullptr, &current) != 0 || is_ours(current)) return;
+    const std::lock_guard lock(program_action_mutex);
+    set_program_action(current);
+    struct sigaction ours {};
+    ours.sa_sigaction = &handle;
+    // The program's handler may want to be entered again, run on its own stack, and see system calls restarted: allow what it may have asked for.
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (current.sa_flags & SA_NODEFER);
+    sigemptyset(&ours.sa_mask);
+    __sigaction(SIGSEGV, &ours, nullptr);
+    installed.store(true, std::memory_order_release);
+  }
+};
+
+bool replace_program_segv_action(const struct sigaction* action, struct sigaction* previous) noexcept {
+  if (!installed.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(program_action_mutex);
+  const struct sigaction before = program_actions[program_action.load(std::memory_order_relaxed)];
+  if (action != nullptr) set_program_action(*action);
+  if (previous != nullptr) *previous = before;
+  return true;
+}
+
+sigset_t block_all_but_segv(const sigset_t& mask) noexcept {
+  sigset_t result = mask;
+  sigdelset(&result, SIGSEGV);
+  return result;
+}
+
+DoorbellWatch::DoorbellWatch() = default;
+
+DoorbellWatch::~DoorbellWatch() {
+  const std::lock_guard pages(pages_mutex_);
+  const std::lock_guard lock(registry_mutex);
+  for (AttachedPage& page : registry) {
+    if (page.watch.load(std::memory_order_relaxed) != this) continue;
+    if (page.write_protected.exchange(false))
+      mprotect(reinterpret_cast<void*>(page.begin.load()), page.size_bytes.load(), PROT_READ | PROT_WRITE);
+    page.begin.store(0, std::memory_order_release);
+    page.watch.store(nullptr, std::memory_order_release);
+  }
+}
+
+void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, std::size_t size_bytes) {
+  {
+    const std::lock_guard pages(pages_mutex_);
+    const std::lock_guard lock(registry_mutex);
+    AttachedPage* free_page = nullptr;
+    for (AttachedPage& page : registry)
+      if (page.begin.load(std::memory_order_relaxed) == 0) free_page = &page;
+    if (free_page == nullptr)
+      throw std::runtime_error("cannot watch another doorbell mapping: " + std::to_string(kMaxPages) +
+                               " are attached already");
+    free_page->size_bytes.store(size_bytes, std::memory_order_relaxed);
+    free_page->alias.store(alias, std::memory_order_relaxed);
+    free_page->watch.store(this, std::memory_order_relaxed);
+    free_page->write_protected.store(false, std::memory_order_relaxed);
+    free_page->begin.store(reinterpret_cast<std::uintptr_t>(program_address),
+                           std::memory_order_release);  // last: the handler reads it first
+  }
+  DoorbellFault::install();
+  wake();
+}
+
+DoorbellWatch::Range DoorbellWatch::detach(std::byte* program_address) {
+  Range range;
+  {
+    const std::lock_guard pages(pages_mutex_);
+    const std::lock_guard lock(registry_mutex);
+    for (AttachedPage& page : registry) {
+      if (page.begin.load() != reinterpret_cast<std::uintptr_t>(program_address) || page.watch.load() != this)
+        continue;
+      range = {page.alias.load(), page.size_bytes.load()};
+      if (page.write_protected.exchange(false))
+        mprotect(program_address, range.size_bytes, PROT_READ | PROT_WRITE);
+      page.begin.store(0, std::memory_order_release);
+      page.watch.store(nullptr, std::memory_order_release);
+    }
+  }
+  wake();
+  return range;
+}
+
+bool DoorbellWatch::watches(const void* alias_address) const noexcept {
+  for (const AttachedPage& page : registry) {
+    if (page.begin.load(std::memory_order_acquire) == 0 || page.watch.load(std::memory_order_relaxed) != this)
+      continue;
+    if (Range{page.alias.load(std::memory_order_relaxed), page.size_bytes.load(std::memory_order_relaxed)}
+            .contains(alias_address))
+      return true;
+  }
+  return false;
+}
+
+void DoorbellWatch::arm() {
+  const std::lock_guard pages(pages_mutex_);
+  armed_.store(1, std::memory_order_seq_cst);  // before the protection: a fault from here on wakes
+  bool any = false;
+  for (AttachedPage& page : registry) {
+    if (page.watch.load(std::memory_order_relaxed) != this) continue;
+    any = true;
+    page.write_protected.store(true, std::memory_order_seq_cst);
+    mprotect(reinterpret_cast<void*>(page.begin.load(std::memory_order_relaxed)),
+             page.size_bytes.load(std::memory_order_relaxed), PROT_READ);
+  }
+  if (any) DoorbellFault::install();
+}
+
+void DoorbellWatch::sleep(std::chrono::nanoseconds timeout) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+  const timespec limit{static_cast<std::time_t>(seconds.count()),
+                       static_cast<long>((timeout - seconds).count())};
+  futex(armed_, FUTEX_WAIT, 1, timeout.count() == 0 ? nullptr : &limit);
+}
+
+void DoorbellWatch::disarm() {
+  const std::lock_guard pages(pages_mutex_);
+  armed_.store(0, std::memory_order_seq_cst);
+  for (AttachedPage& page : registry) {
+    if (page.watch.load(std::memory_order_relaxed) != this) continue;
+    if (page.write_protected.exchange(false, std::memory_order_seq_cst))
+      mprotect(reinterpret_cast<void*>(page.begin.load(std::memory_order_relaxed)),
+               page.size_bytes.load(std::memory_order_relaxed), PROT_READ | PROT_WRITE);
+  }
+}
+
+void DoorbellWatch::wake() noexcept {
+  if (armed_.exchange(0, std::memory_order_seq_cst) == 1) futex(armed_, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+}  // namespace uptempo::vgpu

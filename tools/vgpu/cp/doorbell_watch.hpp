@@ -1,0 +1,77 @@
+// Sleeping until a doorbell is rung.
+//
+// A doorbell is a plain store into shared memory: nothing tells the device about it. While there is work the command processor polls. When there is
+// none it takes write permission from the doorbell pages in the program's mapping and sleeps; the first store faults, the SIGSEGV handler gives
+// permission back, wakes the sleeper, and the store is executed again. An idle device costs nothing; the first doorbell afterwards costs its
+// producer two mprotect calls and a signal, some 5 us.
+//
+// Signals. The handler is installed with the first attached page and hands every other fault on to the action it found. A program that
+// installs its own SIGSEGV action later must not displace it: sigaction and its relatives are interposed (interpose/) and end in
+// replace_program_segv_action(), and block_all_but_segv() removes SIGSEGV from a mask that a thread wants to block, since a fault in a
+// thread that blocks it kills the process. As a second line, arm() puts the handler back in front if it finds another one there.
+//
+// Thread safety: attach(), detach() and wake() from any thread; wake() is async-signal-safe. arm(), sleep() and disarm() belong to one thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace uptempo::vgpu {
+
+class DoorbellWatch {
+ public:
+  static constexpr std::size_t kMaxPages =
+      16;  // mappings, not 4 KiB pages; ROCT makes one per process and device
+
+  DoorbellWatch();
+  ~DoorbellWatch();
+  DoorbellWatch(const DoorbellWatch&) = delete;
+  DoorbellWatch& operator=(const DoorbellWatch&) = delete;
+
+  // Throws std::runtime_error when kMaxPages are attached already in the process.
+  void attach(std::byte* program_address, std::byte* alias, std::size_t size_bytes);
+
+  // The mapping is writable again and forgotten when this returns. Returns its alias range, or an empty one.
+  struct Range {
+    const std::byte* begin = nullptr;
+    std::size_t size_bytes = 0;
+    bool contains(const void* address) const noexcept {
+      const auto* byte = static_cast<const std::byte*>(address);
+      return byte >= begin && byte < begin + size_bytes;
+    }
+  };
+  Range detach(std::byte* program_address);
+
+  // Whether a store to the program's view of this slot of the alias would wake sleep().
+  bool watches(const void* alias_address) const noexcept;
+
+  // From here on a store to an attached page, or wake(), ends sleep(). Doorbells rung before this call must be looked for after it.
+  void arm();
+
+  // Returns at once if something happened since arm(). A timeout of zero means: none.
+  void sleep(std::chrono::nanoseconds timeout);
+
+  // Gives write permission back. Cheap when the handler has done so.
+  void disarm();
+
+  void wake() noexcept;
+
+ private:
+  friend struct DoorbellFault;
+
+  std::atomic<std::uint32_t> armed_{0};  // futex word
+  mutable std::mutex pages_mutex_;       // attach, detach against arm, disarm; never taken by the handler
+};
+
+// What sigaction(SIGSEGV) of the program means while the handler is installed: replaces the action that faults which are not ours go to.
+// Either pointer may be null. Returns false when no handler is installed: the caller uses the real sigaction.
+bool replace_program_segv_action(const struct sigaction* action, struct sigaction* previous) noexcept;
+
+// A copy of `mask` without SIGSEGV, for sigprocmask and pthread_sigmask (SIG_BLOCK, SIG_SETMASK).
+sigset_t block_all_but_segv(const sigset_t& mask) noexcept;
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,20 @@
+// The PM4 commands that reach the device inside AQL vendor packets. ROCr sends one: ACQUIRE_MEM, to drop stale code after an upload.
+#pragma once
+
+#include <optional>
+
+#include "cp/aql_packet.hpp"
+#include "device/memory.hpp"
+
+namespace uptempo::vgpu {
+
+struct Pm4Result {
+  bool invalidates_code = false;
+  std::optional<PacketError>
+      error;  // names the command that is not supported, or why the buffer cannot be read
+};
+
+// Reads the packet's indirect buffer, between the reader's enter() and leave().
+Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet);
+
+}  // namespace uptempo::vgpu

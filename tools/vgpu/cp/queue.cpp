@@ -1,0 +1,30 @@
+#include "cp/queue.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "device/clock.hpp"
+
+namespace uptempo::vgpu {
+
+void Queue::report(std::string_view packet, std::string_view reason) const {
+  std::string line = "uptempo-vgpu: queue " + std::to_string(ordinal_) + ", ";
+  line += packet;
+  line += ": ";
+  line += reason;
+  line += "; the queue is stopped\n";
+  // One write(): lines of several threads and of the program's stdio do not mix.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+void Queue::trace_doorbell(std::uint64_t value) const {
+  if (!context_.device.trace.enabled()) return;
+  char line[128];
+  std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu})", ordinal_,
+                static_cast<long long>(value), static_cast<unsigned long long>(host_clock_ns()));
+  context_.device.trace.write(line);
+}
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,67 @@
+// What compute and SDMA queues have in common: a resumable state machine that the command processor advances in turn.
+//
+// Thread safety: none; queues belong to the command processor's thread. advance() is called inside its Reader's section.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string_view>
+
+#include "cp/kernel_table.hpp"
+#include "cp/packet_copies.hpp"
+#include "cp/scheduler.hpp"
+#include "device/device.hpp"
+
+namespace uptempo::vgpu {
+
+// What the command processor lends its queues.
+struct QueueContext {
+  Device& device;
+  AddressSpace::Reader& memory;
+  Scheduler& scheduler;
+  KernelTable& kernels;
+  gfx9::CodeCache& code;
+  PacketCopies& packet_copies;
+  std::minstd_rand& random;
+};
+
+// What a queue that made no progress waits for: this decides how the command processor may sleep.
+enum class Waiting : std::uint8_t {
+  doorbell,  // a store to its doorbell
+  workers,   // a dispatch in execution
+  memory,    // a signal, a packet header or a word that the program or another queue will store
+  nothing,   // stopped or suspended
+};
+
+class Queue {
+ public:
+  Queue(QueueContext& context, std::uint32_t ordinal) : context_(context), ordinal_(ordinal) {}
+  virtual ~Queue() = default;
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  // Does a bounded amount of work. False: nothing could be done; waiting() says why.
+  virtual bool advance() = 0;
+
+  // What runs on its behalf is abandoned. True once no worker touches it any more: call until then.
+  virtual bool abandon() = 0;
+
+  // The alias of its doorbell is about to go away: no doorbell is seen any more.
+  virtual void lose_doorbell() noexcept = 0;
+  virtual const std::uint64_t* doorbell() const noexcept = 0;
+
+  Waiting waiting() const noexcept { return waiting_; }
+  // The order of creation, from 0: how traces and messages call it.
+  std::uint32_t ordinal() const noexcept { return ordinal_; }
+
+ protected:
+  // One line on stderr, so that a stopped queue is never silent.
+  void report(std::string_view packet, std::string_view reason) const;
+  void trace_doorbell(std::uint64_t value) const;
+
+  QueueContext& context_;
+  const std::uint32_t ordinal_;
+  Waiting waiting_ = Waiting::doorbell;
+};
+
+}  // namespace uptempo::vgpu

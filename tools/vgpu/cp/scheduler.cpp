@@ -1,0 +1,444 @@
+#include "cp/scheduler.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cp/device_thread.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+// Wave instructions that a workgroup gets at a time, shared by its waves: some 50 us of interpretation.
+constexpr std::uint64_t kWorkgroupQuantum = 8192;
+constexpr std::uint64_t kMinWaveQuantum = 512;
+// Instructions after which worker 0 looks at the queues again: some 20 us.
+constexpr std::uint64_t kSliceInstructions = 4096;
+// A workgroup that gives up a slice after so few instructions is waiting for something (s_sleep, a barrier's other half).
+constexpr std::uint64_t kYieldInstructions = 256;
+// Workgroups claimed with one lock at most.
+constexpr std::uint64_t kMaxChunk = 8;
+// A helper looks for work this long before it sleeps: longer than the gap between two dispatches of a chain.
+constexpr unsigned kHelperSpins = 4000;
+constexpr std::uint64_t kHelpFromWorkgroups = 2;
+
+std::uint32_t waves_of(const hsa_kernel_dispatch_packet_t& packet) {
+  const std::uint32_t work_items =
+      std::uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y * packet.workgroup_size_z;
+  return (work_items + gfx9::kLanes - 1) / gfx9::kLanes;
+}
+
+void relax() noexcept { __builtin_ia32_pause(); }
+
+}  // namespace
+
+Dispatch::Dispatch(std::shared_ptr<const gfx9::DispatchState> state, std::uint32_t queue)
+    : state_(std::move(state)),
+      queue_(queue),
+      groups_(state_->workgroups()),
+      total_(std::uint64_t{groups_[0]} * groups_[1] * groups_[2]),
+      waves_per_group_(waves_of(state_->packet)),
+      needs_scratch_(state_->packet.private_segment_size != 0) {}
+
+struct Scheduler::Impl {
+  // A workgroup that was started and has not ended.
+  struct Resident {
+    Dispatch* dispatch;
+    gfx9::Workgroup workgroup;
+    std::optional<std::uint32_t> scratch_slot;
+  };
+  using ResidentPtr = std::unique_ptr<Resident>;
+
+  struct Worker {
+    Worker(Device& device, gfx9::CodeCache& code, gfx9::Target target) : executor(device, code, target) {}
+
+    gfx9::Executor executor;
+    std::vector<ResidentPtr> spare;  // their storage is reused
+    Dispatch* chunk = nullptr;       // claimed, not yet started workgroups
+    std::uint64_t chunk_next = 0, chunk_end = 0;
+    std::optional<std::uint32_t> chunk_scratch;
+    std::uint64_t spent = 0;  // instructions of new workgroups since the last round of runnable ones
+    std::uint64_t owed = 0;   // runnable workgroups to serve before the next new one
+    unsigned yields = 0;
+    std::thread thread;
+  };
+
+  // Which wave slots of a queue's scratch are in use.
+  struct ScratchSlots {
+    std::vector<bool> used;
+
+    std::optional<std::uint32_t> take(std::uint32_t slots, std::uint32_t count) {
+      used.resize(std::max<std::size_t>(used.size(), slots));
+      for (std::uint32_t first = 0; first + count <= slots; ++first) {
+        std::uint32_t length = 0;
+        while (length < count && !used[first + length]) ++length;
+        if (length == count) {
+          std::fill_n(used.begin() + first, count, true);
+          return first;
+        }
+        first += length;
+      }
+      return std::nullopt;
+    }
+    void give_back(std::uint32_t first, std::uint32_t count) {
+      std::fill_n(used.begin() + first, count, false);
+    }
+  };
+
+  Impl(Device& the_device, gfx9::CodeCache& code, gfx9::Target target, std::uint32_t worker_count,
+       std::function<void()> finished)
+      : device(the_device),
+        on_finished(std::move(finished)),
+        max_resident_waves(std::uint64_t{device.options.device->compute_units} *
+                           device.options.device->simds_per_compute_unit *
+                           device.options.device->max_waves_per_simd),
+        random(device.options.seed) {
+    workers.push_back(std::make_unique<Worker>(device, code, target));
+    for (std::uint32_t index = 1; index < worker_count; ++index) {
+      workers.push_back(std::make_unique<Worker>(device, code, target));
+      Worker& helper = *workers.back();
+      helper.thread = start_device_thread("vgpu-worker", [this, &helper] { help(helper); });
+    }
+  }
+
+  ~Impl() {
+    stop.store(true, std::memory_order_relaxed);
+    epoch.fetch_add(1, std::memory_order_release);
+    epoch.notify_all();
+    for (auto& worker : workers)
+      if (worker->thread.joinable()) worker->thread.join();
+  }
+
+  void launch(Dispatch& dispatch) {
+    if (dispatch.total_ == 0) {
+      dispatch.finished_.store(true, std::memory_order_release);
+      return;
+    }
+    {
+      const std::lock_guard lock(mutex);
+      if (device.options.deterministic) shuffle(dispatch);
+      active.push_back(&dispatch);
+      publish_pending();
+    }
+    if (workers.size() > 1 && dispatch.total_ >= kHelpFromWorkgroups) wake_helpers();
+  }
+
+  // A seeded order of workgroups: n -> n * stride + offset, a permutation because stride and total are coprime.
+  void shuffle(Dispatch& dispatch) {
+    const std::uint64_t total = dispatch.total_;
+    dispatch.offset_ = random() % total;
+    dispatch.stride_ = 1 + random() % std::min<std::uint64_t>(total, 1u << 16);
+    while (std::gcd(dispatch.stride_, total) != 1) ++dispatch.stride_;
+  }
+
+  void wake_helpers() {
+    epoch.fetch_add(1, std::memory_order_release);
+    // seq_cst pairs with the helper's announcement: either it sees the new epoch or it is counted here.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (sleepers.load(std::memory_order_relaxed) != 0) epoch.notify_all();
+  }
+
+  // Unclaimed workgroups and runnable ones; looked at without the lock.
+  void publish_pending() {
+    std::uint64_t count = runnable.size();
+    for (const Dispatch* dispatch : active) count += dispatch->total_ - dispatch->next_;
+    pending.store(count, std::memory_order_release);
+  }
+
+  // `count` more workgroups of `dispatch` will not run any more. After the last one the dispatch may be gone.
+  bool end(Dispatch& dispatch, std::uint64_t count) {
+    if (count == 0) return false;
+    const std::uint64_t total = dispatch.total_;
+    // acq_rel: the last one to end publishes the results of all.
+    if (dispatch.ended_.fetch_add(count, std::memory_order_acq_rel) + count != total) return false;
+    dispatch.finished_.store(true, std::memory_order_release);
+    on_finished();
+    return true;
+  }
+
+  void abandon(Dispatch& dispatch, std::optional<gfx9::Executor::Fault> fault) {
+    std::uint64_t dropped = 0;
+    std::vector<ResidentPtr> gone;
+    {
+      const std::lock_guard lock(mutex);
+      if (dispatch.abandoned_.exchange(true, std::memory_order_acq_rel)) return;
+      dispatch.fault_ = std::move(fault);
+      dropped = dispatch.total_ - dispatch.next_;
+      dispatch.next_ = dispatch.total_;
+      std::erase(active, &dispatch);
+      for (auto& resident : runnable) {
+        if (resident->dispatch != &dispatch) continue;
+        release_resident(*resident);
+        gone.push_back(std::move(resident));
+        ++dropped;
+      }
+      std::erase(runnable, nullptr);
+      publish_pending();
+    }
+    end(dispatch, dropped);
+  }
+
+  void release_resident(Resident& resident) {  // mutex held
+    Dispatch& dispatch = *resident.dispatch;
+    --dispatch.resident_;
+    if (resident.scratch_slot)
+      scratch[dispatch.queue_].give_back(*resident.scratch_slot, dispatch.waves_per_group_);
+    resident.scratch_slot.reset();
+  }
+
+  // Claims workgroups of the next active dispatch in turn.
+  bool claim(Worker& worker) {
+    if (pending.load(std::memory_order_acquire) == 0) return false;
+    const std::lock_guard lock(mutex);
+    for (std::size_t tried = 0; tried < active.size(); ++tried) {
+      const std::size_t at = turn++ % active.size();
+      Dispatch& dispatch = *active[at];
+      const bool room = runnable_waves + dispatch.waves_per_group_ <= max_resident_waves;
+      if (!room && dispatch.resident_ != 0) continue;  // each dispatch has at least one resident workgroup
+      std::uint64_t count = 1;
+      worker.chunk_scratch.reset();
+      if (dispatch.needs_scratch_) {
+        worker.chunk_scratch =
+            scratch[dispatch.queue_].take(dispatch.state_->scratch_waves, dispatch.waves_per_group_);
+        if (!worker.chunk_scratch) continue;  // until a resident workgroup gives its slots back
+      } else {
+        const std::uint64_t share = (dispatch.total_ - dispatch.next_) / (workers.size() * 4);
+        count = std::clamp<std::uint64_t>(share, 1, kMaxChunk);
+      }
+      worker.chunk = &dispatch;
+      worker.chunk_next = dispatch.next_;
+      worker.chunk_end = dispatch.next_ + count;
+      dispatch.next_ += count;
+      dispatch.resident_ += count;
+      if (dispatch.next_ == dispatch.total_) active.erase(active.begin() + static_cast<std::ptrdiff_t>(at));
+      publish_pending();
+      return true;
+    }
+    return false;
+  }
+
+  void drop_chunk(Worker& worker) {
+    Dispatch& dispatch = *worker.chunk;
+    const std::uint64_t count = worker.chunk_end - worker.chunk_next;
+    {
+      const std::lock_guard lock(mutex);
+      dispatch.resident_ -= count;
+      if (worker.chunk_scratch)
+        scratch[dispatch.queue_].give_back(*worker.chunk_scratch, dispatch.waves_per_group_);
+      worker.chunk_scratch.reset();
+    }
+    worker.chunk = nullptr;
+    end(dispatch, count);
+  }
+
+  ResidentPtr start_new(Worker& worker) {
+    if (worker.chunk != nullptr && worker.chunk->abandoned_.load(std::memory_order_acquire))
+      drop_chunk(worker);
+    if (worker.chunk == nullptr && !claim(worker)) return nullptr;
+    Dispatch& dispatch = *worker.chunk;
+    const std::uint64_t index =
+        dispatch.stride_ == 1
+            ? (worker.chunk_next + dispatch.offset_) % dispatch.total_
+            : static_cast<std::uint64_t>(
+                  (static_cast<unsigned __int128>(worker.chunk_next) * dispatch.stride_ + dispatch.offset_) %
+                  dispatch.total_);
+    const auto& groups = dispatch.groups_;
+    const std::array<std::uint32_t, 3> id{static_cast<std::uint32_t>(index % groups[0]),
+                                          static_cast<std::uint32_t>(index / groups[0] % groups[1]),
+                                          static_cast<std::uint32_t>(index / groups[0] / groups[1])};
+    ResidentPtr resident;
+    if (worker.spare.empty()) {
+      resident = std::make_unique<Resident>();
+    } else {
+      resident = std::move(worker.spare.back());
+      worker.spare.pop_back();
+    }
+    resident->dispatch = &dispatch;
+    resident->scratch_slot = std::exchange(worker.chunk_scratch, std::nullopt);
+    resident->workgroup.start(dispatch.state_, id, resident->scratch_slot.value_or(0));
+    if (++worker.chunk_next == worker.chunk_end) worker.chunk = nullptr;
+    return resident;
+  }
+
+  ResidentPtr take_runnable() {
+    if (pending.load(std::memory_order_acquire) == 0) return nullptr;
+    const std::lock_guard lock(mutex);
+    if (runnable.empty()) return nullptr;
+    ResidentPtr resident = std::move(runnable.front());
+    runnable.pop_front();
+    runnable_waves -= resident->dispatch->waves_per_group_;
+    publish_pending();
+    return resident;
+  }
+
+  enum class Step { idle, ran, finished_dispatch };
+
+  // One workgroup for one slice. Inside the worker's executor section.
+  Step step(Worker& worker) {
+    ResidentPtr resident;
+    bool is_new = false;
+    if (worker.owed > 0) {
+      --worker.owed;
+      resident = take_runnable();
+    }
+    if (resident == nullptr) {
+      resident = start_new(worker);
+      is_new = resident != nullptr;
+    }
+    if (resident == nullptr) resident = take_runnable();
+    if (resident == nullptr) return Step::idle;
+
+    Dispatch& dispatch = *resident->dispatch;
+    if (dispatch.abandoned_.load(std::memory_order_acquire)) return retire(worker, std::move(resident));
+
+    gfx9::Executor& executor = worker.executor;
+    const std::uint64_t before = executor.instructions;
+    const std::uint64_t quantum = std::max(kWorkgroupQuantum / dispatch.waves_per_group_, kMinWaveQuantum);
+    const gfx9::Workgroup::Result result = resident->workgroup.run(executor, quantum);
+    const std::uint64_t spent = executor.instructions - before;
+
+    if (is_new) worker.spent += spent;
+    switch (result) {
+      case gfx9::Workgroup::Result::ended:
+        worker.yields = 0;
+        break;
+      case gfx9::Workgroup::Result::faulted: {
+        auto fault = std::exchange(executor.fault, std::nullopt);
+        if (!fault)
+          fault = gfx9::Executor::Fault{QueueError::illegal_instruction, std::nullopt,
+                                        "a wave stopped without a reason"};
+        abandon(dispatch, std::move(fault));
+        break;
+      }
+      case gfx9::Workgroup::Result::preempted: {
+        worker.yields = spent < kYieldInstructions ? worker.yields + 1 : 0;
+        const std::lock_guard lock(mutex);
+        if (dispatch.abandoned_.load(std::memory_order_relaxed)) break;  // decided under this mutex
+        if (is_new) worker.spent = kWorkgroupQuantum;
+        runnable_waves += dispatch.waves_per_group_;
+        runnable.push_back(std::move(resident));
+        publish_pending();
+        break;
+      }
+    }
+    if (worker.spent >= kWorkgroupQuantum && worker.owed == 0) {
+      const std::lock_guard lock(mutex);
+      worker.spent = 0;
+      worker.owed = (runnable.size() + workers.size() - 1) / workers.size();
+    }
+    if (resident == nullptr) {
+      // Everything that is left waits for someone else: let the program's threads have the core.
+      if (worker.yields > 8) sched_yield();
+      return Step::ran;
+    }
+    return retire(worker, std::move(resident));
+  }
+
+  Step retire(Worker& worker, ResidentPtr resident) {
+    Dispatch& dispatch = *resident->dispatch;
+    {
+      const std::lock_guard lock(mutex);
+      release_resident(*resident);
+    }
+    if (worker.spare.size() < 64) worker.spare.push_back(std::move(resident));
+    return end(dispatch, 1) ? Step::finished_dispatch : Step::ran;
+  }
+
+  void help(Worker& worker) {
+    unsigned idle = 0;
+    std::uint32_t seen = epoch.load(std::memory_order_acquire);
+    while (!stop.load(std::memory_order_relaxed)) {
+      bool ran = false;
+      if (pending.load(std::memory_order_acquire) != 0 || worker.chunk != nullptr) {
+        worker.executor.enter();
+        const std::uint64_t begin = worker.executor.instructions;
+        while (worker.executor.instructions - begin < kSliceInstructions) {
+          const Step result = step(worker);
+          if (result == Step::idle) break;
+          ran = true;
+          if (result == Step::finished_dispatch) break;
+        }
+        worker.executor.leave();
+      }
+      if (ran) {
+        idle = 0;
+        continue;
+      }
+      if (++idle < kHelperSpins) {
+        relax();
+        continue;
+      }
+      sleepers.fetch_add(1, std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with wake_helpers()
+      if (pending.load(std::memory_order_relaxed) == 0 || epoch.load(std::memory_order_relaxed) == seen)
+        epoch.wait(seen, std::memory_order_acquire);
+      sleepers.fetch_sub(1, std::memory_order_relaxed);
+      seen = epoch.load(std::memory_order_acquire);
+      idle = 0;
+    }
+    if (worker.chunk != nullptr) drop_chunk(worker);
+  }
+
+  bool run_slice() {
+    Worker& worker = *workers.front();
+    if (pending.load(std::memory_order_acquire) == 0 && worker.chunk == nullptr) return false;
+    bool ran = false;
+    worker.executor.enter();
+    const std::uint64_t begin = worker.executor.instructions;
+    while (worker.executor.instructions - begin < kSliceInstructions) {
+      const Step result = step(worker);
+      if (result == Step::idle) break;
+      ran = true;
+      if (result == Step::finished_dispatch) break;
+      if (worker.yields > 8) break;
+    }
+    worker.executor.leave();
+    return ran;
+  }
+
+  Device& device;
+  const std::function<void()> on_finished;
+  const std::uint64_t max_resident_waves;
+
+  std::mutex mutex;               // guards the five below and what Dispatch says
+  std::vector<Dispatch*> active;  // with unclaimed workgroups
+  std::deque<ResidentPtr> runnable;
+  std::uint64_t runnable_waves = 0;
+  std::size_t turn = 0;
+  std::unordered_map<std::uint32_t, ScratchSlots> scratch;  // by queue
+  std::minstd_rand random;
+
+  std::atomic<std::uint64_t> pending{0};
+  std::atomic<std::uint32_t> epoch{0};
+  std::atomic<std::uint32_t> sleepers{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::unique_ptr<Worker>> workers;  // last: helpers use all of the above
+};
+
+Scheduler::Scheduler(Device& device, gfx9::CodeCache& code, gfx9::Target target, std::uint32_t workers,
+                     std::function<void()> on_finished)
+    : impl_(std::make_unique<Impl>(device, code, target, workers, std::move(on_finished))) {}
+Scheduler::~Scheduler() = default;
+
+void Scheduler::launch(Dispatch& dispatch) { impl_->launch(dispatch); }
+void Scheduler::abandon(Dispatch& dispatch) { impl_->abandon(dispatch, std::nullopt); }
+bool Scheduler::run_slice() { return impl_->run_slice(); }
+void Scheduler::drop_abandoned() {
+  auto& worker = *impl_->workers.front();
+  if (worker.chunk != nullptr && worker.chunk->abandoned_.load(std::memory_order_acquire))
+    impl_->drop_chunk(worker);
+}
+bool Scheduler::busy() const noexcept {
+  return impl_->pending.load(std::memory_order_acquire) != 0 || impl_->workers.front()->chunk != nullptr;
+}
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,264 @@
+#include "cp/sdma_queue.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "device/clock.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+// Bytes moved in one turn: some 20 us, so that other queues and doorbells are looked at in between.
+constexpr std::uint64_t kBytesPerTurn = 256 * 1024;
+constexpr unsigned kPacketsPerTurn = 256;
+
+std::uint64_t bytes_of(const sdma::Packet& packet) {
+  if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet)) return copy->bytes;
+  if (const auto* rect = std::get_if<sdma::CopyRect>(&packet))
+    return rect->row_bytes * rect->rows * rect->slices;
+  if (const auto* fill = std::get_if<sdma::ConstFill>(&packet)) return fill->bytes;
+  return 0;
+}
+
+}  // namespace
+
+SdmaQueue::SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQueueConfig& config)
+    : Queue(context, ordinal), config_(config) {
+  suspended_ = config.ring_bytes == 0;
+}
+
+bool SdmaQueue::advance() {
+  if (stopped_ || suspended_) {
+    waiting_ = Waiting::nothing;
+    return false;
+  }
+  ring_ = context_.memory.translate(config_.ring, config_.ring_bytes, Access::read);
+  if (ring_ == nullptr) {
+    fault(config_.ring, Access::read);
+    return false;
+  }
+  read_pointer_ = reinterpret_cast<std::uint64_t*>(
+      context_.memory.translate(config_.read_pointer, sizeof(std::uint64_t), Access::write));
+  if (read_pointer_ == nullptr) {
+    fault(config_.read_pointer, Access::write);
+    return false;
+  }
+  if (config_.doorbell != nullptr) {
+    // acquire: the packets were written before the doorbell was rung.
+    const std::uint64_t doorbell =
+        std::atomic_ref<std::uint64_t>(*config_.doorbell).load(std::memory_order_acquire);
+    if (doorbell != doorbell_seen_) {
+      doorbell_seen_ = doorbell;
+      written_ = std::max(written_, doorbell);
+      trace_doorbell(doorbell);
+    }
+  }
+  bool progressed = false;
+  std::uint64_t budget = kBytesPerTurn;
+  for (unsigned taken = 0; taken < kPacketsPerTurn && budget > 0; ++taken) {
+    if (!fetched_ && !fetch()) return progressed;
+    const std::uint64_t before = progress_;
+    const Outcome outcome = execute(budget);
+    if (outcome == Outcome::stopped) return true;
+    if (outcome == Outcome::blocked) {
+      waiting_ = Waiting::memory;
+      return progressed;
+    }
+    progressed = progressed || outcome == Outcome::done || progress_ != before;
+    if (outcome == Outcome::done) finish_packet();
+  }
+  return progressed;
+}
+
+bool SdmaQueue::fetch() {
+  if (read_ >= written_) {
+    waiting_ = Waiting::doorbell;
+    return false;
+  }
+  const std::uint64_t available = (written_ - read_) / sizeof(std::uint32_t);
+  if (available == 0) {
+    stop("the write pointer is no multiple of 4");
+    return false;
+  }
+  std::array<std::uint32_t, sdma::kMaxDwords> words{};
+  const std::size_t count = std::min<std::uint64_t>(words.size(), available);
+  for (std::size_t index = 0; index < count; ++index)
+    std::memcpy(&words[index], ring_ + ((read_ + index * sizeof(std::uint32_t)) & (config_.ring_bytes - 1)),
+                sizeof(std::uint32_t));
+  current_ = sdma::decode(std::span(words).first(count));
+  progress_ = 0;
+  fetched_ = true;
+  start_ns_ = context_.device.trace.enabled() ? host_clock_ns() : 0;
+  return true;
+}
+
+SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
+  const sdma::Packet& packet = current_.packet;
+  if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet)) return run(*copy, budget);
+  if (const auto* rect = std::get_if<sdma::CopyRect>(&packet)) return run(*rect, budget);
+  if (const auto* fill = std::get_if<sdma::ConstFill>(&packet)) return run(*fill, budget);
+  if (const auto* poll = std::get_if<sdma::PollMemory>(&packet)) return run(*poll);
+  if (const auto* fence = std::get_if<sdma::Fence>(&packet))
+    return store(fence->address, &fence->value, sizeof fence->value);
+  if (const auto* stamp = std::get_if<sdma::Timestamp>(&packet)) {
+    const std::uint64_t ticks = gpu_clock_ticks();
+    return store(stamp->address, &ticks, sizeof ticks);
+  }
+  if (const auto* atomic = std::get_if<sdma::AtomicAdd64>(&packet)) {
+    std::byte* word =
+        atomic->address % 8 == 0 ? context_.memory.translate(atomic->address, 8, Access::atomic) : nullptr;
+    if (word == nullptr) {
+      fault(atomic->address, Access::atomic);
+      return Outcome::stopped;
+    }
+    // release: whoever sees the signal's new value sees what was copied.
+    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(word))
+        .fetch_add(atomic->addend, std::memory_order_release);
+    return Outcome::done;
+  }
+  if (const auto* trap = std::get_if<sdma::Trap>(&packet)) {
+    context_.device.interrupts.raise(trap->event);
+    return Outcome::done;
+  }
+  if (const auto* unsupported = std::get_if<sdma::Unsupported>(&packet)) {
+    stop(unsupported->reason);
+    return Outcome::stopped;
+  }
+  return Outcome::done;  // NOP, HDP flush: host and device share one coherent memory
+}
+
+std::uint64_t SdmaQueue::copy_some(GpuAddress destination, GpuAddress source, std::uint64_t bytes,
+                                   std::uint64_t budget) {
+  const Mapping* from = context_.memory.find(source);
+  if (from == nullptr) {
+    fault(source, Access::read);
+    return 0;
+  }
+  const Mapping* to = context_.memory.find(destination);
+  if (to == nullptr || !to->writable) {
+    fault(destination, Access::write);
+    return 0;
+  }
+  const std::uint64_t count = std::min({bytes, budget, from->end - source, to->end - destination});
+  std::memmove(to->at(destination), from->at(source), count);
+  return count;
+}
+
+SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyLinear& copy, std::uint64_t& budget) {
+  while (progress_ < copy.bytes) {
+    if (budget == 0) return Outcome::again;
+    const std::uint64_t count =
+        copy_some(copy.destination + progress_, copy.source + progress_, copy.bytes - progress_, budget);
+    if (count == 0) return Outcome::stopped;
+    progress_ += count;
+    budget -= count;
+  }
+  return Outcome::done;
+}
+
+SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyRect& copy, std::uint64_t& budget) {
+  const std::uint64_t total = copy.row_bytes * copy.rows * copy.slices;
+  while (progress_ < total) {
+    if (budget == 0) return Outcome::again;
+    const std::uint64_t row = progress_ / copy.row_bytes;
+    const std::uint64_t x = progress_ % copy.row_bytes;
+    const std::uint64_t y = row % copy.rows;
+    const std::uint64_t z = row / copy.rows;
+    const GpuAddress source =
+        copy.source.base + z * copy.source.slice_bytes + y * copy.source.pitch_bytes + x;
+    const GpuAddress destination =
+        copy.destination.base + z * copy.destination.slice_bytes + y * copy.destination.pitch_bytes + x;
+    const std::uint64_t count = copy_some(destination, source, copy.row_bytes - x, budget);
+    if (count == 0) return Outcome::stopped;
+    progress_ += count;
+    budget -= count;
+  }
+  return Outcome::done;
+}
+
+SdmaQueue::Outcome SdmaQueue::run(const sdma::ConstFill& fill, std::uint64_t& budget) {
+  while (progress_ < fill.bytes) {
+    if (budget == 0) return Outcome::again;
+    const GpuAddress destination = fill.destination + progress_;
+    const Mapping* to = context_.memory.find(destination);
+    if (to == nullptr || !to->writable) {
+      fault(destination, Access::write);
+      return Outcome::stopped;
+    }
+    const std::uint64_t count = std::min({fill.bytes - progress_, budget, to->end - destination});
+    std::byte* bytes = to->at(destination);
+    for (std::uint64_t at = 0; at < count; ++at)
+      bytes[at] = static_cast<std::byte>(fill.value >> ((progress_ + at) % fill.unit_bytes * 8));
+    progress_ += count;
+    budget -= count;
+  }
+  return Outcome::done;
+}
+
+SdmaQueue::Outcome SdmaQueue::run(const sdma::PollMemory& poll) {
+  std::byte* word =
+      poll.address % 4 == 0 ? context_.memory.translate(poll.address, 4, Access::read) : nullptr;
+  if (word == nullptr) {
+    fault(poll.address, Access::read);
+    return Outcome::stopped;
+  }
+  // acquire: what the signal's decrement publishes is copied afterwards.
+  const std::uint32_t value =
+      std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(word)).load(std::memory_order_acquire);
+  return sdma::poll_holds(poll, value) ? Outcome::done : Outcome::blocked;
+}
+
+SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, std::size_t size_bytes) {
+  std::byte* bytes =
+      address % 4 == 0 ? context_.memory.translate(address, size_bytes, Access::write) : nullptr;
+  if (bytes == nullptr) {
+    fault(address, Access::write);
+    return Outcome::stopped;
+  }
+  // release: a fence announces what was done before it. Word by word, since a timestamp need not be 8-byte aligned; it is read after the signal.
+  for (std::size_t at = 0; at < size_bytes; at += sizeof(std::uint32_t)) {
+    std::uint32_t word;
+    std::memcpy(&word, static_cast<const std::byte*>(value) + at, sizeof word);
+    std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(bytes + at))
+        .store(word, std::memory_order_release);
+  }
+  return Outcome::done;
+}
+
+void SdmaQueue::finish_packet() {
+  if (context_.device.trace.enabled() && !std::holds_alternative<sdma::Nop>(current_.packet)) {
+    char line[192];
+    std::snprintf(
+        line, sizeof line,
+        R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu,"start_ns":%llu,"end_ns":%llu})",
+        current_.name, ordinal_, static_cast<unsigned long long>(read_),
+        static_cast<unsigned long long>(bytes_of(current_.packet)),
+        static_cast<unsigned long long>(start_ns_), static_cast<unsigned long long>(host_clock_ns()));
+    context_.device.trace.write(line);
+  }
+  read_ = std::min(read_ + std::uint64_t{current_.dwords} * sizeof(std::uint32_t), written_);
+  fetched_ = false;
+  // release: the packet has been executed when its space is free.
+  std::atomic_ref<std::uint64_t>(*read_pointer_).store(read_, std::memory_order_release);
+}
+
+void SdmaQueue::fault(GpuAddress address, Access access) {
+  MemoryFault fault;
+  fault.address = address;
+  fault.access = access;
+  fault.present = context_.memory.find(address) != nullptr;
+  fault.where = "SDMA queue " + std::to_string(ordinal_) + ", offset " + std::to_string(read_) + ": " +
+                (fetched_ ? current_.name : "fetching packets");
+  stop("GPU memory fault: " + fault.where);
+  context_.device.interrupts.memory_fault(fault);
+}
+
+void SdmaQueue::stop(std::string_view reason) {
+  report("offset " + std::to_string(read_), reason);
+  stopped_ = true;
+  waiting_ = Waiting::nothing;
+}
+
+}  // namespace uptempo::vgpu

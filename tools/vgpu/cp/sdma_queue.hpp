@@ -1,0 +1,61 @@
+// An SDMA queue: packets of dwords in a byte ring, executed one after the other.
+//
+// The doorbell holds the write pointer in bytes, monotonic; the read pointer follows packet by packet. Packets execute strictly in order; a poll
+// that does not hold yet, and a copy larger than one turn's share, are resumed in the next turn, so neither holds up other queues.
+//
+// Errors. An unsupported packet, or one that reads or writes outside the address space, stops the queue; one line on stderr says which. A bad
+// address is a GPU memory fault as well.
+#pragma once
+
+#include <array>
+
+#include "cp/command_processor.hpp"
+#include "cp/queue.hpp"
+#include "cp/sdma_packet.hpp"
+
+namespace uptempo::vgpu {
+
+class SdmaQueue final : public Queue {
+ public:
+  SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQueueConfig& config);
+
+  bool advance() override;
+  bool abandon() override { return true; }  // nothing of it runs outside advance()
+  void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
+  const std::uint64_t* doorbell() const noexcept override { return config_.doorbell; }
+  void suspend(bool suspended) noexcept { suspended_ = suspended; }
+
+ private:
+  enum class Outcome { done, again, blocked, stopped };
+
+  bool fetch();
+  Outcome execute(std::uint64_t& budget);
+  Outcome run(const sdma::CopyLinear& copy, std::uint64_t& budget);
+  Outcome run(const sdma::CopyRect& copy, std::uint64_t& budget);
+  Outcome run(const sdma::ConstFill& fill, std::uint64_t& budget);
+  Outcome run(const sdma::PollMemory& poll);
+  Outcome store(GpuAddress address, const void* value, std::size_t size_bytes);
+  // Copies up to `bytes`, no farther than both mappings reach and the budget allows. 0: a fault, the queue is stopped.
+  std::uint64_t copy_some(GpuAddress destination, GpuAddress source, std::uint64_t bytes,
+                          std::uint64_t budget);
+  void fault(GpuAddress address, Access access);
+  void stop(std::string_view reason);
+  void finish_packet();
+
+  SdmaQueueConfig config_;
+  std::uint64_t written_ = 0;  // how far the doorbell allows
+  std::uint64_t doorbell_seen_ = 0;
+  std::uint64_t read_ = 0;
+  bool suspended_ = false;
+  bool stopped_ = false;
+
+  std::byte* ring_ = nullptr;  // valid inside one turn
+  std::uint64_t* read_pointer_ = nullptr;
+
+  bool fetched_ = false;  // current_ is the packet at read_
+  sdma::Decoded current_{};
+  std::uint64_t progress_ = 0;  // bytes of current_ already done
+  std::uint64_t start_ns_ = 0;
+};
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,54 @@
+#include "cp/signal.hpp"
+
+#include <atomic>
+
+namespace uptempo::vgpu {
+namespace {
+
+struct Notification {
+  std::uint64_t mailbox;
+  std::uint32_t event;
+
+  explicit Notification(const amd_signal_t& signal)
+      : mailbox(signal.event_mailbox_ptr), event(signal.event_id) {}
+
+  // ROCr gives a signal a mailbox only together with an event; without one its waiters poll the value.
+  void send(Device& device, AddressSpace::Reader& memory) const {
+    if (mailbox == 0) return;
+    if (std::byte* slot = memory.translate(mailbox, sizeof(std::uint64_t), Access::write)) {
+      // release: a waiter that finds the event set must find the value changed.
+      std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(slot))
+          .store(event, std::memory_order_release);
+    }
+    device.interrupts.raise(event);
+  }
+};
+
+std::atomic_ref<std::int64_t> value_of(amd_signal_t& signal) {
+  return std::atomic_ref<std::int64_t>(const_cast<std::int64_t&>(signal.value));
+}
+
+}  // namespace
+
+amd_signal_t* find_signal(AddressSpace::Reader& memory, std::uint64_t handle) noexcept {
+  if (handle % AMD_SIGNAL_ALIGN_BYTES != 0) return nullptr;
+  return reinterpret_cast<amd_signal_t*>(memory.translate(handle, sizeof(amd_signal_t), Access::atomic));
+}
+
+std::int64_t signal_value(const amd_signal_t& signal) noexcept {
+  return value_of(const_cast<amd_signal_t&>(signal)).load(std::memory_order_acquire);
+}
+
+void complete_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal) {
+  const Notification notification(signal);
+  value_of(signal).fetch_sub(1, std::memory_order_release);
+  notification.send(device, memory);
+}
+
+void set_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal, std::int64_t value) {
+  const Notification notification(signal);
+  value_of(signal).store(value, std::memory_order_release);
+  notification.send(device, memory);
+}
+
+}  // namespace uptempo::vgpu
