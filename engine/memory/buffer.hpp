@@ -1,0 +1,95 @@
+// Typed RAII buffers over memory pools.
+//
+//   DeviceBuffer<uint32_t> keys{gpu, 32768};    the GPU's memory; the host does not touch it, copies do
+//   PinnedBuffer<uint32_t> host{gpu, 32768};    host memory that the GPU and the copy engines reach without a detour
+//   KernargBuffer          args{gpu, 256};      host memory for kernel arguments
+//
+// Contents are undefined until written. Lifetime: until the destructor or the end of the Runtime; a kernel or copy in flight that uses the
+// buffer must have completed before either. Thread safety: as a vector. Move-only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "engine/memory/pool.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+
+namespace detail {
+
+// Throws Error where the product does not fit.
+inline size_t bytes_for(size_t count, size_t size_bytes) {
+  if (count > std::numeric_limits<size_t>::max() / size_bytes) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ALLOCATION,
+                 .call = "buffer",
+                 .asked = std::to_string(count) + " elements of " + std::to_string(size_bytes) + " bytes",
+                 .found = "more than an address can count",
+                 .remedy = "ask for less"});
+  }
+  return count * size_bytes;
+}
+
+}  // namespace detail
+
+template <class T>
+class DeviceBuffer {
+  static_assert(std::is_trivially_copyable_v<T>, "device memory is copied byte for byte");
+
+ public:
+  DeviceBuffer() = default;
+  DeviceBuffer(const Agent& gpu, size_t count)
+      : memory_(gpu, MemoryKind::device, detail::bytes_for(count, sizeof(T))) {}
+
+  // An address for kernels and copies; not for the host.
+  T* data() const noexcept { return static_cast<T*>(memory_.data()); }
+  size_t size() const noexcept { return memory_.size_bytes() / sizeof(T); }
+  size_t size_bytes() const noexcept { return memory_.size_bytes(); }
+
+ private:
+  Allocation memory_;
+};
+
+template <class T>
+class PinnedBuffer {
+  static_assert(std::is_trivially_copyable_v<T>, "device memory is copied byte for byte");
+
+ public:
+  using value_type = T;
+
+  PinnedBuffer() = default;
+  PinnedBuffer(const Agent& gpu, size_t count)
+      : memory_(gpu, MemoryKind::pinned, detail::bytes_for(count, sizeof(T))) {}
+
+  T* data() const noexcept { return static_cast<T*>(memory_.data()); }
+  size_t size() const noexcept { return memory_.size_bytes() / sizeof(T); }
+  size_t size_bytes() const noexcept { return memory_.size_bytes(); }
+  T& operator[](size_t i) const noexcept { return data()[i]; }
+  T* begin() const noexcept { return data(); }
+  T* end() const noexcept { return data() + size(); }
+  std::span<T> span() const noexcept { return {data(), size()}; }
+
+ private:
+  Allocation memory_;
+};
+
+// One block, or several, for kernel arguments; data() is 64-byte aligned at least.
+class KernargBuffer {
+ public:
+  KernargBuffer() = default;
+  KernargBuffer(const Agent& gpu, size_t size_bytes) : memory_(gpu, MemoryKind::kernarg, size_bytes) {}
+
+  std::byte* data() const noexcept { return static_cast<std::byte*>(memory_.data()); }
+  size_t size_bytes() const noexcept { return memory_.size_bytes(); }
+  std::span<std::byte> span() const noexcept { return {data(), size_bytes()}; }
+  bool alive() const noexcept { return memory_.alive(); }
+
+ private:
+  Allocation memory_;
+};
+
+}  // namespace uptempo

@@ -1,0 +1,101 @@
+// Copies between host and device, each on a named path.
+//
+//   pinned           source and destination are both known to the GPU: one copy by a copy engine
+//   pinned for once  pageable host memory is pinned (hsa_amd_memory_lock), copied, and unpinned; dear for small copies
+//   staged           pageable host memory goes through a pinned buffer of the Copier, chunk by chunk, the host copying
+//
+// The paths taken, bytes staged, pins and unpins are counted (counters.hpp). Device buffers are visible to a copy once the packet
+// that wrote them has completed with a release at system scope, which a Completion implies.
+//
+// Every function here returns when the copy is complete, and throws Error if the device reports that it failed. start_* functions return at
+// once and let a signal of the caller tell.
+//
+// Thread safety: one thread at a time per Copier. Lifetime: host memory and buffers until the copy is complete.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/memory/buffer.hpp"
+#include "engine/runtime/agent.hpp"
+#include "engine/runtime/signal.hpp"
+
+namespace uptempo {
+
+// How pageable host memory is copied.
+enum class PageablePath : uint8_t {
+  automatic,  // staged up to Copier::stage_limit_bytes, pinned for once above
+  staged,
+  pinned_for_once,
+};
+
+class Copier {
+ public:
+  // Above this, pinning both ends costs less than the host's own copy into the staging buffer.
+  static constexpr size_t stage_limit_bytes = 256 * 1024;
+  static constexpr size_t staging_bytes = 256 * 1024;
+
+  // Allocates the staging buffer and one signal. Throws Error.
+  explicit Copier(const Agent& gpu);
+
+  // Pinned paths. `bytes` at `source` and `destination` must lie inside pinned and device memory.
+  void to_device(void* destination, const void* pinned_source, size_t bytes);
+  void to_host(void* pinned_destination, const void* source, size_t bytes);
+  void on_device(void* destination, const void* source, size_t bytes);
+
+  // Pageable host memory (a std::vector, the stack).
+  void to_device_pageable(void* destination, const void* source, size_t bytes,
+                          PageablePath path = PageablePath::automatic);
+  void to_host_pageable(void* destination, const void* source, size_t bytes,
+                        PageablePath path = PageablePath::automatic);
+
+  // Whole buffers. Throw Error where sizes differ.
+  template <class T>
+  void to_device(const DeviceBuffer<T>& destination, const PinnedBuffer<T>& source) {
+    require_equal(destination.size_bytes(), source.size_bytes());
+    to_device(destination.data(), source.data(), source.size_bytes());
+  }
+  template <class T>
+  void to_host(const PinnedBuffer<T>& destination, const DeviceBuffer<T>& source) {
+    require_equal(destination.size_bytes(), source.size_bytes());
+    to_host(destination.data(), source.data(), source.size_bytes());
+  }
+  template <class T>
+  void to_device(const DeviceBuffer<T>& destination, std::span<const T> pageable,
+                 PageablePath path = PageablePath::automatic) {
+    require_equal(destination.size_bytes(), pageable.size_bytes());
+    to_device_pageable(destination.data(), pageable.data(), pageable.size_bytes(), path);
+  }
+  template <class T>
+  void to_host(std::span<T> pageable, const DeviceBuffer<T>& source,
+               PageablePath path = PageablePath::automatic) {
+    require_equal(pageable.size_bytes(), source.size_bytes());
+    to_host_pageable(pageable.data(), source.data(), source.size_bytes(), path);
+  }
+
+  // Sets `words` 32-bit words of device memory. Runs as a kernel of ROCr's.
+  void fill(void* destination, uint32_t value, size_t words);
+
+  // Asynchronous, pinned path: begins when all of `after` (at most 5 need no extra packet) are zero, and decrements `done` by one.
+  void start_to_device(void* destination, const void* pinned_source, size_t bytes, hsa_signal_t done,
+                       std::span<const hsa_signal_t> after = {});
+  void start_to_host(void* pinned_destination, const void* source, size_t bytes, hsa_signal_t done,
+                     std::span<const hsa_signal_t> after = {});
+
+ private:
+  enum class Direction : uint8_t { to_device, to_host, on_device };
+  class Pin;
+
+  static void require_equal(size_t destination_bytes, size_t source_bytes);
+  void start(Direction direction, void* destination, const void* source, size_t bytes, hsa_signal_t done,
+             std::span<const hsa_signal_t> after);
+  void run(Direction direction, void* destination, const void* source, size_t bytes);
+
+  Agent gpu_;
+  hsa_agent_t host_;
+  Signal done_;
+  PinnedBuffer<std::byte> staging_;
+};
+
+}  // namespace uptempo

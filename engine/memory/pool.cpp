@@ -1,0 +1,140 @@
+#include "engine/memory/pool.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+template <class T>
+T pool_info(hsa_amd_memory_pool_t pool, hsa_amd_memory_pool_info_t attribute) {
+  T value{};
+  check(hsa_amd_memory_pool_get_info(pool, attribute, &value), "hsa_amd_memory_pool_get_info");
+  return value;
+}
+
+std::vector<hsa_amd_memory_pool_t> pools_of(hsa_agent_t agent) {
+  std::vector<hsa_amd_memory_pool_t> pools;
+  check(hsa_amd_agent_iterate_memory_pools(
+            agent,
+            [](hsa_amd_memory_pool_t pool, void* data) {
+              static_cast<std::vector<hsa_amd_memory_pool_t>*>(data)->push_back(pool);
+              return HSA_STATUS_SUCCESS;
+            },
+            &pools),
+        "hsa_amd_agent_iterate_memory_pools");
+  return pools;
+}
+
+std::vector<hsa_agent_t> host_agents() {
+  std::vector<hsa_agent_t> hosts;
+  check(hsa_iterate_agents(
+            [](hsa_agent_t agent, void* data) {
+              hsa_device_type_t type{};
+              const hsa_status_t status = hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
+              if (status != HSA_STATUS_SUCCESS) return status;
+              if (type == HSA_DEVICE_TYPE_CPU) static_cast<std::vector<hsa_agent_t>*>(data)->push_back(agent);
+              return HSA_STATUS_SUCCESS;
+            },
+            &hosts),
+        "hsa_iterate_agents");
+  return hosts;
+}
+
+// Empty if the pool serves, else why it does not.
+std::string why_not(hsa_amd_memory_pool_t pool, MemoryKind kind, hsa_agent_t gpu) {
+  const auto segment = pool_info<hsa_amd_segment_t>(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT);
+  if (segment != HSA_AMD_SEGMENT_GLOBAL) return "not of the global segment";
+  const auto flags = pool_info<uint32_t>(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS);
+  if (kind == MemoryKind::device && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) == 0)
+    return "not coarse-grained";
+  if (kind != MemoryKind::device && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) == 0)
+    return "not fine-grained";
+  if (kind == MemoryKind::kernarg && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT) == 0)
+    return "not for kernargs";
+  if (!pool_info<bool>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED))
+    return "allocation is not allowed";
+  hsa_amd_memory_pool_access_t access{};
+  check(hsa_amd_agent_memory_pool_get_info(gpu, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access),
+        "hsa_amd_agent_memory_pool_get_info");
+  if (access == HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED) return "out of the GPU's reach";
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(MemoryKind kind) noexcept {
+  switch (kind) {
+    case MemoryKind::device:
+      return "device memory";
+    case MemoryKind::pinned:
+      return "pinned host memory";
+    case MemoryKind::kernarg:
+      return "kernarg memory";
+  }
+  return "memory";
+}
+
+MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
+  const std::vector<hsa_agent_t> owners =
+      kind == MemoryKind::device ? std::vector<hsa_agent_t>{gpu.handle()} : host_agents();
+  std::string rejected;
+  size_t number = 0;
+  for (const hsa_agent_t owner : owners) {
+    for (const hsa_amd_memory_pool_t pool : pools_of(owner)) {
+      const std::string reason = why_not(pool, kind, gpu.handle());
+      if (reason.empty()) {
+        return {.handle = pool,
+                .owner = owner,
+                .kind = kind,
+                .size_bytes = pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE),
+                .granule_bytes = pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE),
+                .alignment_bytes = pool_info<size_t>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT)};
+      }
+      rejected += fmt::format("{}pool {} is {}", rejected.empty() ? "" : ", ", number++, reason);
+    }
+  }
+  throw Error({.status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_INVALID_MEMORY_POOL),
+               .call = "find_pool",
+               .asked = fmt::format("{} for agent {}", name_of(kind), gpu.name()),
+               .found = rejected.empty() ? "no pools at all" : rejected,
+               .remedy = "check the agent's pools with rocminfo"});
+}
+
+Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes) : size_bytes_(size_bytes) {
+  std::shared_ptr<Session> session = Session::current();
+  const MemoryPool pool = find_pool(gpu, kind);
+  const std::string asked = fmt::format("{} bytes of {} for agent {}", size_bytes, name_of(kind), gpu.name());
+  if (size_bytes == 0) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Allocation",
+                 .asked = asked,
+                 .found = "a size of zero",
+                 .remedy = "ask for at least one byte"});
+  }
+  void* data = nullptr;
+  if (const hsa_status_t status = hsa_amd_memory_pool_allocate(pool.handle, size_bytes, 0, &data);
+      status != HSA_STATUS_SUCCESS) {
+    throw Error({.status = status,
+                 .call = "hsa_amd_memory_pool_allocate",
+                 .asked = asked,
+                 .found = fmt::format("a pool of {} bytes that has no such room", pool.size_bytes),
+                 .remedy = "free buffers or ask for less"});
+  }
+  owned_ = Owned(std::move(session), Session::Kind::memory, reinterpret_cast<uint64_t>(data),
+                 [](uint64_t handle) noexcept { hsa_amd_memory_pool_free(reinterpret_cast<void*>(handle)); });
+  if (kind != MemoryKind::device) {
+    // This replaces the set of agents; a pool's own agent keeps its access.
+    const hsa_agent_t agent = gpu.handle();
+    check(hsa_amd_agents_allow_access(1, &agent, nullptr, data), "hsa_amd_agents_allow_access", asked);
+  }
+  detail::count(&detail::CounterBlock::memory_allocations);
+  if (kind == MemoryKind::kernarg) detail::count(&detail::CounterBlock::kernarg_allocations);
+}
+
+}  // namespace uptempo

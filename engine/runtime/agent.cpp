@@ -1,0 +1,106 @@
+#include "engine/runtime/agent.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <array>
+#include <cstring>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+// Attribute numbers of hsa_ext_amd.h and hsa.h share one parameter type and no enumeration.
+template <class T>
+void get(hsa_agent_t agent, int attribute, T& out, const char* name) {
+  check(hsa_agent_get_info(agent, static_cast<hsa_agent_info_t>(attribute), &out), "hsa_agent_get_info",
+        name);
+}
+
+template <class T>
+void get_optional(hsa_agent_t agent, int attribute, T& out) {
+  T value{};
+  if (hsa_agent_get_info(agent, static_cast<hsa_agent_info_t>(attribute), &value) == HSA_STATUS_SUCCESS)
+    out = value;
+}
+
+hsa_status_t append_isa(hsa_isa_t isa, void* data) {
+  uint32_t length = 0;
+  hsa_status_t status = hsa_isa_get_info_alt(isa, HSA_ISA_INFO_NAME_LENGTH, &length);
+  if (status != HSA_STATUS_SUCCESS) return status;
+  std::string name(length, '\0');
+  status = hsa_isa_get_info_alt(isa, HSA_ISA_INFO_NAME, name.data());
+  if (status != HSA_STATUS_SUCCESS) return status;
+  name.resize(std::strlen(name.c_str()));  // the length counts the terminating zero
+  static_cast<std::vector<std::string>*>(data)->push_back(std::move(name));
+  return HSA_STATUS_SUCCESS;
+}
+
+hsa_status_t find_group_segment(hsa_amd_memory_pool_t pool, void* data) {
+  hsa_amd_segment_t segment{};
+  hsa_status_t status = hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment);
+  if (status != HSA_STATUS_SUCCESS || segment != HSA_AMD_SEGMENT_GROUP) return status;
+  size_t size_bytes = 0;
+  status = hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE, &size_bytes);
+  *static_cast<uint32_t*>(data) = static_cast<uint32_t>(size_bytes);
+  return status;
+}
+
+AgentProperties read_properties(hsa_agent_t agent) {
+  AgentProperties p;
+  char name[64] = {};  // HSA_AGENT_INFO_NAME: char[64]
+  get(agent, HSA_AGENT_INFO_NAME, name, "HSA_AGENT_INFO_NAME");
+  p.name.assign(name, strnlen(name, sizeof name));
+  get(agent, HSA_AGENT_INFO_DEVICE, p.type, "HSA_AGENT_INFO_DEVICE");
+  get(agent, HSA_AGENT_INFO_NODE, p.node, "HSA_AGENT_INFO_NODE");
+  std::array<char, 64> product{};  // HSA_AMD_AGENT_INFO_PRODUCT_NAME: char[64]
+  get_optional(agent, HSA_AMD_AGENT_INFO_PRODUCT_NAME, product);
+  p.product_name.assign(product.data(), strnlen(product.data(), product.size()));
+  get_optional(agent, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, p.compute_units);
+  get_optional(agent, HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY, p.clock_mhz);
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &p.timestamp_hz), "hsa_system_get_info",
+        "HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY");
+  if (p.type != HSA_DEVICE_TYPE_GPU) return p;
+
+  get(agent, HSA_AGENT_INFO_WAVEFRONT_SIZE, p.wavefront_size, "HSA_AGENT_INFO_WAVEFRONT_SIZE");
+  get(agent, HSA_AGENT_INFO_WORKGROUP_MAX_SIZE, p.max_workgroup_size, "HSA_AGENT_INFO_WORKGROUP_MAX_SIZE");
+  get(agent, HSA_AGENT_INFO_WORKGROUP_MAX_DIM, p.max_workgroup_dim, "HSA_AGENT_INFO_WORKGROUP_MAX_DIM");
+  uint32_t max_grid_size = 0;
+  get(agent, HSA_AGENT_INFO_GRID_MAX_SIZE, max_grid_size, "HSA_AGENT_INFO_GRID_MAX_SIZE");
+  p.max_grid_size = max_grid_size;
+  hsa_dim3_t grid_dim{};
+  get(agent, HSA_AGENT_INFO_GRID_MAX_DIM, grid_dim, "HSA_AGENT_INFO_GRID_MAX_DIM");
+  p.max_grid_dim[0] = grid_dim.x;
+  p.max_grid_dim[1] = grid_dim.y;
+  p.max_grid_dim[2] = grid_dim.z;
+  get(agent, HSA_AGENT_INFO_QUEUE_MIN_SIZE, p.queue_min_packets, "HSA_AGENT_INFO_QUEUE_MIN_SIZE");
+  get(agent, HSA_AGENT_INFO_QUEUE_MAX_SIZE, p.queue_max_packets, "HSA_AGENT_INFO_QUEUE_MAX_SIZE");
+  get(agent, HSA_AGENT_INFO_QUEUES_MAX, p.queues_max, "HSA_AGENT_INFO_QUEUES_MAX");
+  get_optional(agent, HSA_AMD_AGENT_INFO_CHIP_ID, p.chip_id);
+  get_optional(agent, HSA_AMD_AGENT_INFO_BDFID, p.bdf_id);
+  get_optional(agent, HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU, p.simds_per_compute_unit);
+  get_optional(agent, HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU, p.waves_per_compute_unit);
+  check(hsa_amd_agent_iterate_memory_pools(agent, find_group_segment, &p.group_segment_bytes),
+        "hsa_amd_agent_iterate_memory_pools", p.name);
+  check(hsa_agent_iterate_isas(agent, append_isa, &p.isas), "hsa_agent_iterate_isas", p.name);
+  return p;
+}
+
+}  // namespace
+
+Agent::Agent(hsa_agent_t handle)
+    : handle_(handle), properties_(std::make_shared<const AgentProperties>(read_properties(handle))) {}
+
+const std::string& Agent::isa() const {
+  if (properties_->isas.empty()) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA,
+                 .call = "Agent::isa",
+                 .asked = fmt::format("the instruction set of agent {}", name()),
+                 .found = "it has none",
+                 .remedy = "take a GPU agent"});
+  }
+  return properties_->isas.front();
+}
+
+}  // namespace uptempo

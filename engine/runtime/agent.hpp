@@ -1,0 +1,60 @@
+// A device that executes AQL packets (a GPU), or the host: its HSA handle and its properties, read once.
+//
+// Agent is a value: copying it copies a pointer. Properties stay readable after the Runtime has gone; the handle is then void.
+// Thread safety: immutable.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace uptempo {
+
+struct AgentProperties {
+  std::string name;          // "gfx90a"
+  std::string product_name;  // "AMD Instinct MI210"; empty where the driver does not say
+  hsa_device_type_t type = HSA_DEVICE_TYPE_CPU;
+  std::vector<std::string> isas;  // "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", the preferred one first
+  uint32_t node = 0;              // driver's node number
+  uint32_t compute_units = 0;
+  uint32_t simds_per_compute_unit = 0;
+  uint32_t waves_per_compute_unit = 0;
+  uint32_t wavefront_size = 0;      // lanes
+  uint32_t max_workgroup_size = 0;  // work-items
+  uint16_t max_workgroup_dim[3] = {};
+  uint64_t max_grid_size = 0;  // work-items
+  uint32_t max_grid_dim[3] = {};
+  uint32_t group_segment_bytes = 0;  // LDS of a compute unit
+  uint32_t queue_min_packets = 0;
+  uint32_t queue_max_packets = 0;
+  uint32_t queues_max = 0;
+  uint32_t chip_id = 0;       // PCI device id
+  uint32_t bdf_id = 0;        // PCI bus, device, function: bus << 8 | device << 3 | function
+  uint32_t clock_mhz = 0;     // highest engine clock
+  uint64_t timestamp_hz = 0;  // of hsa_amd_profiling_* times, which are in the system's domain
+};
+
+class Agent {
+ public:
+  // Reads all properties. Throws Error if HSA refuses one of the mandatory ones.
+  explicit Agent(hsa_agent_t handle);
+
+  hsa_agent_t handle() const noexcept { return handle_; }
+  const AgentProperties& properties() const noexcept { return *properties_; }
+  const std::string& name() const noexcept { return properties_->name; }
+  const std::string& isa() const;  // the preferred one; throws Error for an agent without
+  bool is_gpu() const noexcept { return properties_->type == HSA_DEVICE_TYPE_GPU; }
+
+  friend bool operator==(const Agent& a, const Agent& b) noexcept {
+    return a.handle_.handle == b.handle_.handle;
+  }
+
+ private:
+  hsa_agent_t handle_;
+  std::shared_ptr<const AgentProperties> properties_;
+};
+
+}  // namespace uptempo

@@ -1,0 +1,92 @@
+#include "engine/runtime/error.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <utility>
+
+namespace uptempo {
+namespace {
+
+struct StatusName {
+  int status;
+  const char* name;
+};
+
+// hsa.h and hsa_ext_amd.h. hsa_status_string answers only while the runtime is initialised, and errors of hsa_init come before that.
+constexpr StatusName status_names[] = {
+    {HSA_STATUS_SUCCESS, "HSA_STATUS_SUCCESS"},
+    {HSA_STATUS_INFO_BREAK, "HSA_STATUS_INFO_BREAK"},
+    {HSA_STATUS_ERROR, "HSA_STATUS_ERROR"},
+    {HSA_STATUS_ERROR_INVALID_ARGUMENT, "HSA_STATUS_ERROR_INVALID_ARGUMENT"},
+    {HSA_STATUS_ERROR_INVALID_QUEUE_CREATION, "HSA_STATUS_ERROR_INVALID_QUEUE_CREATION"},
+    {HSA_STATUS_ERROR_INVALID_ALLOCATION, "HSA_STATUS_ERROR_INVALID_ALLOCATION"},
+    {HSA_STATUS_ERROR_INVALID_AGENT, "HSA_STATUS_ERROR_INVALID_AGENT"},
+    {HSA_STATUS_ERROR_INVALID_REGION, "HSA_STATUS_ERROR_INVALID_REGION"},
+    {HSA_STATUS_ERROR_INVALID_SIGNAL, "HSA_STATUS_ERROR_INVALID_SIGNAL"},
+    {HSA_STATUS_ERROR_INVALID_QUEUE, "HSA_STATUS_ERROR_INVALID_QUEUE"},
+    {HSA_STATUS_ERROR_OUT_OF_RESOURCES, "HSA_STATUS_ERROR_OUT_OF_RESOURCES"},
+    {HSA_STATUS_ERROR_INVALID_PACKET_FORMAT, "HSA_STATUS_ERROR_INVALID_PACKET_FORMAT"},
+    {HSA_STATUS_ERROR_RESOURCE_FREE, "HSA_STATUS_ERROR_RESOURCE_FREE"},
+    {HSA_STATUS_ERROR_NOT_INITIALIZED, "HSA_STATUS_ERROR_NOT_INITIALIZED"},
+    {HSA_STATUS_ERROR_REFCOUNT_OVERFLOW, "HSA_STATUS_ERROR_REFCOUNT_OVERFLOW"},
+    {HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, "HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS"},
+    {HSA_STATUS_ERROR_INVALID_INDEX, "HSA_STATUS_ERROR_INVALID_INDEX"},
+    {HSA_STATUS_ERROR_INVALID_ISA, "HSA_STATUS_ERROR_INVALID_ISA"},
+    {HSA_STATUS_ERROR_INVALID_ISA_NAME, "HSA_STATUS_ERROR_INVALID_ISA_NAME"},
+    {HSA_STATUS_ERROR_INVALID_CODE_OBJECT, "HSA_STATUS_ERROR_INVALID_CODE_OBJECT"},
+    {HSA_STATUS_ERROR_INVALID_EXECUTABLE, "HSA_STATUS_ERROR_INVALID_EXECUTABLE"},
+    {HSA_STATUS_ERROR_FROZEN_EXECUTABLE, "HSA_STATUS_ERROR_FROZEN_EXECUTABLE"},
+    {HSA_STATUS_ERROR_INVALID_SYMBOL_NAME, "HSA_STATUS_ERROR_INVALID_SYMBOL_NAME"},
+    {HSA_STATUS_ERROR_VARIABLE_ALREADY_DEFINED, "HSA_STATUS_ERROR_VARIABLE_ALREADY_DEFINED"},
+    {HSA_STATUS_ERROR_VARIABLE_UNDEFINED, "HSA_STATUS_ERROR_VARIABLE_UNDEFINED"},
+    {HSA_STATUS_ERROR_EXCEPTION, "HSA_STATUS_ERROR_EXCEPTION"},
+    {HSA_STATUS_ERROR_INVALID_CODE_SYMBOL, "HSA_STATUS_ERROR_INVALID_CODE_SYMBOL"},
+    {HSA_STATUS_ERROR_INVALID_EXECUTABLE_SYMBOL, "HSA_STATUS_ERROR_INVALID_EXECUTABLE_SYMBOL"},
+    {HSA_STATUS_ERROR_INVALID_FILE, "HSA_STATUS_ERROR_INVALID_FILE"},
+    {HSA_STATUS_ERROR_INVALID_CODE_OBJECT_READER, "HSA_STATUS_ERROR_INVALID_CODE_OBJECT_READER"},
+    {HSA_STATUS_ERROR_INVALID_CACHE, "HSA_STATUS_ERROR_INVALID_CACHE"},
+    {HSA_STATUS_ERROR_INVALID_WAVEFRONT, "HSA_STATUS_ERROR_INVALID_WAVEFRONT"},
+    {HSA_STATUS_ERROR_INVALID_SIGNAL_GROUP, "HSA_STATUS_ERROR_INVALID_SIGNAL_GROUP"},
+    {HSA_STATUS_ERROR_INVALID_RUNTIME_STATE, "HSA_STATUS_ERROR_INVALID_RUNTIME_STATE"},
+    {HSA_STATUS_ERROR_FATAL, "HSA_STATUS_ERROR_FATAL"},
+    {HSA_STATUS_ERROR_INVALID_MEMORY_POOL, "HSA_STATUS_ERROR_INVALID_MEMORY_POOL"},
+    {HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION, "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION"},
+    {HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION, "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"},
+    {HSA_STATUS_ERROR_MEMORY_FAULT, "HSA_STATUS_ERROR_MEMORY_FAULT"},
+    {HSA_STATUS_CU_MASK_REDUCED, "HSA_STATUS_CU_MASK_REDUCED"},
+};
+
+std::string sentence(const ErrorFacts& facts) {
+  std::string text = facts.call;
+  if (!facts.asked.empty()) text += fmt::format("{}{}", text.empty() ? "" : ": ", facts.asked);
+  if (!facts.found.empty()) text += fmt::format("{}{}", text.empty() ? "" : ": ", facts.found);
+  if (!facts.remedy.empty()) text += fmt::format("; {}", facts.remedy);
+  return fmt::format("{} ({})", text, status_name(facts.status));
+}
+
+}  // namespace
+
+Error::Error(ErrorFacts facts)
+    : std::runtime_error(sentence(facts)), facts_(std::make_shared<const ErrorFacts>(std::move(facts))) {}
+
+std::string status_name(hsa_status_t status) {
+  for (const StatusName& entry : status_names) {
+    if (entry.status == static_cast<int>(status)) return entry.name;
+  }
+  return fmt::format("status 0x{:x}", static_cast<unsigned>(status));
+}
+
+namespace detail {
+
+void throw_status(hsa_status_t status, std::string_view call, std::string_view asked,
+                  std::string_view remedy) {
+  throw Error({.status = status,
+               .call = std::string(call),
+               .asked = std::string(asked),
+               .found = "HSA refused",
+               .remedy = std::string(remedy)});
+}
+
+}  // namespace detail
+}  // namespace uptempo

@@ -1,0 +1,84 @@
+#include "engine/runtime/runtime.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+RuntimeVersion running_version() {
+  uint16_t major = 0;
+  uint16_t minor = 0;
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major), "hsa_system_get_info",
+        "HSA_SYSTEM_INFO_VERSION_MAJOR");
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MINOR, &minor), "hsa_system_get_info",
+        "HSA_SYSTEM_INFO_VERSION_MINOR");
+  return {major, minor};
+}
+
+const char* type_name(hsa_device_type_t type) {
+  switch (type) {
+    case HSA_DEVICE_TYPE_CPU:
+      return "a CPU";
+    case HSA_DEVICE_TYPE_GPU:
+      return "a GPU";
+    case HSA_DEVICE_TYPE_DSP:
+      return "a DSP";
+  }
+  return "of an unknown type";
+}
+
+}  // namespace
+
+Runtime::Runtime(RuntimeVersion needed) : session_(Session::start()), version_(running_version()) {
+  if (version_ < needed) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_RUNTIME_STATE,
+                 .call = "Runtime",
+                 .asked = fmt::format("an HSA runtime of interface version {}.{} or newer", needed.major,
+                                      needed.minor),
+                 .found = fmt::format("version {}.{}", version_.major, version_.minor),
+                 .remedy = "install a newer hsa-runtime64 (ROCr)"});
+  }
+  std::vector<hsa_agent_t> handles;
+  check(hsa_iterate_agents(
+            [](hsa_agent_t agent, void* data) {
+              static_cast<std::vector<hsa_agent_t>*>(data)->push_back(agent);
+              return HSA_STATUS_SUCCESS;
+            },
+            &handles),
+        "hsa_iterate_agents");
+  for (const hsa_agent_t handle : handles) {
+    const Agent& agent = agents_.emplace_back(handle);
+    if (agent.is_gpu()) {
+      gpus_.push_back(agent);
+    } else if (agent.properties().type == HSA_DEVICE_TYPE_CPU) {
+      hosts_.push_back(agent);
+    }
+  }
+  if (hosts_.empty()) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+                 .call = "Runtime",
+                 .asked = "the host's agent",
+                 .found = fmt::format("none among {} agents", agents_.size()),
+                 .remedy = "check the driver's topology with rocminfo"});
+  }
+}
+
+Agent Runtime::gpu(size_t index) const {
+  if (index < gpus_.size()) return gpus_[index];
+  std::string rejected;
+  size_t gpu_number = 0;
+  for (const Agent& agent : agents_) {
+    rejected += fmt::format("{}agent '{}' is ", rejected.empty() ? "" : ", ", agent.name());
+    rejected += agent.is_gpu() ? fmt::format("GPU {}", gpu_number++) : type_name(agent.properties().type);
+  }
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+               .call = "Runtime::gpu",
+               .asked = fmt::format("no GPU agent of number {}", index),
+               .found = fmt::format("{} agents: {}", agents_.size(), rejected),
+               .remedy = gpus_.empty() ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
+                                       : fmt::format("take a number below {}", gpus_.size())});
+}
+
+}  // namespace uptempo

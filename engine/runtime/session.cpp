@@ -1,0 +1,164 @@
+#include "engine/runtime/session.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+// Process-wide, never destroyed: objects in static storage may ask for the session after static destructors have run.
+struct Process {
+  std::mutex mutex;  // orders hsa_init and hsa_shut_down of successive sessions
+  std::weak_ptr<Session> owners;
+  // For `session` alone. Not held during hsa_shut_down, which joins the thread that on_system_event runs on.
+  std::mutex session_mutex;
+  std::weak_ptr<Session> session;
+
+  std::shared_ptr<Session> running() {
+    const std::lock_guard lock(session_mutex);
+    std::shared_ptr<Session> found = session.lock();
+    return found && found->alive() ? found : nullptr;
+  }
+};
+
+Process& process() {
+  static Process* const instance = new Process;
+  return *instance;
+}
+
+struct FaultReason {
+  unsigned bit;
+  const char* text;
+};
+constexpr FaultReason fault_reasons[] = {
+    {HSA_AMD_MEMORY_FAULT_PAGE_NOT_PRESENT, "page not present"},
+    {HSA_AMD_MEMORY_FAULT_READ_ONLY, "write to a read-only page"},
+    {HSA_AMD_MEMORY_FAULT_NX, "execution of a page that is not executable"},
+    {HSA_AMD_MEMORY_FAULT_HOST_ONLY, "page is for the host only"},
+    {HSA_AMD_MEMORY_FAULT_DRAMECC, "DRAM ECC error"},
+    {HSA_AMD_MEMORY_FAULT_IMPRECISE, "address is imprecise"},
+    {HSA_AMD_MEMORY_FAULT_SRAMECC, "SRAM ECC error"},
+    {static_cast<unsigned>(HSA_AMD_MEMORY_FAULT_HANG), "the device was reset"},
+};
+
+std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
+  std::string reasons;
+  for (const FaultReason& reason : fault_reasons) {
+    if ((fault.fault_reason_mask & reason.bit) != 0) reasons += fmt::format(", {}", reason.text);
+  }
+  return fmt::format("the GPU accessed address 0x{:x}, which it must not{}", fault.virtual_address, reasons);
+}
+
+}  // namespace
+
+// Ends the session with the last owner while plain pointers to it, which objects hold, live on.
+struct Session::Starter {
+  std::shared_ptr<Session> session;
+  explicit Starter(std::shared_ptr<Session> s) : session(std::move(s)) {}
+  Starter(const Starter&) = delete;
+  Starter& operator=(const Starter&) = delete;
+  ~Starter() {
+    const std::lock_guard lock(process().mutex);
+    session->end();
+    hsa_shut_down();
+  }
+};
+
+std::shared_ptr<Session> Session::current() {
+  std::shared_ptr<Session> session = process().running();
+  if (!session) {
+    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+                 .call = "uptempo",
+                 .asked = "an object of the runtime",
+                 .found = "no Runtime is alive",
+                 .remedy = "make a Runtime first and keep it while its objects are in use"});
+  }
+  return session;
+}
+
+std::shared_ptr<Session> Session::start() {
+  const std::lock_guard lock(process().mutex);
+  if (std::shared_ptr<Session> running = process().owners.lock()) return running;
+
+  if (const hsa_status_t status = hsa_init(); status != HSA_STATUS_SUCCESS) {
+    throw Error(
+        {.status = status,
+         .call = "hsa_init",
+         .asked = "the HSA runtime",
+         .found = "it does not start: as a rule because /dev/kfd is missing or not accessible",
+         .remedy =
+             "load the amdgpu driver and join the group that owns /dev/kfd, or run under uptempo-vgpu"});
+  }
+  std::shared_ptr<Session> session(new Session);
+  // Handlers die with hsa_shut_down, so each session registers its own.
+  hsa_amd_register_system_event_handler(&Session::on_system_event, nullptr);
+  auto starter = std::make_shared<Starter>(session);
+  std::shared_ptr<Session> owner(std::move(starter), session.get());
+  process().owners = owner;
+  const std::lock_guard session_lock(process().session_mutex);
+  process().session = session;
+  return owner;
+}
+
+Session::Ticket Session::adopt(Kind kind, uint64_t handle, Release release) {
+  const std::lock_guard lock(mutex_);
+  const Ticket ticket{kind, ++next_};
+  entries_.emplace(ticket, Entry{handle, release});
+  return ticket;
+}
+
+void Session::give_back(Ticket ticket) noexcept {
+  Entry entry;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(ticket);
+    if (found == entries_.end()) return;
+    entry = found->second;
+    entries_.erase(found);
+  }
+  entry.release(entry.handle);  // outside the lock: destroying a queue waits for ROCr's own threads
+}
+
+void Session::end() noexcept {
+  alive_.store(false, std::memory_order_release);
+  for (;;) {
+    Ticket ticket;
+    {
+      const std::lock_guard lock(mutex_);
+      if (entries_.empty()) return;
+      // The last one of the first kind.
+      auto last = entries_.lower_bound(Ticket{entries_.begin()->first.first, UINT64_MAX});
+      ticket = std::prev(last)->first;
+    }
+    give_back(ticket);
+  }
+}
+
+uint64_t Session::listen(FaultListener listener) {
+  const std::lock_guard lock(listeners_mutex_);
+  const uint64_t id = ++next_;
+  listeners_.emplace(id, std::move(listener));
+  return id;
+}
+
+void Session::stop_listening(uint64_t id) noexcept {
+  const std::lock_guard lock(listeners_mutex_);
+  listeners_.erase(id);
+}
+
+hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void*) {
+  if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT) return HSA_STATUS_ERROR;
+  const std::shared_ptr<Session> session = process().running();
+  if (!session) return HSA_STATUS_ERROR;
+  const MemoryFault fault{event->memory_fault.agent, describe(event->memory_fault)};
+  const std::lock_guard lock(session->listeners_mutex_);
+  if (session->listeners_.empty())
+    return HSA_STATUS_ERROR;  // nobody would report it: leave the abort to ROCr
+  for (const auto& [id, listener] : session->listeners_) listener(fault);
+  return HSA_STATUS_SUCCESS;
+}
+
+}  // namespace uptempo

@@ -1,0 +1,109 @@
+// The process's one initialisation of HSA, and the list of everything that was made in it.
+//
+// hsa_init is called when the first Runtime of the process appears and hsa_shut_down when the last one goes. Objects of this library
+// that are still alive then (statics, leaked ones) were given back by the session first: queues, then executables, signals and
+// memory, latest first. Their destructors find an ended session and do nothing. So tear-down returns every byte whatever
+// the order of destruction, also when other users keep HSA itself initialised, and a new session can start in the same process.
+//
+// Thread safety: all functions from any thread. Cost: one lock and one map operation for each object made or destroyed, none else.
+#pragma once
+
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace uptempo {
+
+class Session {
+ public:
+  // What is released first when a session ends comes first.
+  enum class Kind : uint8_t { listener, queue, executable, signal, memory };
+  using Release = void (*)(uint64_t handle) noexcept;
+  using Ticket = std::pair<Kind, uint64_t>;
+
+  struct MemoryFault {
+    hsa_agent_t agent;
+    std::string text;  // address and reasons
+  };
+  using FaultListener = std::function<void(const MemoryFault&)>;
+
+  // The running session. Throws Error when there is none.
+  static std::shared_ptr<Session> current();
+  // The running session, started if need be; it ends with the last pointer that start() has handed out.
+  static std::shared_ptr<Session> start();
+
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Ticket adopt(Kind kind, uint64_t handle, Release release);
+  // Releases what the ticket stands for; nothing if the session, or someone else, has done so.
+  void give_back(Ticket ticket) noexcept;
+  bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
+
+  // The listener is called on a thread of ROCr when the GPU has accessed memory that it must not; it may not call HSA. Until any
+  // listener exists ROCr aborts the process, its own behaviour.
+  uint64_t listen(FaultListener listener);
+  void stop_listening(uint64_t id) noexcept;
+
+ private:
+  struct Starter;
+  Session() = default;
+  void end() noexcept;
+  static hsa_status_t on_system_event(const hsa_amd_event_t* event, void* unused);
+
+  struct Entry {
+    uint64_t handle;
+    Release release;
+  };
+
+  std::atomic<bool> alive_{true};
+  std::mutex mutex_;
+  std::atomic<uint64_t> next_{0};
+  std::map<Ticket, Entry> entries_;
+  // Recursive, because a listener may be removed by what it sets off; held while listeners run, so that a removed one runs no more.
+  std::recursive_mutex listeners_mutex_;
+  std::map<uint64_t, FaultListener> listeners_;
+};
+
+// One HSA handle of a session. Move-only; given back by the destructor or by the session's end, whichever comes first.
+class Owned {
+ public:
+  Owned() = default;
+  Owned(std::shared_ptr<Session> session, Session::Kind kind, uint64_t handle, Session::Release release)
+      : session_(std::move(session)), ticket_(session_->adopt(kind, handle, release)), handle_(handle) {}
+  Owned(Owned&& other) noexcept
+      : session_(std::move(other.session_)),
+        ticket_(other.ticket_),
+        handle_(std::exchange(other.handle_, 0)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    reset();
+    session_ = std::move(other.session_);
+    ticket_ = other.ticket_;
+    handle_ = std::exchange(other.handle_, 0);
+    return *this;
+  }
+  ~Owned() { reset(); }
+
+  uint64_t handle() const noexcept { return handle_; }
+  bool alive() const noexcept { return session_ && session_->alive(); }
+  void reset() noexcept {
+    if (session_) session_->give_back(ticket_);
+    session_.reset();
+    handle_ = 0;
+  }
+
+ private:
+  std::shared_ptr<Session> session_;
+  Session::Ticket ticket_{};
+  uint64_t handle_ = 0;
+};
+
+}  // namespace uptempo

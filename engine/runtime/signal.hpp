@@ -1,0 +1,38 @@
+// One HSA signal, owned.
+//
+// Creating one costs 10-50 us, because an interrupt signal may allocate a driver event, of which a process has 4096: make signals in
+// set-up, or take them from a SignalPool. ROCr 5.2.3 hands out a signal without event, silently, when no events are left; `interrupt()` says
+// what was really got. A blocked wait on an event-less signal spins.
+//
+// Thread safety: as HSA signals, any thread; the object itself is move-only with one owner.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstdint>
+
+#include "engine/runtime/session.hpp"
+
+namespace uptempo {
+
+enum class SignalKind : uint8_t {
+  interrupt,   // a waiter can sleep
+  event_less,  // no driver event: for timestamps and for dependencies between packets
+};
+
+class Signal {
+ public:
+  // Throws Error if HSA has none left.
+  explicit Signal(SignalKind asked = SignalKind::interrupt, hsa_signal_value_t initial = 1);
+
+  hsa_signal_t handle() const noexcept { return {owned_.handle()}; }
+  // True if completion can wake a sleeping waiter.
+  bool interrupt() const noexcept { return interrupt_; }
+  bool alive() const noexcept { return owned_.alive(); }
+
+ private:
+  Owned owned_;
+  bool interrupt_ = false;
+};
+
+}  // namespace uptempo
