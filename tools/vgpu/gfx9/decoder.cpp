@@ -1,0 +1,586 @@
+#include "gfx9/decoder.hpp"
+
+#include <array>
+#include <optional>
+
+#include "gfx9/encoding.hpp"
+
+namespace uptempo::vgpu::gfx9 {
+namespace {
+
+constexpr unsigned kVcc = 106;
+constexpr unsigned kSdwa = 249, kDpp = 250;  // as src0 of VOP1, VOP2, VOPC: another dword says more
+
+constexpr std::uint32_t bits(std::uint32_t word, unsigned low, unsigned count) { return word >> low & ((1u << count) - 1); }
+constexpr bool bit(std::uint32_t word, unsigned at) { return word >> at & 1; }
+
+constexpr std::int32_t sign_extend(std::uint32_t value, unsigned width) {
+  const std::uint32_t sign = 1u << (width - 1);
+  return static_cast<std::int32_t>((value ^ sign) - sign);
+}
+
+constexpr bool is_constant(unsigned code) {
+  return (code >= 128 && code <= 208) || (code >= 240 && code <= 248);
+}
+
+// Scalar registers 0..127 that exist: SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap temporaries, M0, EXEC.
+constexpr bool is_scalar_register(unsigned code, unsigned count) {
+  if (code <= 101) return code / count * count + count <= 102;
+  if (code >= 108 && code <= 123) return (code - 108) / count * count + count <= 16;
+  if (count == 1) return code <= 107 || code == 124 || code == 126 || code == 127;
+  return count == 2 && (code == 102 || code == 104 || code == kVcc || code == 126);
+}
+
+// What can be read but not written: apertures, pops_exiting_wave_id, vccz, execz, scc; lds_direct only as a 32-bit operand.
+constexpr bool is_special_source(unsigned code, unsigned count) {
+  return (code >= 235 && code <= 239) || (code >= 251 && code <= 253) || (code == 254 && count == 1);
+}
+
+// The lowest register of an aligned group: the hardware ignores the low bits of a scalar register number.
+constexpr unsigned align_scalar(unsigned code, unsigned count) {
+  const unsigned step = count > 4 ? 4 : count;
+  if (code <= 101) return code / step * step;
+  if (code >= 108 && code <= 123) return 108 + (code - 108) / step * step;
+  return code;
+}
+
+enum class Literals : bool { no, yes };
+
+// One instruction being decoded. Every step returns false when the bits are no instruction.
+class Decoder {
+ public:
+  Decoder(std::span<const std::uint32_t> words, Target target)
+      : words_(words), target_(target), w0_(words[0]), w1_(words.size() > 1 ? words[1] : 0) {}
+
+  Instruction run() {
+    if (words_.empty() || !decode()) return {};
+    return in_;
+  }
+
+ private:
+  bool decode() {
+    if (!bit(w0_, 31)) {
+      const unsigned op = bits(w0_, 25, 6);
+      if (op == 0x3f) return vop1();
+      if (op == 0x3e) return vopc();
+      return vop2(op);
+    }
+    if (!bit(w0_, 30)) {
+      switch (bits(w0_, 23, 7)) {
+        case 0x7d: return sop1();
+        case 0x7e: return sopc();
+        case 0x7f: return sopp();
+        default: return bits(w0_, 28, 2) == 3 ? sopk() : sop2();
+      }
+    }
+    if (words_.size() < 2) return false;
+    in_.size_bytes = 8;
+    switch (bits(w0_, 26, 4)) {
+      case 0b0000: return smem();
+      case 0b0001: return named(Family::exp, 0);
+      case 0b0100: return bits(w0_, 23, 3) == 7 ? vop3p() : vop3();
+      case 0b0101: return named(Family::vintrp, bits(w0_, 16, 2));
+      case 0b0110: return ds();
+      case 0b0111: return flat();
+      case 0b1000: return mubuf();
+      case 0b1010: return mtbuf();
+      case 0b1100: return named(Family::mimg, bits(w0_, 18, 7));
+      default: return false;
+    }
+  }
+
+  bool find(Family family, unsigned number, Format format) {
+    encoding_ = find_encoding(family, number, target_);
+    if (!encoding_) return false;
+    in_.opcode = encoding_->opcode;
+    in_.format = encoding_->only_named ? Format::other : format;
+    return true;
+  }
+
+  bool named(Family family, unsigned number) { return find(family, number, Format::other); }
+
+  // ---- operands ----
+
+  // A 9-bit source (8-bit ones have bit 8 clear).
+  bool source(unsigned position, unsigned code, Literals literals) {
+    const Operand kind = encoding_->src[position];
+    if (kind == Operand::none) return true;
+    const unsigned count = dwords(kind);
+    switch (kind) {
+      case Operand::i8: in_.src[position] = static_cast<OperandCode>(code); return true;
+      case Operand::s1: case Operand::s2: case Operand::mask:
+        if (!is_scalar_register(code, count)) return false;
+        in_.src[position] = static_cast<OperandCode>(align_scalar(code, count));
+        return true;
+      case Operand::v1: case Operand::v2: case Operand::v3: case Operand::v4:
+      case Operand::a1: case Operand::a2: case Operand::av1: case Operand::av2:
+        if (!is_vgpr(static_cast<OperandCode>(code)) || code - kFirstVgpr + count > 256) return false;
+        break;
+      case Operand::lane:
+        if (!is_scalar_register(code, 1) && !is_constant(code) && !is_special_source(code, 1)) return false;
+        break;
+      default:
+        if (is_vgpr(static_cast<OperandCode>(code))) {
+          if (code - kFirstVgpr + count > 256) return false;
+        } else if (code == kLiteral) {
+          if (literals == Literals::no || !take_literal()) return false;
+        } else if (code < 128) {
+          if (!is_scalar_register(code, count)) return false;
+          code = align_scalar(code, count);
+        } else if (!is_constant(code) && !is_special_source(code, count)) {
+          return false;
+        }
+    }
+    in_.src[position] = static_cast<OperandCode>(code);
+    return true;
+  }
+
+  bool take_literal() {
+    if (words_.size() < 2) return false;
+    in_.literal = w1_;
+    in_.size_bytes = 8;
+    return true;
+  }
+
+  bool scalar_destination(unsigned code) {
+    const Operand kind = encoding_->dst;
+    if (kind == Operand::none) return true;
+    const unsigned count = dwords(kind);
+    if (!is_scalar_register(code, count)) return false;
+    in_.dst = static_cast<std::uint16_t>(align_scalar(code, count));
+    return true;
+  }
+
+  bool vector_destination(unsigned number) {
+    const unsigned count = dwords(encoding_->dst);
+    if (number + count > 256) return false;
+    in_.dst = count ? static_cast<std::uint16_t>(number) : std::uint16_t{0};
+    return true;
+  }
+
+  // ---- scalar ----
+
+  bool sop2() {
+    return find(Family::sop2, bits(w0_, 23, 7), Format::sop2) && scalar_destination(bits(w0_, 16, 7)) &&
+           source(0, bits(w0_, 0, 8), Literals::yes) && source(1, bits(w0_, 8, 8), Literals::yes);
+  }
+
+  bool sop1() {
+    return find(Family::sop1, bits(w0_, 8, 8), Format::sop1) && scalar_destination(bits(w0_, 16, 7)) &&
+           source(0, bits(w0_, 0, 8), Literals::yes);
+  }
+
+  bool sopc() {
+    return find(Family::sopc, bits(w0_, 16, 7), Format::sopc) && source(0, bits(w0_, 0, 8), Literals::yes) &&
+           source(1, bits(w0_, 8, 8), Literals::yes);
+  }
+
+  bool sopk() {
+    if (!find(Family::sopk, bits(w0_, 23, 5), Format::sopk) || !scalar_destination(bits(w0_, 16, 7))) return false;
+    in_.src[0] = in_.dst;
+    if (encoding_->src[1] == Operand::literal) {  // s_setreg_imm32_b32: simm16 names the hardware register, the value follows
+      in_.dst = static_cast<std::uint16_t>(bits(w0_, 0, 16));
+      in_.src[0] = kLiteral;
+      return take_literal();
+    }
+    in_.literal = is_unsigned_sopk(in_.opcode) ? bits(w0_, 0, 16) : static_cast<std::uint32_t>(sign_extend(bits(w0_, 0, 16), 16));
+    return true;
+  }
+
+  static bool is_unsigned_sopk(Opcode opcode) {
+    switch (opcode) {
+      case Opcode::s_cmpk_eq_u32: case Opcode::s_cmpk_lg_u32: case Opcode::s_cmpk_gt_u32: case Opcode::s_cmpk_ge_u32:
+      case Opcode::s_cmpk_lt_u32: case Opcode::s_cmpk_le_u32: case Opcode::s_getreg_b32: case Opcode::s_setreg_b32: return true;
+      default: return false;
+    }
+  }
+
+  bool sopp() {
+    if (!find(Family::sopp, bits(w0_, 16, 7), Format::sopp)) return false;
+    const bool branch = in_.opcode == Opcode::s_branch ||
+                        (in_.opcode >= Opcode::s_cbranch_cdbgsys && in_.opcode <= Opcode::s_cbranch_vccz);
+    const std::uint32_t simm16 = bits(w0_, 0, 16);
+    in_.literal = branch ? static_cast<std::uint32_t>(sign_extend(simm16, 16)) : simm16;
+    return true;
+  }
+
+  bool smem() {
+    if (!find(Family::smem, bits(w0_, 18, 8), Format::smem)) return false;
+    const unsigned data = bits(w0_, 6, 7), base = bits(w0_, 0, 6) << 1;
+    const Operand base_kind = encoding_->src[0], data_kind = encoding_->src[1];
+    in_.glc = bit(w0_, 16);
+    if (data_kind == Operand::imm) {  // s_atc_probe: a number
+      in_.data0 = static_cast<std::uint8_t>(data);
+    } else if (data_kind != Operand::none) {
+      const unsigned count = dwords(data_kind);
+      if (!is_scalar_register(data, count)) return false;
+      in_.data0 = static_cast<std::uint8_t>(align_scalar(data, count));
+      if (encoding_->dst != Operand::none && in_.glc) in_.dst = in_.data0;
+    } else if (!scalar_destination(data)) {
+      return false;
+    }
+    if (base_kind == Operand::none) return true;
+    if (!is_scalar_register(base, dwords(base_kind))) return false;
+    in_.saddr = static_cast<std::uint8_t>(align_scalar(base, dwords(base_kind)));
+    const bool immediate = bit(w0_, 17), register_too = bit(w0_, 14);
+    if (immediate) in_.offset = sign_extend(bits(w1_, 0, 21), 21);
+    if (register_too || !immediate) {
+      const unsigned code = register_too ? bits(w1_, 25, 7) : bits(w1_, 0, 7);
+      if (!is_scalar_register(code, 1)) return false;
+      in_.offset_is_sgpr = true;
+      in_.soffset = static_cast<std::uint8_t>(code);
+    }
+    return true;
+  }
+
+  // ---- vector, 32-bit encodings ----
+
+  bool vop1() {
+    if (!find(Family::vop1, bits(w0_, 9, 8), Format::vop1)) return false;
+    const unsigned src0 = bits(w0_, 0, 9), dst = bits(w0_, 17, 8);
+    if (src0 == kSdwa && encoding_->forms.sdwa) return sdwa(dst, 0);
+    if (src0 == kDpp && encoding_->forms.dpp) return dpp(dst, 0);
+    if (encoding_->src[0] == Operand::none) return src0 == 0 && dst == 0;
+    return destination(dst) && source(0, src0, Literals::yes) && accumulators();
+  }
+
+  bool vop2(unsigned op) {
+    if (!find(Family::vop2, op, Format::vop2)) return false;
+    const unsigned src0 = bits(w0_, 0, 9), src1 = kFirstVgpr + bits(w0_, 9, 8), dst = bits(w0_, 17, 8);
+    implied_masks();
+    if (src0 == kSdwa && encoding_->forms.sdwa) return sdwa(dst, src1);
+    if (src0 == kDpp && encoding_->forms.dpp) return dpp(dst, src1);
+    if (encoding_->src[1] == Operand::literal || encoding_->src[2] == Operand::literal) return vop2_with_literal(dst, src0, src1);
+    return destination(dst) && source(0, src0, Literals::yes) && source(1, src1, Literals::no);
+  }
+
+  // v_madmk: src0 * literal + vsrc1; v_madak: src0 * vsrc1 + literal. src0 may be the same literal.
+  bool vop2_with_literal(unsigned dst, unsigned src0, unsigned src1) {
+    if (!take_literal() || !destination(dst) || !source(0, src0, Literals::yes)) return false;
+    const bool middle = encoding_->src[1] == Operand::literal;
+    in_.src[1] = middle ? kLiteral : static_cast<OperandCode>(src1);
+    in_.src[2] = middle ? static_cast<OperandCode>(src1) : kLiteral;
+    return true;
+  }
+
+  bool vopc() {
+    if (!find(Family::vopc, bits(w0_, 17, 8), Format::vopc)) return false;
+    const unsigned src0 = bits(w0_, 0, 9), src1 = kFirstVgpr + bits(w0_, 9, 8);
+    in_.dst = kVcc;
+    if (src0 == kSdwa && encoding_->forms.sdwa) return sdwa(kVcc, src1);
+    return source(0, src0, Literals::yes) && source(1, src1, Literals::no);
+  }
+
+  // Carry-in, carry-out and the selecting mask are VCC in the 32-bit encodings.
+  void implied_masks() {
+    if (encoding_->sdst == Operand::mask) in_.sdst = kVcc;
+    if (encoding_->src[2] == Operand::mask) in_.src[2] = kVcc;
+  }
+
+  bool destination(unsigned number) {
+    const bool scalar = encoding_->dst == Operand::s1 || encoding_->dst == Operand::mask;
+    return scalar ? scalar_destination(number) : vector_destination(number);
+  }
+
+  // Accumulation registers by the operand's kind alone.
+  bool accumulators() {
+    if (encoding_->dst == Operand::a1) in_.acc |= 8;
+    if (encoding_->src[0] == Operand::a1) in_.acc |= 1;
+    return true;
+  }
+
+  static bool is_float(Operand kind) {
+    switch (kind) {
+      case Operand::f16: case Operand::f32: case Operand::f64: case Operand::pk_f16: return true;
+      default: return false;
+    }
+  }
+
+  bool sdwa(unsigned dst, unsigned src1) {
+    if (words_.size() < 2) return false;
+    in_.size_bytes = 8;
+    in_.modifier = OperandModifier::sdwa;
+    if (in_.opcode == Opcode::v_nop) return true;
+    const bool compare = in_.format == Format::vopc;
+    in_.clamp = bit(w1_, 13) && !compare;
+    if (compare) {
+      if (bit(w1_, 15)) {
+        const unsigned code = bits(w1_, 8, 7);
+        if (!is_scalar_register(code, 2)) return false;
+        dst = align_scalar(code, 2);
+      }
+      in_.dst = static_cast<std::uint16_t>(dst);
+      in_.sdwa.dst_sel = 6;
+    } else {
+      if (!destination(dst)) return false;
+      in_.sdwa.dst_sel = bits(w1_, 8, 3) & 7;
+      in_.sdwa.dst_unused = bits(w1_, 11, 2) & 3;
+      in_.omod = static_cast<std::uint8_t>(bits(w1_, 14, 2));
+      if (in_.sdwa.dst_sel == 7 || in_.sdwa.dst_unused == 3) return false;
+      if (in_.omod && !encoding_->forms.omod) return false;
+    }
+    const auto half = [&](unsigned position, unsigned number, unsigned at) {
+      if (encoding_->src[position] == Operand::none) return bits(w1_, at, 3) == 0 && bits(w1_, at + 3, 3) == 0;
+      if (bits(w1_, at, 3) == 7) return false;
+      const bool sext = bit(w1_, at + 3), neg = bit(w1_, at + 4), abs = bit(w1_, at + 5), scalar = bit(w1_, at + 7);
+      if (is_float(encoding_->src[position]) ? sext : (neg || abs)) return false;
+      in_.neg |= static_cast<std::uint8_t>(neg << position);
+      in_.abs |= static_cast<std::uint8_t>(abs << position);
+      const unsigned code = scalar ? number : kFirstVgpr + number;
+      if (scalar && !is_scalar_register(code, 1) && !is_constant(code) && !is_special_source(code, 1)) return false;
+      in_.src[position] = static_cast<OperandCode>(code);
+      return true;
+    };
+    if (!half(0, bits(w1_, 0, 8), 16)) return false;
+    in_.sdwa.src0_sel = bits(w1_, 16, 3) & 7;
+    in_.sdwa.src0_sext = bit(w1_, 19);
+    if (encoding_->src[1] == Operand::none) return half(1, 0, 24);
+    if (!half(1, src1 - kFirstVgpr, 24)) return false;
+    in_.sdwa.src1_sel = bits(w1_, 24, 3) & 7;
+    in_.sdwa.src1_sext = bit(w1_, 27);
+    return true;
+  }
+
+  bool dpp(unsigned dst, unsigned src1) {
+    if (words_.size() < 2 || !destination(dst)) return false;
+    in_.size_bytes = 8;
+    in_.modifier = OperandModifier::dpp;
+    in_.dpp.control = bits(w1_, 8, 9) & 0x1ff;
+    in_.dpp.bound_ctrl = bit(w1_, 19);
+    in_.dpp.bank_mask = bits(w1_, 24, 4) & 15;
+    in_.dpp.row_mask = bits(w1_, 28, 4) & 15;
+    const bool wide = dwords(encoding_->dst) == 2 || dwords(encoding_->src[0]) == 2;
+    if (wide && target_ != Target::gfx90a) return false;
+    if (!is_dpp_control(in_.dpp.control, dwords(encoding_->src[0]) == 2)) return false;
+    const auto half = [&](unsigned position, unsigned number, unsigned at) {
+      const Operand kind = encoding_->src[position];
+      const bool neg = bit(w1_, at), abs = bit(w1_, at + 1);
+      if (is_float(kind)) {
+        in_.neg |= static_cast<std::uint8_t>(neg << position);
+        in_.abs |= static_cast<std::uint8_t>(abs << position);
+      } else if ((neg || abs) && !ignores_dpp_modifiers()) {
+        return false;
+      }
+      if (kind == Operand::none) return true;
+      if (number + dwords(kind) > kFirstVgpr + 256) return false;
+      in_.src[position] = static_cast<OperandCode>(number);
+      return true;
+    };
+    return half(0, kFirstVgpr + bits(w1_, 0, 8), 20) && half(1, src1, 22);
+  }
+
+  bool ignores_dpp_modifiers() const {
+    switch (in_.opcode) {
+      case Opcode::v_cndmask_b32: case Opcode::v_ldexp_f16: case Opcode::v_dot2c_i32_i16: case Opcode::v_dot4c_i32_i8:
+      case Opcode::v_dot8c_i32_i4: return true;
+      default: return false;
+    }
+  }
+
+  // 64-bit sources have row_newbcast only (gfx90a).
+  bool is_dpp_control(unsigned control, bool wide) const {
+    const bool newbcast = control >= 0x150 && control <= 0x15f && target_ == Target::gfx90a;
+    if (wide) return newbcast;
+    if (control <= 0xff || newbcast) return true;
+    switch (control) {
+      case 0x130: case 0x134: case 0x138: case 0x13c: case 0x140: case 0x141: case 0x142: case 0x143: return true;
+      default: return control > 0x100 && control <= 0x12f && control % 16 != 0;
+    }
+  }
+
+  // ---- vector, 64-bit encodings ----
+
+  // The modifier bits in the order of Modifiers; false when one is set that must not be.
+  std::optional<unsigned> modifiers() const {
+    const unsigned raw = bits(w0_, 8, 8) | bits(w1_, 27, 5) << 8;
+    const Modifiers& allowed = encoding_->modifiers;
+    if (raw & ~(allowed.used | allowed.ignored)) return std::nullopt;
+    return raw & allowed.used;
+  }
+
+  bool vop3() {
+    if (!find(Family::vop3, bits(w0_, 16, 10), Format::vop3)) return false;
+    if (in_.format == Format::other) return true;
+    const auto modifier = modifiers();
+    if (!modifier) return false;
+    in_.abs = static_cast<std::uint8_t>(*modifier & 7);
+    in_.op_sel = static_cast<std::uint8_t>(*modifier >> 3 & 15);
+    in_.clamp = *modifier >> 7 & 1;
+    in_.omod = static_cast<std::uint8_t>(*modifier >> 8 & 3);
+    in_.neg = static_cast<std::uint8_t>(*modifier >> 10 & 7);
+    if (encoding_->sdst == Operand::mask) {
+      const unsigned code = bits(w0_, 8, 7);
+      if (!is_scalar_register(code, 2)) return false;
+      in_.sdst = static_cast<std::uint16_t>(align_scalar(code, 2));
+    }
+    return destination(bits(w0_, 0, 8)) && vop3_sources();
+  }
+
+  bool vop3p() {
+    if (!find(Family::vop3p, bits(w0_, 16, 10), Format::vop3p)) return false;
+    const auto modifier = modifiers();
+    if (!modifier) return false;
+    const auto neg_hi = static_cast<std::uint8_t>(*modifier & 7);
+    (takes_abs(in_.opcode) ? in_.abs : in_.neg_hi) = neg_hi;
+    in_.op_sel = static_cast<std::uint8_t>(*modifier >> 3 & 7);
+    in_.op_sel_hi = static_cast<std::uint8_t>((*modifier >> 8 & 3) | (*modifier >> 6 & 1) << 2);
+    in_.clamp = *modifier >> 7 & 1;
+    in_.neg = static_cast<std::uint8_t>(*modifier >> 10 & 7);
+    if (!destination(bits(w0_, 0, 8)) || !vop3_sources()) return false;
+    return matrix_accumulators();
+  }
+
+  static bool takes_abs(Opcode opcode) {
+    switch (opcode) {
+      case Opcode::v_mad_mix_f32: case Opcode::v_mad_mixlo_f16: case Opcode::v_mad_mixhi_f16:
+      case Opcode::v_fma_mix_f32: case Opcode::v_fma_mixlo_f16: case Opcode::v_fma_mixhi_f16: return true;
+      default: return false;
+    }
+  }
+
+  bool vop3_sources() {
+    const unsigned code[] = {bits(w1_, 0, 9), bits(w1_, 9, 9), bits(w1_, 18, 9)};
+    for (unsigned i = 0; i < 3; ++i) {
+      if (encoding_->src[i] == Operand::none && code[i] != 0) return false;
+      if (!source(i, code[i], Literals::no)) return false;
+    }
+    return true;
+  }
+
+  // MFMA: two bits say in which file src0 and src1 are; gfx90a has one more for src2 and the destination.
+  bool matrix_accumulators() {
+    const Operand kind = encoding_->src[0];
+    if (kind == Operand::av1 || kind == Operand::av2) {
+      in_.acc = static_cast<std::uint8_t>(bits(w1_, 27, 2));
+      if (target_ != Target::gfx90a || bit(w0_, 15)) in_.acc |= 8 | 4;
+      in_.clamp = false;
+    } else {
+      accumulators();
+    }
+    return true;
+  }
+
+  // ---- memory ----
+
+  bool data_registers(unsigned position, unsigned number, std::uint8_t& field) {
+    const unsigned count = dwords(encoding_->src[position]);
+    if (!count) return true;
+    field = static_cast<std::uint8_t>(number);
+    return number + count <= 256;
+  }
+
+  bool ds() {
+    if (!find(Family::ds, bits(w0_, 17, 8), Format::ds)) return false;
+    const unsigned addr = bits(w1_, 0, 8), data0 = bits(w1_, 8, 8), data1 = bits(w1_, 16, 8), dst = bits(w1_, 24, 8);
+    const auto absent = [](Operand kind, unsigned number) { return kind == Operand::none && number != 0; };
+    if (absent(encoding_->src[0], addr) || absent(encoding_->src[1], data0) || absent(encoding_->src[2], data1) ||
+        absent(encoding_->dst, dst)) {
+      return false;
+    }
+    in_.addr = static_cast<std::uint8_t>(addr);
+    in_.offset = encoding_->offset == Offset::none ? 0 : static_cast<std::int32_t>(bits(w0_, 0, 16));
+    in_.gds = bit(w0_, 16);
+    if (target_ == Target::gfx90a && bit(w0_, 25)) in_.acc = 8;
+    return data_registers(1, data0, in_.data0) && data_registers(2, data1, in_.data1) && vector_destination(dst);
+  }
+
+  bool flat() {
+    static constexpr Family kFamily[] = {Family::flat, Family::scratch, Family::global};
+    const unsigned segment = bits(w0_, 14, 2);
+    if (segment == 3 || !find(kFamily[segment], bits(w0_, 18, 7), Format::flat)) return false;
+    in_.segment = static_cast<FlatSegment>(segment);
+    in_.addr = static_cast<std::uint8_t>(bits(w1_, 0, 8));
+    in_.saddr = static_cast<std::uint8_t>(bits(w1_, 16, 7));
+    in_.glc = bit(w0_, 16);
+    in_.slc = bit(w0_, 17);
+    in_.lds = bit(w0_, 13);
+    const bool gfx90a = target_ == Target::gfx90a;
+    in_.scc_bit = gfx90a && bit(w0_, 25);
+    if (gfx90a && bit(w1_, 23)) in_.acc = 8;
+    const std::uint32_t offset = bits(w0_, 0, 13);
+    if (segment == 0) {
+      if (in_.saddr != 0) return false;
+      in_.saddr = 0x7f;
+      in_.offset = static_cast<std::int32_t>(offset);
+    } else {
+      if (in_.saddr != 0x7f) {
+        const unsigned count = segment == 2 ? 2 : 1;
+        if (!is_scalar_register(in_.saddr, count)) return false;
+        in_.saddr = static_cast<std::uint8_t>(align_scalar(in_.saddr, count));
+      }
+      in_.offset = sign_extend(offset, 13);
+    }
+    return data_registers(1, bits(w1_, 8, 8), in_.data0) && flat_destination();
+  }
+
+  bool flat_destination() {
+    const bool atomic = encoding_->dst != Operand::none && encoding_->src[1] != Operand::none;
+    if (atomic && !in_.glc) return true;
+    return vector_destination(bits(w1_, 24, 8));
+  }
+
+  bool buffer_fields() {
+    if (encoding_->src[0] == Operand::none) return true;
+    in_.addr = static_cast<std::uint8_t>(bits(w1_, 0, 8));
+    in_.offset = static_cast<std::int32_t>(bits(w0_, 0, 12));
+    in_.offen = bit(w0_, 12);
+    in_.idxen = bit(w0_, 13);
+    in_.glc = bit(w0_, 14);
+    const unsigned resource = bits(w1_, 16, 5) << 2;
+    if (!is_scalar_register(resource, 4)) return false;
+    in_.srsrc = static_cast<std::uint8_t>(resource);
+    const unsigned soffset = bits(w1_, 24, 8);
+    if (!is_scalar_register(soffset, 1) && !is_constant(soffset) && !is_special_source(soffset, 1)) return false;
+    in_.soffset = static_cast<std::uint8_t>(soffset);
+    if (target_ == Target::gfx90a && bit(w1_, 23)) in_.acc = 8;
+    const unsigned data = bits(w1_, 8, 8);
+    const bool atomic = encoding_->dst != Operand::none && encoding_->src[1] != Operand::none;
+    if (!data_registers(1, data, in_.data0)) return false;
+    return (atomic && !in_.glc) || in_.lds || vector_destination(data);
+  }
+
+  bool mubuf() {
+    if (!find(Family::mubuf, bits(w0_, 18, 7), Format::mubuf)) return false;
+    in_.slc = bit(w0_, 17);
+    in_.lds = bit(w0_, 16);
+    in_.scc_bit = target_ == Target::gfx90a && bit(w0_, 15);
+    in_.tfe = target_ != Target::gfx90a && bit(w1_, 23);
+    return buffer_fields();
+  }
+
+  bool mtbuf() {
+    if (!find(Family::mtbuf, bits(w0_, 15, 4), Format::mtbuf)) return false;
+    in_.slc = bit(w1_, 22);
+    in_.scc_bit = target_ == Target::gfx90a && bit(w1_, 21);
+    in_.tfe = target_ != Target::gfx90a && bit(w1_, 23);
+    in_.literal = bits(w0_, 19, 7);  // dfmt | nfmt << 4
+    return buffer_fields();
+  }
+
+  std::span<const std::uint32_t> words_;
+  Target target_;
+  std::uint32_t w0_, w1_;
+  const Encoding* encoding_ = nullptr;
+  Instruction in_;
+};
+
+constexpr std::string_view kMnemonics[] = {
+    "invalid",
+#define OPCODE(mnemonic) #mnemonic,
+#include "gfx9/opcodes_scalar.inc"
+#include "gfx9/opcodes_vector.inc"
+#include "gfx9/opcodes_memory.inc"
+#include "gfx9/opcodes_image.inc"
+#undef OPCODE
+};
+static_assert(std::size(kMnemonics) == kOpcodeCount);
+
+}  // namespace
+
+Instruction decode(std::span<const std::uint32_t> words, Target target) noexcept {
+  return words.empty() ? Instruction{} : Decoder(words, target).run();
+}
+
+std::string_view mnemonic(Opcode opcode) noexcept { return kMnemonics[static_cast<std::size_t>(opcode)]; }
+
+}  // namespace uptempo::vgpu::gfx9
