@@ -107,9 +107,9 @@ constexpr uint16_t dimensions_of(Size3 grid) noexcept {
 }
 
 struct KernelDispatch {
-  HeaderFlags flags;
-  Size3 grid;
-  Size3 workgroup;                    // each at most 65535
+  HeaderFlags flags{};
+  Size3 grid{};
+  Size3 workgroup{};                  // each at most 65535
   uint16_t dimensions = 0;            // 0: dimensions_of(grid)
   uint32_t private_segment_size = 0;  // bytes per work-item
   uint32_t group_segment_size = 0;    // bytes per workgroup, static and dynamic
@@ -119,20 +119,20 @@ struct KernelDispatch {
 };
 
 struct BarrierAnd {
-  HeaderFlags flags;
+  HeaderFlags flags{};
   std::array<hsa_signal_t, 5> dependencies{};  // a null handle counts as satisfied
   hsa_signal_t completion_signal{0};
 };
 
 struct BarrierOr {
-  HeaderFlags flags;
+  HeaderFlags flags{};
   std::array<hsa_signal_t, 5> dependencies{};  // a null handle counts as not satisfied
   hsa_signal_t completion_signal{0};
 };
 
 // AMD vendor packet (MI200 and later): waits until (signal & mask) <condition> value.
 struct BarrierValue {
-  HeaderFlags flags;
+  HeaderFlags flags{};
   hsa_signal_t signal{0};
   hsa_signal_value_t value = 0;
   hsa_signal_value_t mask = -1;

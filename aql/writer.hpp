@@ -79,6 +79,11 @@ struct Room {
   uint64_t free = 0;
 };
 
+// What publish() takes: emit(uint64_t i, void* slot) noexcept -> uint32_t. A function that may throw is refused when compiled (invariant:
+// nothing fallible between reserving a slot and publishing it).
+template <class Emit>
+concept Emitter = std::is_nothrow_invocable_r_v<uint32_t, Emit&, uint64_t, void*>;
+
 class AqlQueueWriter {
  public:
   // Takes over a queue made by hsa_queue_create; hsa_queue_destroy is called by the destructor. `error`, if given, is set by the queue's
@@ -97,7 +102,7 @@ class AqlQueueWriter {
   // Publishes `count` packets. emit(i, slot) is called for i = 0 .. count-1 in order; it fills bytes 4..63 of the 64-byte
   // aligned slot and returns the first 32 bits (fill() in packet.hpp does both). It must be noexcept: nothing fallible happens between
   // reserving a slot and publishing it. It is not called at all unless there is room.
-  template <class Emit>
+  template <Emitter Emit>
   PublishResult publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking = {});
 
   // Publishes finished packets; their headers are stored last as always.
@@ -222,10 +227,8 @@ inline void AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint64_t
   ring_doorbell(first + count - 1);
 }
 
-template <class Emit>
+template <Emitter Emit>
 PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking) {
-  static_assert(std::is_nothrow_invocable_r_v<uint32_t, Emit&, uint64_t, void*>,
-                "emit(uint64_t i, void* slot) noexcept fills bytes 4..63 and returns the first 32 bits");
   PublishResult result{.ring_size = ring_size(), .requested = count};
   // What fits in the ring is reserved whole; the rest goes by halves of the ring.
   const uint64_t portion_limit = count <= ring_size() ? count : (ring_size() + 1) / 2;

@@ -54,6 +54,11 @@ hsa_signal_value_t hsa_signal_load_relaxed(hsa_signal_t signal) {
   return uptempo::test::value(signal).load(std::memory_order_relaxed);
 }
 
+void hsa_signal_silent_store_relaxed(hsa_signal_t signal, hsa_signal_value_t value) {
+  ++hsa_calls().signal_store;
+  uptempo::test::value(signal).store(value, std::memory_order_relaxed);
+}
+
 uint64_t hsa_queue_load_read_index_scacquire(const hsa_queue_t* queue) {
   ++hsa_calls().load_read_index;
   return uptempo::test::read_index(queue).load(std::memory_order_acquire);

@@ -14,13 +14,13 @@
 namespace uptempo::test {
 
 struct HsaCalls {
-  std::atomic<uint64_t> signal_store{0};     // hsa_signal_store_screlease
+  std::atomic<uint64_t> signal_store{0};     // hsa_signal_store_screlease, hsa_signal_silent_store_relaxed
   std::atomic<uint64_t> signal_load{0};      // hsa_signal_load_*
   std::atomic<uint64_t> load_read_index{0};  // hsa_queue_load_read_index_*
   std::atomic<uint64_t> write_index{0};      // hsa_queue_*_write_index_*
   std::atomic<uint64_t> queue_destroy{0};    // hsa_queue_destroy
   // Runs inside hsa_signal_store_screlease before the value is stored.
-  std::function<void(hsa_signal_t, hsa_signal_value_t)> on_store;
+  std::function<void(hsa_signal_t, hsa_signal_value_t)> on_store{};
 
   uint64_t total() const noexcept {
     return signal_store + signal_load + load_read_index + write_index + queue_destroy;

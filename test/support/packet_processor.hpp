@@ -37,7 +37,7 @@ struct PacketProcessorOptions {
   bool early_read_index = false;
   bool paused = false;  // start without taking packets, until resume()
   // Steps for which a kernel stays active; nothing: 1 to 16, drawn from the seed.
-  std::function<unsigned(const hsa_kernel_dispatch_packet_t&)> duration;
+  std::function<unsigned(const hsa_kernel_dispatch_packet_t&)> duration{};
 };
 
 // One packet that has completed, in order of completion.

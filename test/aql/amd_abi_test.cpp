@@ -1,0 +1,83 @@
+#include "aql/amd_abi.hpp"
+
+#include "support/catch.hpp"
+#include "support/hsa_double.hpp"
+#include "support/queue_double.hpp"
+
+using namespace uptempo;
+using test::hsa_calls;
+using test::QueueDouble;
+using test::SignalDouble;
+
+TEST_CASE("A queue laid out as AMD's gives direct pointers to its indices", "[abi]") {
+  QueueDouble queue;
+  const aql::QueueView view = aql::view(queue.queue());
+  CHECK(view.read_index == const_cast<uint64_t*>(&queue.abi().read_dispatch_id));
+  CHECK(view.write_index == const_cast<uint64_t*>(&queue.abi().write_dispatch_id));
+}
+
+TEST_CASE("A queue that does not record where its read index is gives none", "[abi]") {
+  QueueDouble queue({.amd_layout = false});
+  const aql::QueueView view = aql::view(queue.queue());
+  CHECK(view.read_index == nullptr);
+  CHECK(view.write_index == nullptr);
+}
+
+TEST_CASE("Only a doorbell signal of kind DOORBELL gives a direct doorbell", "[abi]") {
+  SECTION("DOORBELL") {
+    QueueDouble queue;
+    uint64_t* const doorbell = aql::view(queue.queue()).doorbell;
+    REQUIRE(doorbell != nullptr);
+    std::atomic_ref(*doorbell).store(41);
+    CHECK(queue.doorbell().load() == 41);
+  }
+  SECTION("USER, as under a profiler") {
+    QueueDouble queue({.doorbell_kind = AMD_SIGNAL_KIND_USER});
+    CHECK(aql::view(queue.queue()).doorbell == nullptr);
+  }
+  SECTION("LEGACY_DOORBELL, which counts in another unit") {
+    QueueDouble queue({.doorbell_kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL});
+    CHECK(aql::view(queue.queue()).doorbell == nullptr);
+  }
+}
+
+TEST_CASE("A signal's kind, interrupt, value and times are read from its ABI block without HSA calls",
+          "[abi]") {
+  hsa_calls().reset();
+  SignalDouble signal(5);
+  CHECK(aql::signal_kind(signal.handle()) == aql::SignalKind::user);
+  CHECK(aql::signal_kind({0}) == aql::SignalKind::invalid);
+
+  CHECK_FALSE(aql::has_interrupt(signal.handle()));
+  signal.abi().event_mailbox_ptr = 0x1000;
+  CHECK(aql::has_interrupt(signal.handle()));
+  CHECK_FALSE(aql::has_interrupt({0}));
+
+  CHECK(aql::load_acquire(signal.handle()) == 5);
+  CHECK(aql::load_relaxed(signal.handle()) == 5);
+
+  signal.abi().start_ts = 100;
+  signal.abi().end_ts = 250;
+  CHECK(aql::signal_times(signal.handle()).start_ticks == 100);
+  CHECK(aql::signal_times(signal.handle()).end_ticks == 250);
+
+  aql::rearm(signal.handle(), 1);
+  CHECK(signal.value() == 1);
+  CHECK(aql::signal_times(signal.handle()).start_ticks == 0);
+  CHECK(aql::signal_times(signal.handle()).end_ticks == 0);
+  CHECK(signal.abi().event_mailbox_ptr == 0x1000);
+  CHECK(hsa_calls().total() == 0);
+}
+
+TEST_CASE("A signal that holds no value in its ABI block takes the HSA call", "[abi]") {
+  hsa_calls().reset();
+  SignalDouble signal(5);
+  signal.abi().kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL;
+  CHECK(aql::load_acquire(signal.handle()) == 5);
+  CHECK(aql::load_relaxed(signal.handle()) == 5);
+  CHECK(hsa_calls().signal_load == 2);
+  CHECK(aql::signal_times(signal.handle()).end_ticks == 0);
+  aql::rearm(signal.handle(), 7);
+  CHECK(signal.value() == 7);
+  CHECK(hsa_calls().signal_store == 1);
+}

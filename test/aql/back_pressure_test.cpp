@@ -1,0 +1,223 @@
+// What AqlQueueWriter does when the ring is full: which slots are free, how long it waits, what it reports, what it leaves behind.
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <type_traits>
+
+#include "aql/writer.hpp"
+#include "support/catch.hpp"
+#include "support/hsa_double.hpp"
+#include "support/queue_double.hpp"
+#include "support/ring_reader.hpp"
+
+using namespace uptempo;
+using namespace std::chrono_literals;
+using aql::AqlQueueWriter;
+using aql::Producers;
+using aql::PublishStatus;
+using test::QueueDouble;
+using test::ticketed_packet;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+auto emit_tickets(uint64_t first) {
+  return [first](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(first + i)); };
+}
+
+// Takes `count` packets out of the ring, as a processor would.
+void take(QueueDouble& queue, uint64_t count) {
+  const uint64_t read = queue.read_index().load();
+  for (uint64_t i = 0; i < count; ++i) queue.invalidate(read + i);
+  queue.read_index().store(read + count);
+}
+
+// A writer whose ring holds `used` packets.
+struct Filled {
+  QueueDouble queue;
+  AqlQueueWriter writer;
+
+  Filled(uint32_t ring_size, uint64_t used, Producers producers,
+         const std::atomic<hsa_status_t>* error = nullptr)
+      : queue({.ring_size = ring_size}), writer(AqlQueueWriter::borrow(queue.queue(), producers, error)) {
+    REQUIRE(writer.publish(used, Deadline::now(), emit_tickets(0)));
+  }
+};
+
+template <class Emit>
+concept Publishable = requires(AqlQueueWriter& writer, Emit emit) {
+  writer.publish(1, Deadline::now(), emit);
+};
+
+std::chrono::nanoseconds cpu_time_of_this_thread() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  const auto ns = [](const timeval& t) {
+    return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+void check_full_ring(Producers producers) {
+  Filled ring(64, 62, producers);
+  SECTION("a try reports at once and names the ring's size and occupancy") {
+    const auto result = ring.writer.publish(10, Deadline::now(), emit_tickets(62));
+    CHECK(result.status == PublishStatus::resource_full);
+    CHECK(result.ring_size == 64);
+    CHECK(result.occupancy == 62);
+    CHECK(result.requested == 10);
+    CHECK(result.published == 0);
+  }
+  SECTION("a publication that fits in the ring is all or nothing, however it is chunked") {
+    const auto result = ring.writer.publish(10, Deadline::now(), emit_tickets(62), {.lead = 1, .chunk = 1});
+    CHECK(result.status == PublishStatus::resource_full);
+    CHECK(result.published == 0);
+    CHECK(ring.queue.write_index().load() == 62);
+    CHECK(ring.queue.doorbell().load() == 61);
+    CHECK(ring.queue.slot(62).word[0] == aql::first_word(aql::invalid_header));
+    CHECK(ring.queue.slot(62).word[8] == 0xcccccccc);
+  }
+  SECTION("the deadline is kept") {
+    const auto start = Clock::now();
+    const auto result = ring.writer.publish(10, Deadline::after(20ms), emit_tickets(62));
+    const auto waited = Clock::now() - start;
+    CHECK(result.status == PublishStatus::resource_full);
+    CHECK(waited >= 20ms);
+    CHECK(waited < 2s);
+  }
+  SECTION("room that comes in time is used") {
+    std::thread processor([&] {
+      std::this_thread::sleep_for(5ms);
+      take(ring.queue, 20);
+    });
+    const auto result = ring.writer.publish(10, Deadline::after(20s), emit_tickets(62));
+    processor.join();
+    REQUIRE(result);
+    CHECK(result.last_index == 71);
+    for (uint64_t i = 62; i < 72; ++i) CHECK(ring.queue.slot(i) == ticketed_packet(i));
+  }
+  SECTION("a publication longer than the ring says how far it came") {
+    take(ring.queue, 62);
+    const auto result = ring.writer.publish(200, Deadline::after(5ms), emit_tickets(62));
+    CHECK(result.status == PublishStatus::resource_full);
+    CHECK(result.published == 64);
+    CHECK(result.last_index == 62 + 63);
+    CHECK(ring.queue.write_index().load() == 62 + 64);
+    CHECK(ring.queue.doorbell().load() == 62 + 63);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Invariant 3: nothing that can fail runs between reserving a slot and publishing it",
+          "[writer][invariant]") {
+  SECTION("an emitter that may throw does not compile") {
+    const auto throwing = [](uint64_t, void*) -> uint32_t { throw 1; };
+    const auto safe = [](uint64_t, void*) noexcept -> uint32_t { return 0; };
+    CHECK_FALSE(Publishable<decltype(throwing)>);
+    CHECK(Publishable<decltype(safe)>);
+  }
+  SECTION("a foreign writer claims no slot before room for all is proven") {
+    Filled ring(64, 60, Producers::foreign);
+    const auto result = ring.writer.publish(5, Deadline::after(1ms), emit_tickets(60));
+    CHECK(result.status == PublishStatus::resource_full);
+    CHECK(ring.queue.write_index().load() == 60);  // no stranded slot: the ring would never get past it
+  }
+}
+
+TEST_CASE("Invariant 4: a slot is free when the read index has passed it, and not before",
+          "[writer][invariant]") {
+  for (const auto producers : {Producers::exclusive, Producers::foreign}) {
+    Filled ring(64, 64, producers);
+    // Completion has been seen, headers are INVALID again, but the read index stands.
+    for (uint64_t i = 0; i < 64; ++i) ring.queue.invalidate(i);
+    const aql::Packet64 before = ring.queue.slot(0);
+    CHECK(ring.writer.publish(1, Deadline::now(), emit_tickets(64)).status == PublishStatus::resource_full);
+    CHECK(ring.queue.slot(0) == before);
+    CHECK(ring.writer.room().free == 0);
+
+    ring.queue.read_index().store(1);
+    CHECK(ring.writer.room().free == 1);
+    REQUIRE(ring.writer.publish(1, Deadline::now(), emit_tickets(64)));
+    CHECK(ring.queue.slot(64) == ticketed_packet(64));
+    CHECK(ring.writer.publish(1, Deadline::now(), emit_tickets(65)).status == PublishStatus::resource_full);
+  }
+}
+
+TEST_CASE(
+    "Invariant 7: a full ring is waited for until the deadline, then reported, and nothing is left behind",
+    "[writer][invariant]") {
+  SECTION("exclusive") { check_full_ring(Producers::exclusive); }
+  SECTION("foreign") { check_full_ring(Producers::foreign); }
+}
+
+TEST_CASE("Waiting for room leaves the core idle", "[writer]") {
+  Filled ring(64, 64, Producers::exclusive);
+  const auto before = cpu_time_of_this_thread();
+  CHECK_FALSE(ring.writer.publish(1, Deadline::after(300ms), emit_tickets(64)));
+  CHECK(cpu_time_of_this_thread() - before < 60ms);
+}
+
+TEST_CASE("Admission proves room and changes nothing", "[writer]") {
+  for (const auto producers : {Producers::exclusive, Producers::foreign}) {
+    Filled ring(64, 60, producers);
+    CHECK(ring.writer.admit(4, Deadline::now()));
+    const auto refused = ring.writer.admit(5, Deadline::after(1ms));
+    CHECK(refused.status == PublishStatus::resource_full);
+    CHECK(refused.occupancy == 60);
+    CHECK(refused.ring_size == 64);
+    CHECK(ring.queue.write_index().load() == 60);
+    CHECK(ring.queue.doorbell().load() == 59);
+
+    // More than the ring holds: admitted when the ring is empty.
+    CHECK_FALSE(ring.writer.admit(1000, Deadline::now()));
+    take(ring.queue, 60);
+    CHECK(ring.writer.admit(1000, Deadline::now()));
+  }
+}
+
+TEST_CASE("A failed queue refuses publications at once and ends a wait", "[writer]") {
+  std::atomic<hsa_status_t> error{HSA_STATUS_SUCCESS};
+  SECTION("later publications are refused, room or not") {
+    Filled ring(64, 3, Producers::exclusive, &error);
+    error = HSA_STATUS_ERROR_INVALID_ISA;
+    const auto result = ring.writer.publish(1, Deadline::never(), emit_tickets(3));
+    CHECK(result.status == PublishStatus::queue_failed);
+    CHECK(result.queue_error == HSA_STATUS_ERROR_INVALID_ISA);
+    CHECK(ring.queue.write_index().load() == 3);
+    CHECK(ring.writer.admit(1, Deadline::never()).status == PublishStatus::queue_failed);
+  }
+  SECTION("a wait without deadline ends") {
+    Filled ring(64, 64, Producers::exclusive, &error);
+    std::thread device([&] {
+      std::this_thread::sleep_for(5ms);
+      error = HSA_STATUS_ERROR_EXCEPTION;
+    });
+    const auto result = ring.writer.publish(1, Deadline::never(), emit_tickets(64));
+    device.join();
+    CHECK(result.status == PublishStatus::queue_failed);
+    CHECK(result.queue_error == HSA_STATUS_ERROR_EXCEPTION);
+  }
+}
+
+TEST_CASE("Room counts what others have claimed on a foreign queue, even past the ring's size", "[writer]") {
+  QueueDouble queue({.ring_size = 64});
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
+  queue.write_index().store(70);  // a producer that claims first and waits afterwards
+  CHECK(writer.room().occupancy == 70);
+  CHECK(writer.room().free == 0);
+  CHECK_FALSE(writer.publish(1, Deadline::now(), emit_tickets(0)));
+  queue.read_index().store(7);
+  CHECK(writer.room().free == 1);
+}
+
+TEST_CASE("A deadline saturates and knows its ends", "[deadline]") {
+  CHECK(Deadline::now().passed());
+  CHECK_FALSE(Deadline::never().passed());
+  CHECK(Deadline::after(-5ns).is_now());
+  CHECK(Deadline::after(std::chrono::nanoseconds::max()).is_never());
+  CHECK_FALSE(Deadline::after(10min).passed());
+  CHECK(Deadline::at(Clock::now() - 1ns).passed());
+}

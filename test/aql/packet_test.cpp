@@ -1,0 +1,148 @@
+#include "aql/packet.hpp"
+
+#include <cstring>
+
+#include "support/catch.hpp"
+
+using namespace uptempo::aql;
+
+namespace {
+
+constexpr HeaderFlags agent_agent{Barrier::on, FenceScope::agent, FenceScope::agent};
+constexpr HeaderFlags system_agent{Barrier::on, FenceScope::system, FenceScope::agent};
+constexpr HeaderFlags system_system{Barrier::on, FenceScope::system, FenceScope::system};
+
+// A slot whose every byte is 0xcc until a fill writes it.
+struct Slot {
+  Packet64 packet;
+  Slot() { std::memset(&packet, 0xcc, sizeof packet); }
+  unsigned char byte(size_t i) const { return reinterpret_cast<const unsigned char*>(&packet)[i]; }
+};
+
+template <class Typed>
+void check_writes_exactly_bytes_4_to_63(const Typed& typed) {
+  Slot with_cc;
+  Slot with_33;
+  std::memset(&with_33.packet, 0x33, sizeof with_33.packet);
+  const uint32_t first = fill(&with_cc.packet, typed);
+  CHECK(fill(&with_33.packet, typed) == first);
+  for (size_t i = 0; i < 4; ++i) {
+    CAPTURE(i);
+    CHECK(with_cc.byte(i) == 0xcc);
+    CHECK(with_33.byte(i) == 0x33);
+  }
+  // Whatever the slot held before is gone from every other byte.
+  CHECK(std::memcmp(&with_cc.packet.word[1], &with_33.packet.word[1], 60) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("A header holds type, barrier bit and scopes where hsa.h says", "[packet]") {
+  for (const auto type : {PacketType::vendor_specific, PacketType::invalid, PacketType::kernel_dispatch,
+                          PacketType::barrier_and, PacketType::agent_dispatch, PacketType::barrier_or}) {
+    for (const auto barrier : {Barrier::off, Barrier::on}) {
+      for (const auto acquire : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
+        for (const auto release : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
+          const uint16_t header = make_header(type, {barrier, acquire, release});
+          const uint16_t by_hand = static_cast<uint16_t>(
+              static_cast<unsigned>(type) + (barrier == Barrier::on ? 0x100u : 0u) +
+              0x200u * static_cast<unsigned>(acquire) + 0x800u * static_cast<unsigned>(release));
+          CHECK(header == by_hand);
+          CHECK(packet_type(header) == type);
+          CHECK(header_flags(header) == HeaderFlags{barrier, acquire, release});
+          CHECK(with_flags(header, agent_agent) == make_header(type, agent_agent));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Headers equal the ones that HIP writes", "[packet]") {
+  // Seen in the rings of HIP 5.2.3: launch, launch after an asynchronous host copy, marker.
+  STATIC_REQUIRE(make_header(PacketType::kernel_dispatch, agent_agent) == 0x0b02);
+  STATIC_REQUIRE(make_header(PacketType::kernel_dispatch, system_agent) == 0x0d02);
+  STATIC_REQUIRE(make_header(PacketType::barrier_and, system_system) == 0x1503);
+  STATIC_REQUIRE(invalid_header == HSA_PACKET_TYPE_INVALID << HSA_PACKET_HEADER_TYPE);
+}
+
+TEST_CASE("A fill writes every byte of a slot except the first four", "[packet]") {
+  SECTION("kernel dispatch") {
+    check_writes_exactly_bytes_4_to_63(KernelDispatch{.flags = agent_agent, .grid = {64}, .workgroup = {64}});
+  }
+  SECTION("barrier-AND") { check_writes_exactly_bytes_4_to_63(BarrierAnd{.flags = system_system}); }
+  SECTION("barrier-OR") { check_writes_exactly_bytes_4_to_63(BarrierOr{.flags = system_system}); }
+  SECTION("barrier-value") { check_writes_exactly_bytes_4_to_63(BarrierValue{.flags = system_system}); }
+  SECTION("raw packet") {
+    check_writes_exactly_bytes_4_to_63(to_packet(KernelDispatch{.flags = agent_agent, .grid = {7}}));
+  }
+}
+
+TEST_CASE("A kernel dispatch packet reads back through hsa.h as it was asked for", "[packet]") {
+  int kernarg = 0;
+  const auto p =
+      packet_as<hsa_kernel_dispatch_packet_t>(to_packet(KernelDispatch{.flags = system_agent,
+                                                                       .grid = {1024, 3, 2},
+                                                                       .workgroup = {256, 1, 2},
+                                                                       .private_segment_size = 16,
+                                                                       .group_segment_size = 4096,
+                                                                       .kernel_object = 0x1234567890abcdef,
+                                                                       .kernarg_address = &kernarg,
+                                                                       .completion_signal = {77}}));
+  CHECK(p.header == 0x0d02);
+  CHECK(p.setup == 3);
+  CHECK(p.workgroup_size_x == 256);
+  CHECK(p.workgroup_size_y == 1);
+  CHECK(p.workgroup_size_z == 2);
+  CHECK(p.reserved0 == 0);
+  CHECK(p.grid_size_x == 1024);
+  CHECK(p.grid_size_y == 3);
+  CHECK(p.grid_size_z == 2);
+  CHECK(p.private_segment_size == 16);
+  CHECK(p.group_segment_size == 4096);
+  CHECK(p.kernel_object == 0x1234567890abcdef);
+  CHECK(p.kernarg_address == &kernarg);
+  CHECK(p.reserved2 == 0);
+  CHECK(p.completion_signal.handle == 77);
+}
+
+TEST_CASE("The dimensions of a grid are the fewest that hold it, unless given", "[packet]") {
+  const auto setup = [](const KernelDispatch& d) { return to_packet(d).setup(); };
+  CHECK(setup({.flags = {}, .grid = {1}}) == 1);
+  CHECK(setup({.flags = {}, .grid = {512}}) == 1);
+  CHECK(setup({.flags = {}, .grid = {512, 2}}) == 2);
+  CHECK(setup({.flags = {}, .grid = {512, 1, 2}}) == 3);
+  CHECK(setup({.flags = {}, .grid = {512}, .dimensions = 3}) == 3);
+}
+
+TEST_CASE("Barrier packets carry their five dependencies and their signal", "[packet]") {
+  const std::array<hsa_signal_t, 5> signals{{{1}, {2}, {0}, {4}, {5}}};
+  const auto check = [&](const auto& p, uint16_t header) {
+    CHECK(p.header == header);
+    CHECK(p.reserved0 == 0);
+    CHECK(p.reserved1 == 0);
+    for (size_t i = 0; i < 5; ++i) CHECK(p.dep_signal[i].handle == signals[i].handle);
+    CHECK(p.reserved2 == 0);
+    CHECK(p.completion_signal.handle == 9);
+  };
+  check(packet_as<hsa_barrier_and_packet_t>(to_packet(BarrierAnd{system_system, signals, {9}})), 0x1503);
+  check(packet_as<hsa_barrier_or_packet_t>(to_packet(BarrierOr{system_system, signals, {9}})), 0x1505);
+}
+
+TEST_CASE("A barrier-value packet is AMD's vendor format 2", "[packet]") {
+  const auto p = packet_as<hsa_amd_barrier_value_packet_t>(
+      to_packet(BarrierValue{.flags = {Barrier::off, FenceScope::none, FenceScope::none},
+                             .signal = {8},
+                             .value = -3,
+                             .mask = 0xff,
+                             .condition = HSA_SIGNAL_CONDITION_GTE,
+                             .completion_signal = {9}}));
+  CHECK(p.header.header == HSA_PACKET_TYPE_VENDOR_SPECIFIC);
+  CHECK(p.header.AmdFormat == HSA_AMD_PACKET_TYPE_BARRIER_VALUE);
+  CHECK(p.header.reserved == 0);
+  CHECK(p.signal.handle == 8);
+  CHECK(p.value == -3);
+  CHECK(p.mask == 0xff);
+  CHECK(p.cond == HSA_SIGNAL_CONDITION_GTE);
+  CHECK(p.reserved0 + p.reserved1 + p.reserved2 + p.reserved3 == 0);
+  CHECK(p.completion_signal.handle == 9);
+}

@@ -1,0 +1,206 @@
+// What AqlQueueWriter puts into a ring, and when it rings the doorbell. Full rings: back_pressure_test.cpp. Order of stores as
+// a processor sees it: publication_test.cpp.
+#include "aql/writer.hpp"
+
+#include <stdexcept>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/hsa_double.hpp"
+#include "support/queue_double.hpp"
+#include "support/ring_reader.hpp"
+
+using namespace uptempo;
+using aql::AqlQueueWriter;
+using aql::Producers;
+using test::hsa_calls;
+using test::QueueDouble;
+using test::ticketed_packet;
+
+namespace {
+
+auto emit_tickets(uint64_t first) {
+  return [first](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(first + i)); };
+}
+
+// Takes everything published so far out of the ring, as a processor would, and moves the read index.
+void drain(QueueDouble& queue) {
+  for (uint64_t i = queue.read_index().load(); i != queue.write_index().load(); ++i) queue.invalidate(i);
+  queue.read_index().store(queue.write_index().load());
+}
+
+std::vector<uint64_t> doorbells_of(uint64_t packets, aql::Chunking chunking, uint32_t ring_size) {
+  QueueDouble queue({.ring_size = ring_size, .doorbell_kind = AMD_SIGNAL_KIND_USER});
+  std::vector<uint64_t> rung;
+  hsa_calls().reset();
+  hsa_calls().on_store = [&](hsa_signal_t, hsa_signal_value_t value) {
+    rung.push_back(static_cast<uint64_t>(value));
+    drain(queue);
+  };
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  const aql::PublishResult result = writer.publish(packets, Deadline::now(), emit_tickets(0), chunking);
+  hsa_calls().reset();
+  REQUIRE(result);
+  CHECK(result.published == packets);
+  return rung;
+}
+
+}  // namespace
+
+TEST_CASE("Publishing writes the packets to consecutive slots and moves the write index past them",
+          "[writer]") {
+  for (const auto producers : {Producers::exclusive, Producers::foreign}) {
+    QueueDouble queue({.ring_size = 64});
+    auto writer = AqlQueueWriter::borrow(queue.queue(), producers);
+    const auto result = writer.publish(3, Deadline::now(), emit_tickets(0));
+    REQUIRE(result);
+    CHECK(result.requested == 3);
+    CHECK(result.published == 3);
+    CHECK(result.last_index == 2);
+    CHECK(writer.next_index() == 3);
+    CHECK(queue.write_index().load() == 3);
+    CHECK(queue.doorbell().load() == 2);
+    for (uint64_t i = 0; i < 3; ++i) CHECK(queue.slot(i) == ticketed_packet(i));
+  }
+}
+
+TEST_CASE("Publishing touches no byte outside its slots", "[writer]") {
+  QueueDouble queue({.ring_size = 64});
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  REQUIRE(writer.publish(3, Deadline::now(), emit_tickets(0)));
+  for (uint64_t i = 3; i < 64; ++i) {
+    CAPTURE(i);
+    CHECK(queue.slot(i).word[0] == aql::first_word(aql::invalid_header));
+    for (size_t w = 1; w < 16; ++w) CHECK(queue.slot(i).word[w] == 0xcccccccc);
+  }
+}
+
+TEST_CASE("Finished packets are published from a span", "[writer]") {
+  QueueDouble queue;
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  const std::vector<aql::Packet64> packets{ticketed_packet(0), ticketed_packet(1)};
+  REQUIRE(writer.publish(packets, Deadline::now()));
+  CHECK(queue.slot(0) == packets[0]);
+  CHECK(queue.slot(1) == packets[1]);
+}
+
+TEST_CASE("Publishing nothing is not a publication", "[writer]") {
+  QueueDouble queue;
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  const auto result = writer.publish(0, Deadline::now(), emit_tickets(0));
+  CHECK(result);
+  CHECK(result.published == 0);
+  CHECK(queue.write_index().load() == 0);
+  CHECK(queue.doorbell().load() == UINT64_MAX);
+}
+
+TEST_CASE("Packets wrap around the ring's end", "[writer]") {
+  // Also where the indices themselves wrap.
+  for (const uint64_t first : {uint64_t{0}, uint64_t{60}, (uint64_t{1} << 32) - 3, UINT64_MAX - 5}) {
+    QueueDouble queue({.ring_size = 64, .first_index = first});
+    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+    uint64_t index = first;
+    for (const uint64_t count : {5u, 64u, 63u, 1u, 40u, 30u, 64u}) {
+      const auto result = writer.publish(count, Deadline::now(), emit_tickets(index));
+      REQUIRE(result);
+      for (uint64_t i = 0; i < count; ++i) REQUIRE(queue.slot(index + i) == ticketed_packet(index + i));
+      index += count;
+      CHECK(result.last_index == index - 1);
+      CHECK(queue.doorbell().load() == index - 1);
+      drain(queue);
+    }
+  }
+}
+
+TEST_CASE("A publication rings one doorbell per chunk", "[writer]") {
+  using V = std::vector<uint64_t>;
+  CHECK(doorbells_of(120, {}, 256) == V{119});
+  CHECK(doorbells_of(1, {.lead = 8, .chunk = 256}, 256) == V{0});
+  CHECK(doorbells_of(8, {.lead = 8, .chunk = 256}, 256) == V{7});
+  CHECK(doorbells_of(120, {.lead = 8, .chunk = 256}, 256) == V{7, 119});
+  CHECK(doorbells_of(120, {.lead = 8, .chunk = 50}, 256) == V{7, 57, 107, 119});
+  CHECK(doorbells_of(10, {.lead = 0, .chunk = 4}, 64) == V{3, 7, 9});
+  CHECK(doorbells_of(3, {.lead = 1, .chunk = 0}, 64) == V{0, 1, 2});
+}
+
+TEST_CASE("A publication longer than the ring goes out by halves of the ring", "[writer]") {
+  using V = std::vector<uint64_t>;
+  CHECK(doorbells_of(64, {}, 64) == V{63});
+  CHECK(doorbells_of(65, {}, 64) == V{31, 63, 64});
+  CHECK(doorbells_of(1000, {.lead = 8}, 256).front() == 7);
+  CHECK(doorbells_of(1000, {}, 256) == V{127, 255, 383, 511, 639, 767, 895, 999});
+  CHECK(doorbells_of(5, {}, 1) == V{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("A publication makes no HSA call where the doorbell is a hardware one", "[writer]") {
+  QueueDouble queue;
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  CHECK(writer.direct_doorbell());
+  hsa_calls().reset();
+  for (int i = 0; i < 500; ++i) {
+    REQUIRE(writer.publish(16, Deadline::now(), emit_tickets(0), {.lead = 4, .chunk = 4}));
+    drain(queue);
+  }
+  CHECK(hsa_calls().total() == 0);
+}
+
+TEST_CASE("A queue without AMD's layout is driven through HSA calls, with the same result", "[writer]") {
+  for (const auto producers : {Producers::exclusive, Producers::foreign}) {
+    QueueDouble queue({.ring_size = 64, .amd_layout = false});
+    auto writer = AqlQueueWriter::borrow(queue.queue(), producers);
+    hsa_calls().reset();
+    for (uint64_t index = 0; index < 320; index += 32) {
+      REQUIRE(writer.publish(32, Deadline::now(), emit_tickets(index)));
+      for (uint64_t i = 0; i < 32; ++i) REQUIRE(queue.slot(index + i) == ticketed_packet(index + i));
+      drain(queue);
+    }
+    CHECK(queue.write_index().load() == 320);
+    CHECK(hsa_calls().write_index >= 10);
+    CHECK(hsa_calls().load_read_index >= 4);
+  }
+}
+
+TEST_CASE("An owned queue is destroyed once, with the last writer that held it; a borrowed one never",
+          "[writer]") {
+  QueueDouble queue;
+  hsa_calls().reset();
+  {
+    auto first = AqlQueueWriter::own(queue.queue());
+    auto second = std::move(first);
+    REQUIRE(second.publish(1, Deadline::now(), emit_tickets(0)));
+    CHECK(hsa_calls().queue_destroy == 0);
+  }
+  CHECK(hsa_calls().queue_destroy == 1);
+  { const auto borrowed = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive); }
+  CHECK(hsa_calls().queue_destroy == 1);
+}
+
+TEST_CASE("A queue that cannot be written is refused when the writer is made", "[writer]") {
+  QueueDouble single({.type = HSA_QUEUE_TYPE_SINGLE});
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(nullptr, Producers::exclusive), std::invalid_argument);
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(single.queue(), Producers::foreign), std::invalid_argument);
+  CHECK_NOTHROW(AqlQueueWriter::borrow(single.queue(), Producers::exclusive));
+
+  QueueDouble odd;
+  odd.queue()->size = 63;
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(odd.queue(), Producers::exclusive), std::invalid_argument);
+  QueueDouble shifted;
+  shifted.queue()->base_address = static_cast<char*>(shifted.queue()->base_address) + 8;
+  CHECK_THROWS_AS(AqlQueueWriter::borrow(shifted.queue(), Producers::exclusive), std::invalid_argument);
+
+  hsa_calls().reset();
+  CHECK_THROWS_AS(AqlQueueWriter::own(odd.queue()), std::invalid_argument);
+  CHECK(hsa_calls().queue_destroy == 0);  // a refused queue stays the caller's
+}
+
+TEST_CASE("A foreign writer goes on where others left the write index", "[writer]") {
+  QueueDouble queue;
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
+  REQUIRE(writer.publish(2, Deadline::now(), emit_tickets(0)));
+  queue.write_index().fetch_add(3);  // another producer's packets
+  CHECK(writer.next_index() == 5);
+  const auto result = writer.publish(1, Deadline::now(), emit_tickets(5));
+  REQUIRE(result);
+  CHECK(result.last_index == 5);
+  CHECK(queue.slot(5) == ticketed_packet(5));
+}
