@@ -47,30 +47,36 @@ Handler translate(Instruction& in, Observation observation) noexcept {
   return nullptr;
 }
 
-// Handler of an entry that nobody has reached yet.
-const Op* decode_entry(const Op& op, Wave& wave) {
+const Op* decode_entry(const Op& op, Wave& wave);
+
+// Decodes what nobody has reached yet. False: there is no code, and the wave has stopped.
+bool decode_into(const Op& op, Wave& wave) {
   CodePage& page = CodePage::of(op);
-  {
-    const std::lock_guard lock(page.decoding);
-    Op& entry = page.ops[op.index];
-    if (entry.handler == &decode_entry) {
-      const GpuAddress address = address_of(op);
-      std::uint32_t words[2] = {};
-      std::size_t available = 0;
-      for (; available < 2; ++available) {
-        const std::byte* host = wave.executor->memory.translate(address + 4 * available, 4, Access::execute);
-        if (host == nullptr) break;
-        std::memcpy(&words[available], host, 4);
-      }
-      if (available == 0) return stop_memory_fault(op, wave, address, Access::execute);
-      entry.in = decode({words, available}, page.target);
-      const Handler handler = translate(entry.in, page.observation);
-      // release: publishes entry.in with it.
-      std::atomic_ref(entry.handler)
-          .store(handler != nullptr ? handler : &illegal_instruction, std::memory_order_release);
-    }
+  const std::lock_guard lock(page.decoding);
+  Op& entry = page.ops[op.index];
+  if (entry.handler != &decode_entry) return true;
+  const GpuAddress address = address_of(op);
+  std::uint32_t words[2] = {};
+  std::size_t available = 0;
+  for (; available < 2; ++available) {
+    const std::byte* host = wave.executor->memory.translate(address + 4 * available, 4, Access::execute);
+    if (host == nullptr) break;
+    std::memcpy(&words[available], host, 4);
   }
-  return op.handler(op, wave);
+  if (available == 0) {
+    stop_memory_fault(op, wave, address, Access::execute);
+    return false;
+  }
+  entry.in = decode({words, available}, page.target);
+  const Handler handler = translate(entry.in, page.observation);
+  // release: publishes entry.in with it.
+  std::atomic_ref(entry.handler)
+      .store(handler != nullptr ? handler : &illegal_instruction, std::memory_order_release);
+  return true;
+}
+
+const Op* decode_entry(const Op& op, Wave& wave) {
+  return decode_into(op, wave) ? load_handler(op)(op, wave) : nullptr;
 }
 
 // Handler of the two entries behind a page's last dword.
@@ -104,6 +110,12 @@ CodePage::CodePage(GpuAddress page_base, const Mapping* where, Target code_targe
 CodePage& CodePage::of(const Op& op) noexcept {
   auto* first = reinterpret_cast<std::byte*>(const_cast<Op*>(&op - op.index));
   return *reinterpret_cast<CodePage*>(first - offsetof(CodePage, ops));
+}
+
+const Op* decoded(const Op& op, Wave& wave) {
+  const Op* entry = op.index < CodePage::kDwords ? &op : wave.executor->code_at(address_of(op));
+  if (load_handler(*entry) == &decode_entry && !decode_into(*entry, wave)) return nullptr;
+  return entry;
 }
 
 CodeCache::CodeCache(AddressSpace& memory, Target target, Observation observation)
@@ -202,6 +214,13 @@ void Executor::leave() noexcept {
 }
 
 const Op* Executor::find_page(GpuAddress base) noexcept { return code.impl().page(*this, base); }
+
+CodePage& Executor::copies(const CodePage& page) {
+  if (copies_ == nullptr)
+    copies_ = std::make_unique<CodePage>(page.base, nullptr, page.target, page.observation);
+  copies_->base = page.base;
+  return *copies_;
+}
 
 void Executor::forget_pages() noexcept { pages_.fill({}); }
 

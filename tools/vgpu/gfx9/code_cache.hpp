@@ -16,7 +16,7 @@ struct CodePage {
 
   CodePage(GpuAddress base, const Mapping* mapping, Target target, Observation observation) noexcept;
 
-  const GpuAddress base;
+  GpuAddress base;
   const Mapping mapping;  // as it was when the page was made; empty when there was none
   const Target target;
   const Observation observation;
@@ -25,6 +25,9 @@ struct CodePage {
 
   static CodePage& of(const Op& op) noexcept;
 };
+
+// `op`, decoded; or the entry that it leads on to when it lies behind its page. nullptr when the wave has stopped, because there is no code.
+const Op* decoded(const Op& op, Wave& wave);
 
 struct CodeCache::Impl {
   Impl(AddressSpace& memory_space, Target code_target, Observation code_observation)

@@ -64,6 +64,8 @@ struct DispatchState {
   std::array<std::uint32_t, 3> workgroups() const noexcept;  // counts per dimension, partial ones included
 };
 
+struct CodePage;
+
 // Decoded code, shared by all workers; pages of 4 KiB, decoded instruction by instruction as they are reached.
 //
 // Thread safety: invalidate() from any thread, also while workers run: each decodes anew from its next enter() on, and what
@@ -99,6 +101,7 @@ class Executor {
   CodeCache& code;
   const Target target;
   MemoryObserver* observer = nullptr;  // called when `code` was made with Observation::on
+  Interrupts* interrupts = nullptr;    // told by s_sendmsg; that of the Device, if it was made from one
 
   // Set when a wave stops with WaveStop::faulted.
   struct Fault {
@@ -132,6 +135,9 @@ class Executor {
     return hint.ops + (address - base) / 4;
   }
 
+  // A page of this worker's own that stands for `page`: its entries have the same addresses. Kept until another page is asked for.
+  CodePage& copies(const CodePage& page);
+
   static constexpr GpuAddress kCodePageBytes = 4096;
 
  private:
@@ -147,6 +153,7 @@ class Executor {
 
   std::array<const Mapping*, kHints> hints_;  // never null: an empty mapping stands for none
   std::array<PageHint, kPageHints> pages_;
+  std::unique_ptr<CodePage> copies_;
   std::uint64_t pages_generation_ = 0;               // of the code cache, when pages_ was last emptied
   std::atomic<std::uint64_t> inside_generation_{0};  // of the code cache at enter(); 0 while outside
 };

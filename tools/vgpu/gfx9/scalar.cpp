@@ -1,0 +1,11 @@
+#include "gfx9/scalar.hpp"
+
+namespace uptempo::vgpu::gfx9 {
+
+Handler translate_scalar(Instruction& in, Observation observation) noexcept {
+  if (in.format == Format::smem) return scalar::translate_memory(in, observation);
+  if (const Handler handler = scalar::translate_alu(in)) return handler;
+  return scalar::translate_control(in);
+}
+
+}  // namespace uptempo::vgpu::gfx9

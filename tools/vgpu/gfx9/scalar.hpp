@@ -1,0 +1,149 @@
+// What the scalar instructions share: operands, and handlers made from plain functions.
+//
+// An operation is a captureless lambda. Its parameter types say what it reads: std::uint32_t, std::int32_t, std::uint64_t, std::int64_t are the
+// sources in order; Old<T> the destination's present value; Imm the 16-bit immediate; bool& is SCC; Wave& the wave. Its result, if any, goes to dst.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "gfx9/op.hpp"
+
+namespace uptempo::vgpu::gfx9::scalar {
+
+// Which sources need work before they can be read from Wave::scalar. A template parameter, so that plain registers cost nothing.
+enum class Staging : std::uint8_t { none, literal, status };
+inline constexpr unsigned kStagings = 3;
+
+inline constexpr unsigned kVccz = 251, kExecz = 252, kScc = 253;
+
+// 64-bit values of source codes 128..255 (inline constants, apertures).
+extern const std::array<std::uint64_t, 128> kConstants64;
+
+template <class T>
+struct Old {
+  T value;
+};
+struct Imm {
+  std::uint32_t value;  // sign-extended where the instruction is signed
+};
+
+template <Staging S>
+inline void stage(const Op& op, Wave& wave) noexcept {
+  if constexpr (S != Staging::none) wave.scalar[kLiteral] = op.in.literal;
+  if constexpr (S == Staging::status) {
+    wave.scalar[kVccz] = wave.vcc() == 0;
+    wave.scalar[kExecz] = wave.exec() == 0;
+    wave.scalar[kScc] = wave.scc;
+  }
+}
+
+// A literal for a 64-bit operand is zero-extended, or sign-extended where the instruction is signed.
+template <class T>
+inline T operand(const Wave& wave, OperandCode code) noexcept {
+  if constexpr (sizeof(T) == 4) {
+    return static_cast<T>(wave.scalar[code]);
+  } else {
+    if (code < 128) return static_cast<T>(wave.pair(code));
+    if (code == kLiteral) {
+      if constexpr (std::is_signed_v<T>) return static_cast<std::int32_t>(wave.scalar[code]);
+      return wave.scalar[code];
+    }
+    if (code >= kVccz) return wave.scalar[code];
+    return static_cast<T>(kConstants64[code - 128]);
+  }
+}
+
+template <class T>
+struct Argument;  // how one parameter is obtained
+
+template <class T>
+requires std::is_integral_v<T>
+struct Argument<T> {
+  static constexpr bool source = true;
+  static T get(const Op& op, Wave& wave, unsigned index) noexcept {
+    return operand<T>(wave, op.in.src[index]);
+  }
+};
+template <class T>
+struct Argument<Old<T>> {
+  static constexpr bool source = false;
+  static Old<T> get(const Op& op, Wave& wave, unsigned) noexcept { return {operand<T>(wave, op.in.dst)}; }
+};
+template <>
+struct Argument<Imm> {
+  static constexpr bool source = false;
+  static Imm get(const Op& op, Wave&, unsigned) noexcept { return {op.in.literal}; }
+};
+template <>
+struct Argument<bool&> {
+  static constexpr bool source = false;
+  static bool& get(const Op&, Wave& wave, unsigned) noexcept { return wave.scc; }
+};
+template <>
+struct Argument<Wave&> {
+  static constexpr bool source = false;
+  static Wave& get(const Op&, Wave& wave, unsigned) noexcept { return wave; }
+};
+
+template <class F>
+struct Signature : Signature<decltype(&F::operator())> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const> {
+  using Result = R;
+  using Arguments = std::tuple<A...>;
+  static constexpr std::size_t count = sizeof...(A);
+};
+
+template <class F, Staging S>
+const Op* execute(const Op& op, Wave& wave) {
+  using Form = Signature<F>;
+  stage<S>(op, wave);
+  const auto call = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return F{}(Argument<std::tuple_element_t<I, typename Form::Arguments>>::get(op, wave, I)...);
+  };
+  if constexpr (std::is_void_v<typename Form::Result>) {
+    call(std::make_index_sequence<Form::count>{});
+  } else {
+    const auto result = call(std::make_index_sequence<Form::count>{});
+    if constexpr (sizeof result == 8) {
+      wave.set_pair(op.in.dst, static_cast<std::uint64_t>(result));
+    } else {
+      wave.scalar[op.in.dst] = static_cast<std::uint32_t>(result);
+    }
+  }
+  if constexpr (S == Staging::none) return next<1>(op);
+  if constexpr (S == Staging::literal) return next<2>(op);
+  return next(op);
+}
+
+struct Entry {
+  Opcode opcode;
+  std::array<Handler, kStagings> handler;
+  bool wide_result;  // writes two registers
+};
+
+template <class F>
+constexpr Entry entry(Opcode opcode, F) {
+  using Result = typename Signature<F>::Result;
+  constexpr bool kWide = [] {
+    if constexpr (std::is_void_v<Result>)
+      return false;
+    else
+      return sizeof(Result) == 8;
+  }();
+  return {opcode,
+          {&execute<F, Staging::none>, &execute<F, Staging::literal>, &execute<F, Staging::status>},
+          kWide};
+}
+
+// Families; each returns nullptr for opcodes that are not its own.
+Handler translate_alu(Instruction& in) noexcept;
+Handler translate_control(Instruction& in) noexcept;
+Handler translate_indexing(Instruction& in) noexcept;
+Handler translate_memory(Instruction& in, Observation observation) noexcept;
+
+}  // namespace uptempo::vgpu::gfx9::scalar

@@ -1,0 +1,164 @@
+// SMEM: scalar loads and stores, clocks and cache control. Scalar atomics and scratch accesses, which no compiler emits for
+// compute kernels, are not supported.
+#include <cstring>
+
+#include "device/clock.hpp"
+#include "gfx9/observe.hpp"
+#include "gfx9/scalar.hpp"
+#include "gfx9/stop.hpp"
+#include "gfx9/workgroup.hpp"
+
+namespace uptempo::vgpu::gfx9::scalar {
+namespace {
+
+std::uint64_t offset_of(const Op& op, const Wave& wave) noexcept {
+  std::uint64_t offset = static_cast<std::uint64_t>(std::int64_t{op.in.offset});
+  if (op.in.offset_is_sgpr) offset += wave.scalar[op.in.soffset];
+  return offset;
+}
+
+// SMEM ignores the two low address bits (Vega ISA, "Scalar Memory Read").
+constexpr GpuAddress kDwordMask = ~GpuAddress{3};
+
+template <unsigned Dwords, class Observer>
+const Op* load(const Op& op, Wave& wave) {
+  const GpuAddress address = (wave.pair(op.in.saddr) + offset_of(op, wave)) & kDwordMask;
+  Observer::scalar_access(op, wave, Access::read, 4 * Dwords, address);
+  const std::byte* host = wave.executor->translate(op, address, 4 * Dwords, Access::read);
+  if (host == nullptr) return stop_memory_fault(op, wave, address, Access::read);
+  std::memcpy(&wave.scalar[op.in.dst], host, 4 * Dwords);
+  return next<2>(op);
+}
+
+template <unsigned Dwords, class Observer>
+const Op* store(const Op& op, Wave& wave) {
+  const GpuAddress address = (wave.pair(op.in.saddr) + offset_of(op, wave)) & kDwordMask;
+  Observer::scalar_access(op, wave, Access::write, 4 * Dwords, address);
+  std::byte* host = wave.executor->translate(op, address, 4 * Dwords, Access::write);
+  if (host == nullptr) return stop_memory_fault(op, wave, address, Access::write);
+  std::memcpy(host, &wave.scalar[op.in.data0], 4 * Dwords);
+  return next<2>(op);
+}
+
+// A buffer descriptor as scalar memory reads it: base, and bytes in it. Dwords past its end read 0 and are not written.
+struct Buffer {
+  GpuAddress base;
+  std::uint64_t bytes;
+};
+Buffer buffer_at(const Wave& wave, unsigned sgpr) noexcept {
+  const std::uint64_t stride = wave.scalar[sgpr + 1] >> 16 & 0x3fff;
+  const std::uint64_t records = wave.scalar[sgpr + 2];
+  return {wave.pair(sgpr) & 0xffffffffffff, stride == 0 ? records : records * stride};
+}
+
+template <unsigned Dwords, Access Kind, class Observer>
+const Op* buffer(const Op& op, Wave& wave) {
+  const Buffer buffer = buffer_at(wave, op.in.saddr);
+  const std::uint64_t offset = offset_of(op, wave) & kDwordMask;
+  std::uint32_t data[Dwords] = {};
+  for (unsigned i = 0; i < Dwords; ++i) {
+    const std::uint64_t at = offset + 4 * i;
+    if (at + 4 > buffer.bytes || at + 4 < at) continue;
+    Observer::scalar_access(op, wave, Kind, 4, buffer.base + at);
+    std::byte* host = wave.executor->translate(op, buffer.base + at, 4, Kind);
+    if (host == nullptr) return stop_memory_fault(op, wave, buffer.base + at, Kind);
+    if constexpr (Kind == Access::read) {
+      std::memcpy(&data[i], host, 4);
+    } else {
+      std::memcpy(host, &wave.scalar[op.in.data0 + i], 4);
+    }
+  }
+  if constexpr (Kind == Access::read) std::memcpy(&wave.scalar[op.in.dst], data, sizeof data);
+  return next<2>(op);
+}
+
+// The shader clock runs at 1 GHz here; real ones at their engine clock.
+const Op* shader_clock(const Op& op, Wave& wave) {
+  wave.set_pair(op.in.dst, host_clock_ns());
+  return next<2>(op);
+}
+const Op* real_time(const Op& op, Wave& wave) {
+  wave.set_pair(op.in.dst, gpu_clock_ticks());
+  return next<2>(op);
+}
+const Op* nothing(const Op& op, Wave&) { return next<2>(op); }
+
+template <class Observer>
+Handler choose(Opcode opcode) noexcept {
+  using enum Opcode;
+  switch (opcode) {
+    case s_load_dword:
+      return &load<1, Observer>;
+    case s_load_dwordx2:
+      return &load<2, Observer>;
+    case s_load_dwordx4:
+      return &load<4, Observer>;
+    case s_load_dwordx8:
+      return &load<8, Observer>;
+    case s_load_dwordx16:
+      return &load<16, Observer>;
+    case s_store_dword:
+      return &store<1, Observer>;
+    case s_store_dwordx2:
+      return &store<2, Observer>;
+    case s_store_dwordx4:
+      return &store<4, Observer>;
+    case s_buffer_load_dword:
+      return &buffer<1, Access::read, Observer>;
+    case s_buffer_load_dwordx2:
+      return &buffer<2, Access::read, Observer>;
+    case s_buffer_load_dwordx4:
+      return &buffer<4, Access::read, Observer>;
+    case s_buffer_load_dwordx8:
+      return &buffer<8, Access::read, Observer>;
+    case s_buffer_load_dwordx16:
+      return &buffer<16, Access::read, Observer>;
+    case s_buffer_store_dword:
+      return &buffer<1, Access::write, Observer>;
+    case s_buffer_store_dwordx2:
+      return &buffer<2, Access::write, Observer>;
+    case s_buffer_store_dwordx4:
+      return &buffer<4, Access::write, Observer>;
+    case s_memtime:
+      return &shader_clock;
+    case s_memrealtime:
+      return &real_time;
+    // Every access goes to memory that all agents see, so there is no scalar cache to invalidate or write back.
+    case s_dcache_inv:
+    case s_dcache_inv_vol:
+    case s_dcache_wb:
+    case s_dcache_wb_vol:
+    case s_atc_probe:
+    case s_atc_probe_buffer:
+      return &nothing;
+    default:
+      return nullptr;
+  }
+}
+
+constexpr unsigned dwords_loaded(Opcode opcode) noexcept {
+  using enum Opcode;
+  switch (opcode) {
+    case s_load_dwordx16:
+    case s_buffer_load_dwordx16:
+      return 16;
+    case s_load_dwordx8:
+    case s_buffer_load_dwordx8:
+      return 8;
+    case s_load_dwordx4:
+    case s_buffer_load_dwordx4:
+      return 4;
+    default:
+      return 2;
+  }
+}
+
+}  // namespace
+
+Handler translate_memory(Instruction& in, Observation observation) noexcept {
+  // The registers behind EXEC in Wave::scalar are the inline constants.
+  if (dwords_loaded(in.opcode) > 2 && in.dst + dwords_loaded(in.opcode) > 128u) return nullptr;
+  return observation == Observation::on ? choose<Observed>(in.opcode) : choose<Unobserved>(in.opcode);
+}
+
+}  // namespace uptempo::vgpu::gfx9::scalar
