@@ -1,0 +1,88 @@
+#include "device/options.hpp"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGPU_TRACE",
+                                      "UPTEMPO_VGPU_NULL_KERNELS",  "UPTEMPO_VGPU_EARLY_READ_INDEX",
+                                      "UPTEMPO_VGPU_DETERMINISTIC", "UPTEMPO_VGPU_SEED",
+                                      "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE"};
+
+struct CleanEnvironment {
+  CleanEnvironment() { clear(); }
+  ~CleanEnvironment() { clear(); }
+  static void clear() {
+    for (const char* variable : kVariables) unsetenv(variable);
+  }
+};
+
+TEST_CASE("an empty environment means the default device and nothing special", "[options]") {
+  const CleanEnvironment clean;
+  const Options options = Options::from_environment();
+  REQUIRE(options.device != nullptr);
+  CHECK(options.device->target == "gfx90a");
+  CHECK(options.trace_file.empty());
+  CHECK_FALSE(options.null_kernels);
+  CHECK_FALSE(options.early_read_index);
+  CHECK_FALSE(options.deterministic);
+  CHECK(options.seed == 1);
+  CHECK(options.workers == 0);
+  CHECK_FALSE(options.verbose);
+}
+
+TEST_CASE("every option is read from its variable", "[options]") {
+  const CleanEnvironment clean;
+  setenv("UPTEMPO_VGPU_DEVICE", "gfx906", 1);
+  setenv("UPTEMPO_VGPU_TRACE", "/tmp/a %p.json", 1);
+  setenv("UPTEMPO_VGPU_NULL_KERNELS", "1", 1);
+  setenv("UPTEMPO_VGPU_EARLY_READ_INDEX", "1", 1);
+  setenv("UPTEMPO_VGPU_DETERMINISTIC", "1", 1);
+  setenv("UPTEMPO_VGPU_SEED", "18446744073709551615", 1);
+  setenv("UPTEMPO_VGPU_WORKERS", "3", 1);
+  setenv("UPTEMPO_VGPU_VERBOSE", "1", 1);
+  const Options options = Options::from_environment();
+  CHECK(options.device->target == "gfx906");
+  CHECK(options.trace_file == "/tmp/a %p.json");
+  CHECK(options.null_kernels);
+  CHECK(options.early_read_index);
+  CHECK(options.deterministic);
+  CHECK(options.seed == ~std::uint64_t{0});
+  CHECK(options.workers == 3);
+  CHECK(options.verbose);
+}
+
+TEST_CASE("a value that is not accepted is refused with variable, value and what would be", "[options]") {
+  const CleanEnvironment clean;
+  struct Case {
+    const char* variable;
+    const char* value;
+    const char* accepted;
+  };
+  for (const Case& each :
+       {Case{"UPTEMPO_VGPU_DEVICE", "gfx1100", "gfx90a, gfx908, gfx906, gfx900"},
+        Case{"UPTEMPO_VGPU_NULL_KERNELS", "yes", "0 or 1"}, Case{"UPTEMPO_VGPU_SEED", "12x", "decimal"},
+        Case{"UPTEMPO_VGPU_WORKERS", "-1", "decimal"},
+        Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "decimal"}}) {
+    CleanEnvironment::clear();
+    setenv(each.variable, each.value, 1);
+    CAPTURE(each.variable, each.value);
+    try {
+      Options::from_environment();
+      FAIL("the value was accepted");
+    } catch (const std::invalid_argument& error) {
+      const std::string text = error.what();
+      CHECK(text.find(each.variable) != std::string::npos);
+      CHECK(text.find(each.value) != std::string::npos);
+      CHECK(text.find(each.accepted) != std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

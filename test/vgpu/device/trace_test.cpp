@@ -1,0 +1,125 @@
+#include "device/trace.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+struct TemporaryFile {
+  std::string path;
+  TemporaryFile() {
+    char name[] = "/tmp/uptempo-trace-XXXXXX";
+    const int descriptor = mkstemp(name);
+    REQUIRE(descriptor >= 0);
+    close(descriptor);
+    path = name;
+  }
+  ~TemporaryFile() { std::remove(path.c_str()); }
+};
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_CASE("without a file the trace is off and writing does nothing", "[trace]") {
+  Trace trace("");
+  CHECK_FALSE(trace.enabled());
+  trace.write("{}");
+}
+
+TEST_CASE("each object becomes one line, appended to what the file holds", "[trace]") {
+  const TemporaryFile file;
+  std::ofstream(file.path) << "earlier\n";
+  {
+    Trace trace(file.path);
+    CHECK(trace.enabled());
+    trace.write("{\"a\":1}");
+    trace.write("{\"b\":2}");
+    CHECK(lines_of(file.path) == std::vector<std::string>{"earlier", "{\"a\":1}", "{\"b\":2}"});
+  }
+}
+
+TEST_CASE("%p in the file's name is the process id", "[trace]") {
+  const TemporaryFile file;
+  const std::string expected = file.path + "." + std::to_string(getpid());
+  {
+    Trace trace(file.path + ".%p");
+    trace.write("{}");
+  }
+  CHECK(lines_of(expected).size() == 1);
+  std::remove(expected.c_str());
+}
+
+TEST_CASE("a file that cannot be written is refused with its name and the reason", "[trace]") {
+  try {
+    Trace trace("/nonexistent/folder/t.json");
+    FAIL("the file was accepted");
+  } catch (const std::runtime_error& error) {
+    CHECK(std::string(error.what()).find("/nonexistent/folder/t.json") != std::string::npos);
+    CHECK(std::string(error.what()).find("No such file") != std::string::npos);
+  }
+}
+
+TEST_CASE("lines of many threads never mix", "[trace][threads]") {
+  const TemporaryFile file;
+  {
+    Trace trace(file.path);
+    std::vector<std::thread> threads;
+    for (char letter = 'a'; letter < 'e'; ++letter)
+      threads.emplace_back([&trace, letter] {
+        const std::string line(200, letter);
+        for (int i = 0; i < 200; ++i) trace.write(line);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  const auto lines = lines_of(file.path);
+  CHECK(lines.size() == 800);
+  CHECK(std::all_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.size() == 200 && std::all_of(line.begin(), line.end(), [&](char c) { return c == line[0]; });
+  }));
+}
+
+TEST_CASE("the file holds every line however the process ends", "[trace]") {
+  for (const int ending : {0, 1}) {
+    const TemporaryFile file;
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      Trace trace(file.path);
+      for (int i = 0; i < 100; ++i) trace.write("{\"line\":" + std::to_string(i) + "}");
+      if (ending == 1) raise(SIGKILL);
+      _exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CAPTURE(ending);
+    CHECK(lines_of(file.path).size() == 100);
+  }
+}
+
+TEST_CASE("a program that closes the trace's descriptor loses no line", "[trace]") {
+  const TemporaryFile file;
+  Trace trace(file.path);
+  trace.write("first");
+  for (int descriptor = 700; descriptor < 720; ++descriptor) close(descriptor);
+  trace.write("second");
+  CHECK(lines_of(file.path) == std::vector<std::string>{"first", "second"});
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu
