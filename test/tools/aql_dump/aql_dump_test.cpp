@@ -1,0 +1,166 @@
+// Runs aql_dump as a user does.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "aql/text.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string slurp(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A file that is gone when the test is.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& content = {}) {
+    char name[] = "/tmp/aql_dump_test.XXXXXX";
+    const int fd = mkstemp(name);
+    REQUIRE(fd >= 0);
+    close(fd);
+    path_ = name;
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~TemporaryFile() { std::remove(path_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Outcome aql_dump(const std::string& arguments, const std::string& input = {}) {
+  const TemporaryFile in(input);
+  const TemporaryFile out;
+  const TemporaryFile err;
+  const std::string command =
+      std::string(AQL_DUMP) + ' ' + arguments + " <" + in.path() + " >" + out.path() + " 2>" + err.path();
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out.path()), slurp(err.path())};
+}
+
+aql::Packet64 good_packet() {
+  return aql::to_packet(aql::KernelDispatch{.flags = {},
+                                            .grid = {512},
+                                            .workgroup = {256},
+                                            .kernel_object = 0x1000,
+                                            .kernarg_address = reinterpret_cast<void*>(0x2000)});
+}
+
+bool is_one_sentence(const std::string& text) {
+  return text.starts_with("aql_dump: ") && text.find('\n') == text.size() - 1;
+}
+
+}  // namespace
+
+TEST_CASE("A packet's words, as the library prints them, come back as the packet's line", "[aql_dump]") {
+  const std::string words = aql::format_words(good_packet());
+  const std::string expected = "     0  " + aql::format(good_packet()) + "\n1 packets, 0 findings\n";
+  const Outcome from_input = aql_dump("packet", words);
+  CHECK(from_input.out == expected);
+  CHECK(from_input.exit_code == 0);
+  std::string as_arguments = words;
+  for (char& c : as_arguments) c = c == '\n' ? ' ' : c;
+  CHECK(aql_dump("packet " + as_arguments).out == expected);
+  CHECK(aql_dump("packet --words", words).out.find("\n        " + words.substr(0, words.find('\n')) + '\n') !=
+        std::string::npos);
+}
+
+TEST_CASE("A ring dump is read slot by slot; a broken packet is named and makes the exit code 1",
+          "[aql_dump]") {
+  aql::Packet64 broken = good_packet();
+  broken.word[3] = 0;
+  const aql::Packet64 ring[] = {good_packet(), aql::Packet64{{aql::invalid_header}}, broken};
+  const TemporaryFile file(std::string(reinterpret_cast<const char*>(ring), sizeof ring));
+
+  const Outcome all = aql_dump("ring --first 100 " + file.path());
+  CHECK(all.exit_code == 1);
+  CHECK(all.out == "   100  " + aql::format(ring[0]) + "\n   101  invalid\n   102  " + aql::format(ring[2]) +
+                       "\n        grid_size_x: is 0, must be at least 1\n3 packets, 1 findings\n");
+  CHECK(aql_dump("ring --skip-invalid " + file.path()).out.find("invalid") == std::string::npos);
+
+  const auto json = nlohmann::json::parse(aql_dump("ring --json - " + file.path()).out);
+  CHECK(json["findings"] == 1);
+  CHECK(json["packets"].size() == 3);
+  CHECK(json["packets"][0]["type"] == "kernel_dispatch");
+  CHECK(json["packets"][0]["acquire"] == "system");
+  CHECK(json["packets"][0]["grid"] == nlohmann::json{512, 1, 1});
+  CHECK(json["packets"][0]["words"][0] == good_packet().word[0]);
+  CHECK(json["packets"][2]["findings"][0]["field"] == "grid_size_x");
+}
+
+TEST_CASE("A trace prints event by event with totals per queue", "[aql_dump]") {
+  const std::string trace =
+      R"({"type":"doorbell","queue":1,"value":1,"ns":3})"
+      "\n\n"
+      R"({"queue":1,"index":0,"type":"kernel_dispatch","barrier":true,"acquire":"system","release":"agent","completion_signal":false,"kernel":"sort.kd","grid":[512,1,1],"workgroup":[256,1,1],"kernarg":4096,"start_ns":10,"end_ns":25})"
+      "\n"
+      R"({"queue":1,"index":1,"type":"barrier_and","barrier":false,"acquire":"none","release":"system","completion_signal":true,"start_ns":30,"end_ns":31})"
+      "\n"
+      R"({"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":4096,"start_ns":4,"end_ns":5})"
+      "\n";
+  const Outcome outcome = aql_dump("trace -", trace);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out ==
+        "queue 1 doorbell 1\n"
+        "queue 1 packet 0 kernel_dispatch barrier acquire=system release=agent kernel=sort.kd grid=[512,1,1] "
+        "workgroup=[256,1,1] kernarg=0x1000 (15 ns)\n"
+        "queue 1 packet 1 barrier_and acquire=none release=system completion_signal (1 ns)\n"
+        "queue 2 sdma copy_linear offset=64 bytes=4096 (1 ns)\n"
+        "total queue 1: 1 barrier_and, 1 kernel_dispatch; 1 doorbells; barrier bit on 1; acquire 1 none, 1 "
+        "system; "
+        "release 1 agent, 1 system; completion signal on 1\n"
+        "total queue 2: 1 sdma copy_linear; 0 doorbells\n");
+  CHECK(aql_dump("trace --queue 2 --summary -", trace).out ==
+        "total queue 2: 1 sdma copy_linear; 0 doorbells\n");
+  const auto json = nlohmann::json::parse(aql_dump("trace --json - -", trace).out);
+  CHECK(json["events"].size() == 4);
+  CHECK(json["queues"]["1"]["packets"]["kernel_dispatch"] == 1);
+  CHECK(json["queues"]["1"]["completion_signals"] == 1);
+}
+
+TEST_CASE("Errors are one sentence on standard error, with the exit code of their kind", "[aql_dump]") {
+  const auto fails = [](const std::string& arguments, const std::string& input, int exit_code,
+                        const std::string& named) {
+    CAPTURE(arguments);
+    const Outcome outcome = aql_dump(arguments, input);
+    CHECK(outcome.exit_code == exit_code);
+    CHECK(outcome.out.empty());
+    CHECK(is_one_sentence(outcome.err));
+    CHECK(outcome.err.find(named) != std::string::npos);
+  };
+  fails("", "", 2, "subcommand");
+  fails("packet --frobnicate", "", 2, "frobnicate");
+  fails("packet 1 2 3", "", 2, "3 words given");
+  fails("packet", "1 2 zebra", 1, "'zebra'");
+  fails("packet", "123456789", 1, "'123456789'");
+  fails("ring /no/such/file", "", 2, "/no/such/file");
+  fails("ring -", "short", 1, "5 bytes");
+  fails("trace -", "{\"type\":\"doorbell\",\"queue\":0,\"value\":1}\nnot json\n", 1, "line 2");
+  fails("trace -", "[1]\n", 1, "line 1");
+  fails("trace --json /no/such/folder/x -", "", 1, "/no/such/folder/x");
+}
+
+TEST_CASE("Help and version go to standard output", "[aql_dump]") {
+  CHECK(aql_dump("--help").out.find("Exit code") != std::string::npos);
+  const Outcome version = aql_dump("--version");
+  CHECK(version.exit_code == 0);
+  CHECK(version.out.starts_with("aql_dump (uptempo) "));
+}

@@ -1,0 +1,89 @@
+// aql_dump: packets, ring dumps and traces as text.
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "aql_dump/input.hpp"
+#include "aql_dump/report.hpp"
+#include "support/program.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+// Runs `read` on the file, or on standard input for "-".
+template <class Read>
+auto with_input(const std::string& name, Read read) {
+  if (name == "-") return read(std::cin);
+  std::ifstream in(name, std::ios::binary);
+  if (!in) throw support::UsageError("cannot read '" + name + "'");
+  return read(in);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Prints AQL packets, ring dumps and packet traces as text, and names what is wrong with a packet.",
+      "aql_dump");
+  app.require_subcommand(1);
+  app.footer(
+      "Exit code: 0 nothing wrong, 1 a packet breaks a rule or the input cannot be understood, 2 usage.");
+  std::string json;
+  support::add_json_option(app, json);
+  app.fallthrough();
+
+  std::vector<std::string> words;
+  auto* packet = app.add_subcommand("packet", "Packets given as 32-bit hexadecimal words, 16 each");
+  packet->add_option("words", words, "Words, in memory order; none: standard input");
+
+  std::string ring_file;
+  uint64_t first = 0;
+  bool skip_invalid = false;
+  bool show_words = false;
+  auto* ring = app.add_subcommand("ring", "Packets as raw bytes, 64 each, as copied from a ring");
+  ring->add_option("file", ring_file, "The file, or '-' for standard input")->required();
+  ring->add_option("--first", first, "Index of the first packet")->capture_default_str();
+  ring->add_flag("--skip-invalid", skip_invalid, "Leave out slots that read INVALID");
+  for (auto* command : {packet, ring}) command->add_flag("--words", show_words, "Print the words as well");
+
+  std::string trace_file;
+  int64_t queue = -1;
+  bool summary_only = false;
+  auto* trace = app.add_subcommand("trace", "A trace written by uptempo-vgpu --trace");
+  trace->add_option("file", trace_file, "The file, or '-' for standard input")->required();
+  trace->add_option("--queue", queue, "Only this queue")->check(CLI::NonNegativeNumber);
+  trace->add_flag("--summary", summary_only, "Only the totals of each queue");
+
+  return support::run_program(app, argc, argv, [&] {
+    const auto emit = [&](const std::string& text, const nlohmann::ordered_json& document) {
+      support::print_report(json, text);
+      if (!json.empty()) support::write_output(json, document.dump(2) + '\n');
+    };
+    if (trace->parsed()) {
+      const auto events = with_input(
+          trace_file, [&](std::istream& in) { return aql_dump::trace_from_lines(in, trace_file); });
+      const auto report = aql_dump::report_trace(events, queue, summary_only);
+      emit(report.text, report.json);
+      return support::exit_ok;
+    }
+    std::vector<aql::Packet64> packets;
+    if (ring->parsed()) {
+      packets = with_input(ring_file,
+                           [&](std::istream& in) { return aql_dump::packets_from_bytes(in, ring_file); });
+    } else {
+      std::string text;
+      for (const std::string& word : words) text += word + ' ';
+      if (words.empty()) text.assign(std::istreambuf_iterator<char>(std::cin), {});
+      try {
+        packets = aql_dump::packets_from_words(text);
+      } catch (const std::runtime_error& error) {
+        if (words.empty()) throw;
+        throw support::UsageError(error.what());
+      }
+    }
+    const auto report = aql_dump::report_packets(packets, first, skip_invalid, show_words);
+    emit(report.text, report.json);
+    return report.findings == 0 ? support::exit_ok : support::exit_measured_failure;
+  });
+}
