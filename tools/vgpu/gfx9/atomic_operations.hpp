@@ -1,0 +1,141 @@
+// Atomic operations as functions of the old value and the operands. Value is what lies in memory; operands() registers of that
+// size are read from the data operand(s).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+namespace uptempo::vgpu::gfx9::memory {
+
+// Half-precision sum. Rounding to float's 24 bits first changes nothing: they are more than twice the half's 11 plus 2.
+std::uint16_t add_halves(std::uint16_t a, std::uint16_t b) noexcept;
+
+namespace atomic {
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+template <class T, T (*Function)(T old, T data)>
+struct Binary {
+  using Value = Bits<T>;
+  static Value apply(Value old, Value data, Value) noexcept {
+    return std::bit_cast<Value>(Function(std::bit_cast<T>(old), std::bit_cast<T>(data)));
+  }
+};
+
+template <class T>
+T add(T a, T b) {
+  return static_cast<T>(a + b);
+}
+template <class T>
+T subtract(T a, T b) {
+  return static_cast<T>(a - b);
+}
+template <class T>
+T reverse_subtract(T a, T b) {
+  return static_cast<T>(b - a);
+}
+template <class T>
+T minimum(T a, T b) {
+  return b < a ? b : a;
+}
+template <class T>
+T maximum(T a, T b) {
+  return b > a ? b : a;
+}
+template <class T>
+T bit_and(T a, T b) {
+  return a & b;
+}
+template <class T>
+T bit_or(T a, T b) {
+  return a | b;
+}
+template <class T>
+T bit_xor(T a, T b) {
+  return a ^ b;
+}
+template <class T>
+T exchange(T, T b) {
+  return b;
+}
+template <class T>
+T increment(T a, T b) {
+  return a >= b ? 0 : a + 1;
+}
+template <class T>
+T decrement(T a, T b) {
+  return a == 0 || a > b ? b : a - 1;
+}
+
+template <class T>
+using Add = Binary<T, add<T>>;
+template <class T>
+using Subtract = Binary<T, subtract<T>>;
+template <class T>
+using ReverseSubtract = Binary<T, reverse_subtract<T>>;
+template <class T>
+using Minimum = Binary<T, minimum<T>>;
+template <class T>
+using Maximum = Binary<T, maximum<T>>;
+template <class T>
+using And = Binary<T, bit_and<T>>;
+template <class T>
+using Or = Binary<T, bit_or<T>>;
+template <class T>
+using Xor = Binary<T, bit_xor<T>>;
+template <class T>
+using Exchange = Binary<T, exchange<T>>;
+template <class T>
+using Increment = Binary<T, increment<T>>;
+template <class T>
+using Decrement = Binary<T, decrement<T>>;
+
+struct AddPackedHalves {
+  using Value = std::uint32_t;
+  static Value apply(Value old, Value data, Value) noexcept {
+    const auto low = add_halves(static_cast<std::uint16_t>(old), static_cast<std::uint16_t>(data));
+    const auto high =
+        add_halves(static_cast<std::uint16_t>(old >> 16), static_cast<std::uint16_t>(data >> 16));
+    return low | std::uint32_t{high} << 16;
+  }
+};
+
+// DS: the first operand is compared, the second stored. FLAT and MUBUF have them the other way round.
+template <class T>
+struct CompareFirst {
+  using Value = Bits<T>;
+  static Value apply(Value old, Value compare, Value store) noexcept {
+    return std::bit_cast<T>(old) == std::bit_cast<T>(compare) ? store : old;
+  }
+};
+template <class T>
+struct CompareSecond {
+  using Value = Bits<T>;
+  static Value apply(Value old, Value store, Value compare) noexcept { return old == compare ? store : old; }
+};
+
+template <class T>
+struct MaskedOr {
+  using Value = T;
+  static T apply(T old, T mask, T data) noexcept { return (old & ~mask) | data; }
+};
+struct Wrap {
+  using Value = std::uint32_t;
+  static Value apply(Value old, Value a, Value b) noexcept { return old >= a ? old - a : old + b; }
+};
+// Each dword is replaced, without its top bit, where the top bit of its operand is set.
+struct ConditionalExchange {
+  using Value = std::uint64_t;
+  static Value apply(Value old, Value data, Value) noexcept {
+    const auto half = [](std::uint32_t before, std::uint32_t value) {
+      return (value >> 31) != 0 ? value & 0x7fffffff : before;
+    };
+    return half(static_cast<std::uint32_t>(old), static_cast<std::uint32_t>(data)) |
+           Value{half(static_cast<std::uint32_t>(old >> 32), static_cast<std::uint32_t>(data >> 32))} << 32;
+  }
+};
+
+}  // namespace atomic
+}  // namespace uptempo::vgpu::gfx9::memory

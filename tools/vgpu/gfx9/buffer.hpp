@@ -1,0 +1,54 @@
+// Buffer descriptors, as MUBUF reads them (Vega ISA, "Vector Memory Buffer Instructions").
+#pragma once
+
+#include <optional>
+
+#include "gfx9/op.hpp"
+
+namespace uptempo::vgpu::gfx9::memory {
+
+class Buffer {
+ public:
+  Buffer(const Op& op, const Wave& wave) noexcept
+      : base_(wave.pair(op.in.srsrc) & 0xffffffffffff),
+        soffset_(wave.scalar[op.in.soffset]),
+        stride_(wave.scalar[op.in.srsrc + 1] >> 16 & 0x3fff),
+        records_(wave.scalar[op.in.srsrc + 2]),
+        swizzled_(wave.scalar[op.in.srsrc + 1] >> 31 != 0),
+        index_stride_(8u << (wave.scalar[op.in.srsrc + 3] >> 21 & 3)),
+        add_lane_((wave.scalar[op.in.srsrc + 3] >> 23 & 1) != 0) {}
+
+  // The layout that ROCr gives the scratch descriptor: swizzled, lane as index, index stride 64 (amd_aql_queue.cpp, FillBufRsrcWord3).
+  bool is_private_segment() const noexcept {
+    return swizzled_ && add_lane_ && index_stride_ == kLanes && stride_ == 0;
+  }
+  GpuAddress start() const noexcept { return base_ + soffset_; }
+
+  // Of byte `displacement` of the lane's element, or nothing when `bytes` from there on are out of range.
+  std::optional<GpuAddress> address(const Op& op, const Wave& wave, unsigned lane, unsigned displacement,
+                                    unsigned bytes) const noexcept {
+    std::uint32_t index = op.in.idxen ? wave.vgpr[op.in.addr].lane[lane] : 0;
+    if (add_lane_) index += lane;
+    std::uint64_t offset = static_cast<std::uint32_t>(op.in.offset) + displacement;
+    if (op.in.offen) offset += wave.vgpr[op.in.addr + (op.in.idxen ? 1 : 0)].lane[lane];
+    if (stride_ != 0 && (swizzled_ || op.in.idxen)) {
+      if (index >= records_ || (swizzled_ && offset + bytes > stride_)) return std::nullopt;
+    } else if (offset + soffset_ + bytes > records_) {
+      return std::nullopt;
+    }
+    if (!swizzled_) return start() + std::uint64_t{index} * stride_ + offset;
+    const std::uint64_t row = std::uint64_t{index / index_stride_} * stride_ + offset / 4 * 4;
+    return start() + row * index_stride_ + index % index_stride_ * 4 + offset % 4;
+  }
+
+ private:
+  GpuAddress base_;
+  std::uint32_t soffset_;
+  std::uint32_t stride_;
+  std::uint32_t records_;  // bytes of a raw buffer, elements of a structured one
+  bool swizzled_;
+  std::uint32_t index_stride_;
+  bool add_lane_;
+};
+
+}  // namespace uptempo::vgpu::gfx9::memory

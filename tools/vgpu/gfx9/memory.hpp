@@ -1,0 +1,144 @@
+// What the memory instructions share: elements, and accesses lane by lane. memory_lanes-inl.hpp has the vector forms.
+//
+// translate_memory() puts the VGPR numbers of data operands into src[0] (data0), src[1] (data1) and dst, accumulation registers
+// counted from 256 as in Wave::vgpr.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "gfx9/op.hpp"
+#include "gfx9/stop.hpp"
+#include "gfx9/workgroup.hpp"
+
+namespace uptempo::vgpu::gfx9::memory {
+
+// Elements: how many bytes a lane moves, how many registers they fill, and how they look there. Raw is moved by one memcpy of constant
+// size, which for 1, 2, 4 and 8 bytes is one host access, so that aligned values never tear.
+template <class R, std::uint32_t (*Widen)(R raw, std::uint32_t old)>
+struct Narrow {
+  using Raw = R;
+  static constexpr unsigned bytes = sizeof(R), dwords = 1;
+  static void to_registers(R raw, Vgpr* dst, unsigned lane) noexcept {
+    dst->lane[lane] = Widen(raw, dst->lane[lane]);
+  }
+};
+
+template <unsigned N>
+struct Dwords {
+  using Raw = std::array<std::uint32_t, N>;
+  static constexpr unsigned bytes = 4 * N, dwords = N;
+  static void to_registers(const Raw& raw, Vgpr* dst, unsigned lane) noexcept {
+    for (unsigned i = 0; i < N; ++i) dst[i].lane[lane] = raw[i];
+  }
+  static Raw from_registers(const Vgpr* src, unsigned lane) noexcept {
+    Raw raw;
+    for (unsigned i = 0; i < N; ++i) raw[i] = src[i].lane[lane];
+    return raw;
+  }
+};
+
+// Stores of the low or the high part of a register.
+template <class R, unsigned Shift>
+struct Part {
+  using Raw = R;
+  static constexpr unsigned bytes = sizeof(R), dwords = 1;
+  static R from_registers(const Vgpr* src, unsigned lane) noexcept {
+    return static_cast<R>(src->lane[lane] >> Shift);
+  }
+};
+
+namespace widen {
+template <class R>
+inline std::uint32_t zero(R raw, std::uint32_t) {
+  return raw;
+}
+template <class R>
+inline std::uint32_t sign(R raw, std::uint32_t) {
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::make_signed_t<R>>(raw)));
+}
+// d16 forms write one half and keep the other.
+template <class R, std::uint32_t (*Widen)(R, std::uint32_t)>
+inline std::uint32_t low(R raw, std::uint32_t old) {
+  return (old & 0xffff0000) | (Widen(raw, 0) & 0xffff);
+}
+template <class R, std::uint32_t (*Widen)(R, std::uint32_t)>
+inline std::uint32_t high(R raw, std::uint32_t old) {
+  return (old & 0xffff) | Widen(raw, 0) << 16;
+}
+}  // namespace widen
+
+using U8 = Narrow<std::uint8_t, widen::zero<std::uint8_t>>;
+using I8 = Narrow<std::uint8_t, widen::sign<std::uint8_t>>;
+using U16 = Narrow<std::uint16_t, widen::zero<std::uint16_t>>;
+using I16 = Narrow<std::uint16_t, widen::sign<std::uint16_t>>;
+using U8Low = Narrow<std::uint8_t, widen::low<std::uint8_t, widen::zero<std::uint8_t>>>;
+using U8High = Narrow<std::uint8_t, widen::high<std::uint8_t, widen::zero<std::uint8_t>>>;
+using I8Low = Narrow<std::uint8_t, widen::low<std::uint8_t, widen::sign<std::uint8_t>>>;
+using I8High = Narrow<std::uint8_t, widen::high<std::uint8_t, widen::sign<std::uint8_t>>>;
+using B16Low = Narrow<std::uint16_t, widen::low<std::uint16_t, widen::zero<std::uint16_t>>>;
+using B16High = Narrow<std::uint16_t, widen::high<std::uint16_t, widen::zero<std::uint16_t>>>;
+using B32 = Dwords<1>;
+using B64 = Dwords<2>;
+using B96 = Dwords<3>;
+using B128 = Dwords<4>;
+using Low8 = Part<std::uint8_t, 0>;
+using High8 = Part<std::uint8_t, 16>;
+using Low16 = Part<std::uint16_t, 0>;
+using High16 = Part<std::uint16_t, 16>;
+
+template <class F>
+inline void for_each_lane(std::uint64_t lanes, F&& function) {
+  for (; lanes != 0; lanes &= lanes - 1) function(static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
+// `address` as a host pointer, given the distance from GPU to host addresses of its mapping. Integers, because the intermediate
+// values are no pointers into anything.
+inline std::byte* host_at(std::uint64_t distance, std::uint64_t address) noexcept {
+  return reinterpret_cast<std::byte*>(distance + address);
+}
+inline std::uint64_t host_distance(const Mapping& mapping) noexcept {
+  return reinterpret_cast<std::uint64_t>(mapping.host) - mapping.begin;
+}
+
+// Private memory of a wave, as flat_scratch and the scratch descriptor lay it out: dword after dword, each for all 64 lanes in turn
+// (element size 4, index stride 64).
+inline GpuAddress private_address(GpuAddress base, std::uint32_t offset, unsigned lane) noexcept {
+  return base + GpuAddress{offset / 4} * (4 * kLanes) + lane * 4 + offset % 4;
+}
+
+// Apertures of the flat address space, as GET_PROCESS_APERTURES answers.
+inline constexpr std::uint64_t kSharedAperture = 1, kPrivateAperture = 2;  // bits 63:48
+
+// One lane's access to global memory or, Space::flat, wherever the address leads: moves `bytes` between memory and `buffer`. False: the wave
+// has stopped with a memory fault.
+enum class Space : std::uint8_t { global, flat };
+bool access_lane(const Op& op, Wave& wave, Space space, unsigned lane, GpuAddress address, unsigned bytes,
+                 void* buffer, Access access);
+// The same at `offset` in the lane's private memory.
+bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, std::uint32_t offset,
+                         unsigned bytes, void* buffer, Access access);
+
+// Where SCRATCH instructions and the private aperture lead.
+inline GpuAddress private_base(const Wave& wave) noexcept { return wave.pair(kFlatScratchLo); }
+
+// The entry point of the SIMD target in use (vector::simd_in_use()).
+using Choose = Handler (*)(Opcode opcode, Observation observation);
+Choose for_simd(Choose avx512, Choose avx2, Choose baseline) noexcept;
+
+// Families; each returns nullptr for opcodes that are not its own.
+Handler translate_flat(const Instruction& in,
+                       Observation observation) noexcept;  // FLAT, GLOBAL loads and stores
+Handler translate_private(
+    const Instruction& in,
+    Observation observation) noexcept;  // SCRATCH, MUBUF loads and stores, cache control
+Handler translate_atomic(const Instruction& in, Observation observation) noexcept;  // FLAT, GLOBAL, MUBUF
+Handler translate_lds(const Instruction& in) noexcept;                              // DS loads and stores
+Handler translate_lds_lanes(
+    const Instruction& in) noexcept;  // DS that move data between lanes, append and consume
+Handler translate_lds_atomic(const Instruction& in) noexcept;
+
+}  // namespace uptempo::vgpu::gfx9::memory

@@ -1,0 +1,177 @@
+// FLAT, GLOBAL and MUBUF atomics: real atomic operations of the host, because other workers and the program share the memory. Lanes take
+// their turn in order.
+#include <atomic>
+
+#include "gfx9/atomic_operations.hpp"
+#include "gfx9/buffer.hpp"
+#include "gfx9/memory.hpp"
+#include "gfx9/observe.hpp"
+#include "gfx9/vector/half.hpp"
+
+namespace uptempo::vgpu::gfx9::memory {
+namespace {
+
+template <class T>
+T data_of(const Wave& wave, unsigned vgpr, unsigned lane) noexcept {
+  T value = wave.vgpr[vgpr].lane[lane];
+  if constexpr (sizeof(T) == 8) value |= T{wave.vgpr[vgpr + 1].lane[lane]} << 32;
+  return value;
+}
+
+// acq_rel: memory models order atomics by the cache operations around them, which do nothing here; the host's atomics must order.
+template <class Operation>
+typename Operation::Value update(std::byte* host, typename Operation::Value a,
+                                 typename Operation::Value b) noexcept {
+  using Value = typename Operation::Value;
+  std::atomic_ref<Value> memory(*reinterpret_cast<Value*>(host));
+  if constexpr (std::is_same_v<Operation, atomic::Add<Value>>)
+    return memory.fetch_add(a, std::memory_order_acq_rel);
+  if constexpr (std::is_same_v<Operation, atomic::Subtract<Value>>)
+    return memory.fetch_sub(a, std::memory_order_acq_rel);
+  if constexpr (std::is_same_v<Operation, atomic::Exchange<Value>>)
+    return memory.exchange(a, std::memory_order_acq_rel);
+  Value old = memory.load(std::memory_order_relaxed);
+  while (!memory.compare_exchange_weak(old, Operation::apply(old, a, b), std::memory_order_acq_rel,
+                                       std::memory_order_relaxed)) {
+  }
+  return old;
+}
+
+// Host address of one lane's operand, or nullptr when the wave has stopped.
+std::byte* operand_at(const Op& op, Wave& wave, unsigned lane, GpuAddress address, unsigned bytes) {
+  std::byte* host = nullptr;
+  if (op.in.segment == FlatSegment::flat && op.in.format == Format::flat &&
+      address >> 48 == kSharedAperture) {
+    const std::uint64_t offset = address & 0xffffffffffff;
+    if (offset + bytes <= wave.lds_bytes) host = wave.lds + offset;
+  } else if (op.in.segment == FlatSegment::flat && op.in.format == Format::flat &&
+             address >> 48 == kPrivateAperture) {
+    // A 64-bit operand would be in two places; no memory model lets private memory be shared, so compilers do not ask for it.
+    if (bytes == 4)
+      host = wave.executor->translate(
+          op, private_address(private_base(wave), static_cast<std::uint32_t>(address), lane), 4,
+          Access::atomic);
+  } else {
+    host = wave.executor->translate(op, address, bytes, Access::atomic);
+  }
+  if (host == nullptr || address % bytes != 0) {
+    stop_memory_fault(op, wave, address, Access::atomic);
+    return nullptr;
+  }
+  return host;
+}
+
+GpuAddress flat_address(const Op& op, const Wave& wave, unsigned lane) noexcept {
+  const Vgpr* v = wave.vgpr + op.in.addr;
+  const auto offset = static_cast<std::uint64_t>(std::int64_t{op.in.offset});
+  if (op.in.saddr != 0x7f) return wave.pair(op.in.saddr) + v[0].lane[lane] + offset;
+  return (std::uint64_t{v[1].lane[lane]} << 32 | v[0].lane[lane]) + offset;
+}
+
+template <class Operation, class Observer>
+const Op* execute(const Op& op, Wave& wave) {
+  using Value = typename Operation::Value;
+  constexpr unsigned kDwords = sizeof(Value) / 4;
+  std::uint64_t exec = wave.exec();
+  if (exec == 0) return next<2>(op);
+  GpuAddress address[kLanes];
+  if (op.in.format == Format::mubuf) {
+    const Buffer buffer(op, wave);
+    for_each_lane(exec, [&](unsigned lane) {
+      const auto at = buffer.address(op, wave, lane, 0, sizeof(Value));
+      if (at) {
+        address[lane] = *at;
+      } else {
+        exec &= ~(std::uint64_t{1} << lane);  // out of range: nothing happens, and 0 is returned
+        if (op.in.glc) {
+          for (unsigned i = 0; i < kDwords; ++i) wave.vgpr[op.in.dst + i].lane[lane] = 0;
+        }
+      }
+    });
+  } else {
+    for_each_lane(exec, [&](unsigned lane) { address[lane] = flat_address(op, wave, lane); });
+  }
+  Observer::access(op, wave, Access::atomic, sizeof(Value), exec, address);
+  for (; exec != 0; exec &= exec - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(exec));
+    std::byte* host = operand_at(op, wave, lane, address[lane], sizeof(Value));
+    if (host == nullptr) return nullptr;
+    const Value a = data_of<Value>(wave, op.in.src[0], lane);
+    Value b = 0;
+    if constexpr (std::is_same_v<Operation, atomic::CompareSecond<Value>>)
+      b = data_of<Value>(wave, op.in.src[0] + kDwords, lane);
+    const Value old = update<Operation>(host, a, b);
+    if (op.in.glc) {
+      wave.vgpr[op.in.dst].lane[lane] = static_cast<std::uint32_t>(old);
+      if constexpr (kDwords == 2) wave.vgpr[op.in.dst + 1].lane[lane] = static_cast<std::uint32_t>(old >> 32);
+    }
+  }
+  return next<2>(op);
+}
+
+struct Entry {
+  Opcode flat, global, buffer;
+  Handler handler[2];  // indexed by Observation
+};
+
+template <class Operation>
+constexpr Entry entry(Opcode flat, Opcode global, Opcode buffer) {
+  return {flat, global, buffer, {&execute<Operation, Unobserved>, &execute<Operation, Observed>}};
+}
+
+using u32 = std::uint32_t;
+using i32 = std::int32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+using enum Opcode;
+
+constexpr Entry kEntries[] = {
+    entry<atomic::Exchange<u32>>(flat_atomic_swap, global_atomic_swap, buffer_atomic_swap),
+    entry<atomic::CompareSecond<u32>>(flat_atomic_cmpswap, global_atomic_cmpswap, buffer_atomic_cmpswap),
+    entry<atomic::Add<u32>>(flat_atomic_add, global_atomic_add, buffer_atomic_add),
+    entry<atomic::Subtract<u32>>(flat_atomic_sub, global_atomic_sub, buffer_atomic_sub),
+    entry<atomic::Minimum<i32>>(flat_atomic_smin, global_atomic_smin, buffer_atomic_smin),
+    entry<atomic::Minimum<u32>>(flat_atomic_umin, global_atomic_umin, buffer_atomic_umin),
+    entry<atomic::Maximum<i32>>(flat_atomic_smax, global_atomic_smax, buffer_atomic_smax),
+    entry<atomic::Maximum<u32>>(flat_atomic_umax, global_atomic_umax, buffer_atomic_umax),
+    entry<atomic::And<u32>>(flat_atomic_and, global_atomic_and, buffer_atomic_and),
+    entry<atomic::Or<u32>>(flat_atomic_or, global_atomic_or, buffer_atomic_or),
+    entry<atomic::Xor<u32>>(flat_atomic_xor, global_atomic_xor, buffer_atomic_xor),
+    entry<atomic::Increment<u32>>(flat_atomic_inc, global_atomic_inc, buffer_atomic_inc),
+    entry<atomic::Decrement<u32>>(flat_atomic_dec, global_atomic_dec, buffer_atomic_dec),
+    entry<atomic::Exchange<u64>>(flat_atomic_swap_x2, global_atomic_swap_x2, buffer_atomic_swap_x2),
+    entry<atomic::CompareSecond<u64>>(flat_atomic_cmpswap_x2, global_atomic_cmpswap_x2,
+                                      buffer_atomic_cmpswap_x2),
+    entry<atomic::Add<u64>>(flat_atomic_add_x2, global_atomic_add_x2, buffer_atomic_add_x2),
+    entry<atomic::Subtract<u64>>(flat_atomic_sub_x2, global_atomic_sub_x2, buffer_atomic_sub_x2),
+    entry<atomic::Minimum<i64>>(flat_atomic_smin_x2, global_atomic_smin_x2, buffer_atomic_smin_x2),
+    entry<atomic::Minimum<u64>>(flat_atomic_umin_x2, global_atomic_umin_x2, buffer_atomic_umin_x2),
+    entry<atomic::Maximum<i64>>(flat_atomic_smax_x2, global_atomic_smax_x2, buffer_atomic_smax_x2),
+    entry<atomic::Maximum<u64>>(flat_atomic_umax_x2, global_atomic_umax_x2, buffer_atomic_umax_x2),
+    entry<atomic::And<u64>>(flat_atomic_and_x2, global_atomic_and_x2, buffer_atomic_and_x2),
+    entry<atomic::Or<u64>>(flat_atomic_or_x2, global_atomic_or_x2, buffer_atomic_or_x2),
+    entry<atomic::Xor<u64>>(flat_atomic_xor_x2, global_atomic_xor_x2, buffer_atomic_xor_x2),
+    entry<atomic::Increment<u64>>(flat_atomic_inc_x2, global_atomic_inc_x2, buffer_atomic_inc_x2),
+    entry<atomic::Decrement<u64>>(flat_atomic_dec_x2, global_atomic_dec_x2, buffer_atomic_dec_x2),
+    entry<atomic::Add<float>>(invalid, global_atomic_add_f32, buffer_atomic_add_f32),
+    entry<atomic::AddPackedHalves>(invalid, global_atomic_pk_add_f16, buffer_atomic_pk_add_f16),
+    entry<atomic::Add<double>>(flat_atomic_add_f64, global_atomic_add_f64, buffer_atomic_add_f64),
+    entry<atomic::Minimum<double>>(flat_atomic_min_f64, global_atomic_min_f64, buffer_atomic_min_f64),
+    entry<atomic::Maximum<double>>(flat_atomic_max_f64, global_atomic_max_f64, buffer_atomic_max_f64),
+};
+
+}  // namespace
+
+std::uint16_t add_halves(std::uint16_t a, std::uint16_t b) noexcept {
+  return static_cast<std::uint16_t>(vector::half_of(vector::half_value(a) + vector::half_value(b)));
+}
+
+Handler translate_atomic(const Instruction& in, Observation observation) noexcept {
+  for (const Entry& each : kEntries) {
+    if (in.opcode == each.flat || in.opcode == each.global || in.opcode == each.buffer)
+      return each.handler[static_cast<unsigned>(observation)];
+  }
+  return nullptr;
+}
+
+}  // namespace uptempo::vgpu::gfx9::memory

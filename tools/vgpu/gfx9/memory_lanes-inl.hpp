@@ -1,0 +1,236 @@
+// Memory accesses of all lanes at once, for each SIMD target.
+#if defined(UPTEMPO_VGPU_GFX9_MEMORY_LANES_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef UPTEMPO_VGPU_GFX9_MEMORY_LANES_INL_HPP
+#undef UPTEMPO_VGPU_GFX9_MEMORY_LANES_INL_HPP
+#else
+#define UPTEMPO_VGPU_GFX9_MEMORY_LANES_INL_HPP
+#endif
+
+#include <hwy/highway.h>
+
+#include "gfx9/memory.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D32 = hn::ScalableTag<std::uint32_t>;
+using D64 = hn::ScalableTag<std::uint64_t>;
+inline constexpr std::size_t kN32 = hn::MaxLanes(D32{});
+inline constexpr std::size_t kN64 = hn::MaxLanes(D64{});
+inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+// Whether masked loads and stores leave the memory of inactive lanes alone, which other workers may be using.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+inline constexpr bool kMaskedMemory = true;
+#else
+inline constexpr bool kMaskedMemory = false;
+#endif
+
+template <class D>
+HWY_INLINE auto mask_at(D d, std::uint64_t bits, std::size_t lane) {
+  std::uint8_t bytes[8];
+  const std::uint64_t shifted = bits >> lane;
+  std::memcpy(bytes, &shifted, sizeof bytes);
+  return hn::LoadMaskBits(d, bytes);
+}
+
+// Whether v[lane] == origin + lane * step (mod 2^32) for each active lane.
+template <bool Full>
+HWY_INLINE bool is_arithmetic(const Vgpr& v, std::uint64_t exec, std::uint32_t origin, std::uint32_t step) {
+  const D32 d;
+  auto difference = hn::Zero(d);
+  const auto steps = hn::Mul(hn::Iota(d, 0u), hn::Set(d, step));
+  for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+    const auto expected = hn::Add(steps, hn::Set(d, origin + static_cast<std::uint32_t>(lane) * step));
+    auto off = hn::Xor(hn::Load(d, v.lane + lane), expected);
+    if constexpr (!Full) off = hn::IfThenElseZero(mask_at(d, exec, lane), off);
+    difference = hn::Or(difference, off);
+  }
+  return hn::AllTrue(d, hn::Eq(difference, hn::Zero(d)));
+}
+
+HWY_INLINE bool is_arithmetic(const Vgpr& v, std::uint64_t exec, std::uint32_t origin, std::uint32_t step) {
+  return exec == kAll ? is_arithmetic<true>(v, exec, origin, step)
+                      : is_arithmetic<false>(v, exec, origin, step);
+}
+
+// A run: lane i's element lies at host + i * E::bytes. Only active lanes' memory is touched.
+template <class E>
+HWY_INLINE void load_run(std::uint64_t host, std::uint64_t exec, Vgpr* dst) {
+  const D32 d;
+  const auto* from = reinterpret_cast<const std::uint32_t*>(host);
+  if constexpr (std::is_same_v<E, B32>) {
+    if (exec == kAll) {
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+        hn::Store(hn::LoadU(d, from + lane), d, dst->lane + lane);
+      return;
+    }
+    if constexpr (kMaskedMemory) {
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+        const auto mask = mask_at(d, exec, lane);
+        hn::Store(hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from + lane), hn::Load(d, dst->lane + lane)),
+                  d, dst->lane + lane);
+      }
+      return;
+    }
+  }
+  if (exec == kAll) {
+    if constexpr (std::is_same_v<E, B64>) {
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+        hn::Vec<D32> v0, v1;
+        hn::LoadInterleaved2(d, from + 2 * lane, v0, v1);
+        hn::Store(v0, d, dst[0].lane + lane);
+        hn::Store(v1, d, dst[1].lane + lane);
+      }
+      return;
+    }
+    if constexpr (std::is_same_v<E, B128>) {
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+        hn::Vec<D32> v0, v1, v2, v3;
+        hn::LoadInterleaved4(d, from + 4 * lane, v0, v1, v2, v3);
+        hn::Store(v0, d, dst[0].lane + lane);
+        hn::Store(v1, d, dst[1].lane + lane);
+        hn::Store(v2, d, dst[2].lane + lane);
+        hn::Store(v3, d, dst[3].lane + lane);
+      }
+      return;
+    }
+    if constexpr (std::is_same_v<E, U8> || std::is_same_v<E, U16>) {
+      using Raw = typename E::Raw;
+      const hn::Rebind<Raw, D32> narrow;
+      const auto* raw = reinterpret_cast<const Raw*>(host);
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+        hn::Store(hn::PromoteTo(d, hn::LoadU(narrow, raw + lane)), d, dst->lane + lane);
+      return;
+    }
+  }
+  for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
+    typename E::Raw raw;
+    std::memcpy(&raw, host_at(host, lane * E::bytes), E::bytes);
+    E::to_registers(raw, dst, lane);
+  });
+}
+
+template <class E>
+HWY_INLINE void store_run(std::uint64_t host, std::uint64_t exec, const Vgpr* src) {
+  const D32 d;
+  auto* to = reinterpret_cast<std::uint32_t*>(host);
+  if constexpr (std::is_same_v<E, B32>) {
+    if (exec == kAll) {
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+        hn::StoreU(hn::Load(d, src->lane + lane), d, to + lane);
+      return;
+    }
+    if constexpr (kMaskedMemory) {
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+        hn::BlendedStore(hn::Load(d, src->lane + lane), mask_at(d, exec, lane), d, to + lane);
+      return;
+    }
+  }
+  if (exec == kAll) {
+    if constexpr (std::is_same_v<E, B64>) {
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+        hn::StoreInterleaved2(hn::Load(d, src[0].lane + lane), hn::Load(d, src[1].lane + lane), d,
+                              to + 2 * lane);
+      return;
+    }
+    if constexpr (std::is_same_v<E, B128>) {
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+        hn::StoreInterleaved4(hn::Load(d, src[0].lane + lane), hn::Load(d, src[1].lane + lane),
+                              hn::Load(d, src[2].lane + lane), hn::Load(d, src[3].lane + lane), d,
+                              to + 4 * lane);
+      return;
+    }
+    if constexpr (std::is_same_v<E, Low8> || std::is_same_v<E, Low16>) {
+      using Raw = typename E::Raw;
+      const hn::Rebind<Raw, D32> narrow;
+      auto* raw = reinterpret_cast<Raw*>(host);
+      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+        hn::StoreU(hn::TruncateTo(narrow, hn::Load(d, src->lane + lane)), narrow, raw + lane);
+      return;
+    }
+  }
+  for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
+    const typename E::Raw raw = E::from_registers(src, lane);
+    std::memcpy(host_at(host, lane * E::bytes), &raw, E::bytes);
+  });
+}
+
+// Each lane has an address of its own: its element lies at distance + address[lane].
+template <class E, class Address>
+HWY_INLINE void gather(std::uint64_t distance, const Address* address, std::uint64_t exec, Vgpr* dst) {
+  const auto one = [&](unsigned lane) HWY_ATTR {
+    typename E::Raw raw;
+    std::memcpy(&raw, host_at(distance, address[lane]), E::bytes);
+    E::to_registers(raw, dst, lane);
+  };
+  if (exec == kAll) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) one(lane);
+  } else {
+    for_each_lane(exec, one);
+  }
+}
+template <class E, class Address>
+HWY_INLINE void scatter(std::uint64_t distance, const Address* address, std::uint64_t exec, const Vgpr* src) {
+  const auto one = [&](unsigned lane) HWY_ATTR {
+    const typename E::Raw raw = E::from_registers(src, lane);
+    std::memcpy(host_at(distance, address[lane]), &raw, E::bytes);
+  };
+  // In lane order: when lanes write one address, the highest wins, as on hardware.
+  if (exec == kAll) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) one(lane);
+  } else {
+    for_each_lane(exec, one);
+  }
+}
+
+struct Bounds {
+  GpuAddress lowest, highest;  // of the active lanes
+};
+
+// Addresses of FLAT and GLOBAL instructions: 64 bits in two VGPRs, or an SGPR pair plus 32 bits, plus the offset.
+HWY_INLINE Bounds lane_addresses(const Op& op, const Wave& wave, std::uint64_t exec, GpuAddress* address) {
+  const D64 d;
+  const hn::Rebind<std::uint32_t, D64> half;
+  const bool scalar_base = op.in.saddr != 0x7f;
+  const std::uint64_t base =
+      static_cast<std::uint64_t>(std::int64_t{op.in.offset}) + (scalar_base ? wave.pair(op.in.saddr) : 0);
+  const Vgpr* v = wave.vgpr + op.in.addr;
+  auto lowest = hn::Set(d, kAll), highest = hn::Zero(d);
+  for (std::size_t lane = 0; lane < kLanes; lane += kN64) {
+    auto value = hn::PromoteTo(d, hn::Load(half, v[0].lane + lane));
+    if (!scalar_base)
+      value = hn::Or(value, hn::ShiftLeft<32>(hn::PromoteTo(d, hn::Load(half, v[1].lane + lane))));
+    value = hn::Add(value, hn::Set(d, base));
+    hn::Store(value, d, address + lane);
+    const auto mask = mask_at(d, exec, lane);
+    lowest = hn::Min(lowest, hn::IfThenElse(mask, value, hn::Set(d, kAll)));
+    highest = hn::Max(highest, hn::IfThenElseZero(mask, value));
+  }
+  return {hn::GetLane(hn::MinOfLanes(d, lowest)), hn::GetLane(hn::MaxOfLanes(d, highest))};
+}
+
+// Whether the active lanes of a FLAT or GLOBAL instruction lie `bytes` apart in lane order; then `lane0` is where lane 0 would be.
+template <unsigned Bytes>
+HWY_INLINE bool is_run(const Op& op, const Wave& wave, std::uint64_t exec, GpuAddress& lane0) {
+  const auto first = static_cast<unsigned>(std::countr_zero(exec));
+  const Vgpr* v = wave.vgpr + op.in.addr;
+  const std::uint32_t low = v[0].lane[first] - first * Bytes;
+  if (low > 0xffffffffu - kLanes * Bytes) return false;  // the sums below would wrap
+  if (!is_arithmetic(v[0], exec, low, Bytes)) return false;
+  const auto offset = static_cast<std::uint64_t>(std::int64_t{op.in.offset});
+  if (op.in.saddr != 0x7f) {
+    lane0 = wave.pair(op.in.saddr) + low + offset;
+    return true;
+  }
+  const std::uint32_t high = v[1].lane[first];
+  if (!is_arithmetic(v[1], exec, high, 0)) return false;
+  lane0 = (GpuAddress{high} << 32 | low) + offset;
+  return true;
+}
+
+}  // namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,176 @@
+// DS loads and stores. A workgroup's LDS is touched by the one worker that runs it, so none of this is atomic. Elements out of range read 0 and
+// are not written.
+#include "gfx9/vector/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gfx9/memory_lds.cpp"
+#include <hwy/foreach_target.h>
+
+#include "gfx9/memory_lanes-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
+namespace {
+
+template <class E, Access Kind>
+HWY_NOINLINE void lds_lanes(Wave& wave, std::uint64_t exec, const Vgpr& base, std::uint32_t offset,
+                            Vgpr* data) {
+  const D32 d;
+  alignas(64) std::uint32_t address[kLanes];
+  auto highest = hn::Zero(d);
+  for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+    const auto value = hn::Add(hn::Load(d, base.lane + lane), hn::Set(d, offset));
+    hn::Store(value, d, address + lane);
+    highest = hn::Max(highest, hn::IfThenElseZero(mask_at(d, exec, lane), value));
+  }
+  const auto lds = reinterpret_cast<std::uint64_t>(wave.lds);
+  if (std::uint64_t{hn::GetLane(hn::MaxOfLanes(d, highest))} + E::bytes <= wave.lds_bytes) {
+    if constexpr (Kind == Access::read)
+      gather<E>(lds, address, exec, data);
+    else
+      scatter<E>(lds, address, exec, data);
+    return;
+  }
+  for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
+    const bool inside = std::uint64_t{address[lane]} + E::bytes <= wave.lds_bytes;
+    if constexpr (Kind == Access::read) {
+      typename E::Raw raw{};
+      if (inside) std::memcpy(&raw, wave.lds + address[lane], E::bytes);
+      E::to_registers(raw, data, lane);
+    } else if (inside) {
+      const typename E::Raw raw = E::from_registers(data, lane);
+      std::memcpy(wave.lds + address[lane], &raw, E::bytes);
+    }
+  });
+}
+
+template <class E, Access Kind>
+HWY_INLINE void lds_access(Wave& wave, std::uint64_t exec, const Vgpr& base, std::uint32_t offset,
+                           Vgpr* data) {
+  const auto first = static_cast<unsigned>(std::countr_zero(exec));
+  const std::uint32_t lane0 = base.lane[first] - first * E::bytes;
+  const auto from = static_cast<std::uint64_t>(lane0 + offset + first * E::bytes);
+  const auto span = (64 - static_cast<std::uint64_t>(std::countl_zero(exec)) - first) * E::bytes;
+  if (from + span <= wave.lds_bytes && is_arithmetic(base, exec, lane0, E::bytes)) {
+    const std::uint64_t host = reinterpret_cast<std::uint64_t>(wave.lds) + from - first * E::bytes;
+    if constexpr (Kind == Access::read)
+      load_run<E>(host, exec, data);
+    else
+      store_run<E>(host, exec, data);
+    return;
+  }
+  lds_lanes<E, Kind>(wave, exec, base, offset, data);
+}
+
+template <class E, Access Kind>
+const Op* one(const Op& op, Wave& wave) {
+  const std::uint64_t exec = wave.exec();
+  if (exec == 0) return next<2>(op);
+  Vgpr* data = wave.vgpr + (Kind == Access::read ? op.in.dst : op.in.src[0]);
+  lds_access<E, Kind>(wave, exec, wave.vgpr[op.in.addr], static_cast<std::uint32_t>(op.in.offset), data);
+  return next<2>(op);
+}
+
+// Two elements at 8-bit offsets in units of `Unit` bytes.
+template <class E, unsigned Unit>
+const Op* load_two(const Op& op, Wave& wave) {
+  const std::uint64_t exec = wave.exec();
+  if (exec == 0) return next<2>(op);
+  const Vgpr base = wave.vgpr[op.in.addr];  // a copy: the first result may replace it
+  const auto offsets = static_cast<std::uint32_t>(op.in.offset);
+  lds_access<E, Access::read>(wave, exec, base, (offsets & 0xff) * Unit, wave.vgpr + op.in.dst);
+  lds_access<E, Access::read>(wave, exec, base, (offsets >> 8) * Unit, wave.vgpr + op.in.dst + E::dwords);
+  return next<2>(op);
+}
+template <class E, unsigned Unit>
+const Op* store_two(const Op& op, Wave& wave) {
+  const std::uint64_t exec = wave.exec();
+  if (exec == 0) return next<2>(op);
+  const Vgpr& base = wave.vgpr[op.in.addr];
+  const auto offsets = static_cast<std::uint32_t>(op.in.offset);
+  lds_access<E, Access::write>(wave, exec, base, (offsets & 0xff) * Unit, wave.vgpr + op.in.src[0]);
+  lds_access<E, Access::write>(wave, exec, base, (offsets >> 8) * Unit, wave.vgpr + op.in.src[1]);
+  return next<2>(op);
+}
+
+}  // namespace
+
+Handler choose_lds(Opcode opcode, Observation) {
+  using enum Opcode;
+  switch (opcode) {
+    case ds_read_u8:
+      return &one<U8, Access::read>;
+    case ds_read_i8:
+      return &one<I8, Access::read>;
+    case ds_read_u16:
+      return &one<U16, Access::read>;
+    case ds_read_i16:
+      return &one<I16, Access::read>;
+    case ds_read_u8_d16:
+      return &one<U8Low, Access::read>;
+    case ds_read_u8_d16_hi:
+      return &one<U8High, Access::read>;
+    case ds_read_i8_d16:
+      return &one<I8Low, Access::read>;
+    case ds_read_i8_d16_hi:
+      return &one<I8High, Access::read>;
+    case ds_read_u16_d16:
+      return &one<B16Low, Access::read>;
+    case ds_read_u16_d16_hi:
+      return &one<B16High, Access::read>;
+    case ds_read_b32:
+      return &one<B32, Access::read>;
+    case ds_read_b64:
+      return &one<B64, Access::read>;
+    case ds_read_b96:
+      return &one<B96, Access::read>;
+    case ds_read_b128:
+      return &one<B128, Access::read>;
+    case ds_write_b8:
+      return &one<Low8, Access::write>;
+    case ds_write_b8_d16_hi:
+      return &one<High8, Access::write>;
+    case ds_write_b16:
+      return &one<Low16, Access::write>;
+    case ds_write_b16_d16_hi:
+      return &one<High16, Access::write>;
+    case ds_write_b32:
+      return &one<B32, Access::write>;
+    case ds_write_b64:
+      return &one<B64, Access::write>;
+    case ds_write_b96:
+      return &one<B96, Access::write>;
+    case ds_write_b128:
+      return &one<B128, Access::write>;
+    case ds_read2_b32:
+      return &load_two<B32, 4>;
+    case ds_read2_b64:
+      return &load_two<B64, 8>;
+    case ds_read2st64_b32:
+      return &load_two<B32, 4 * 64>;
+    case ds_read2st64_b64:
+      return &load_two<B64, 8 * 64>;
+    case ds_write2_b32:
+      return &store_two<B32, 4>;
+    case ds_write2_b64:
+      return &store_two<B64, 8>;
+    case ds_write2st64_b32:
+      return &store_two<B32, 4 * 64>;
+    case ds_write2st64_b64:
+      return &store_two<B64, 8 * 64>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace uptempo::vgpu::gfx9::memory {
+
+Handler translate_lds(const Instruction& in) noexcept {
+  return for_simd(N_AVX3::choose_lds, N_AVX2::choose_lds, N_SSE4::choose_lds)(in.opcode, Observation::off);
+}
+
+}  // namespace uptempo::vgpu::gfx9::memory
+#endif
