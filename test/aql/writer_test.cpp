@@ -29,22 +29,6 @@ void drain(QueueDouble& queue) {
   queue.read_index().store(queue.write_index().load());
 }
 
-std::vector<uint64_t> doorbells_of(uint64_t packets, aql::Chunking chunking, uint32_t ring_size) {
-  QueueDouble queue({.ring_size = ring_size, .doorbell_kind = AMD_SIGNAL_KIND_USER});
-  std::vector<uint64_t> rung;
-  hsa_calls().reset();
-  hsa_calls().on_store = [&](hsa_signal_t, hsa_signal_value_t value) {
-    rung.push_back(static_cast<uint64_t>(value));
-    drain(queue);
-  };
-  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
-  const aql::PublishResult result = writer.publish(packets, Deadline::now(), emit_tickets(0), chunking);
-  hsa_calls().reset();
-  REQUIRE(result);
-  CHECK(result.published == packets);
-  return rung;
-}
-
 }  // namespace
 
 TEST_CASE("Publishing writes the packets to consecutive slots and moves the write index past them",
@@ -110,26 +94,6 @@ TEST_CASE("Packets wrap around the ring's end", "[writer]") {
       drain(queue);
     }
   }
-}
-
-TEST_CASE("A publication rings one doorbell per chunk", "[writer]") {
-  using V = std::vector<uint64_t>;
-  CHECK(doorbells_of(120, {}, 256) == V{119});
-  CHECK(doorbells_of(1, {.lead = 8, .chunk = 256}, 256) == V{0});
-  CHECK(doorbells_of(8, {.lead = 8, .chunk = 256}, 256) == V{7});
-  CHECK(doorbells_of(120, {.lead = 8, .chunk = 256}, 256) == V{7, 119});
-  CHECK(doorbells_of(120, {.lead = 8, .chunk = 50}, 256) == V{7, 57, 107, 119});
-  CHECK(doorbells_of(10, {.lead = 0, .chunk = 4}, 64) == V{3, 7, 9});
-  CHECK(doorbells_of(3, {.lead = 1, .chunk = 0}, 64) == V{0, 1, 2});
-}
-
-TEST_CASE("A publication longer than the ring goes out by halves of the ring", "[writer]") {
-  using V = std::vector<uint64_t>;
-  CHECK(doorbells_of(64, {}, 64) == V{63});
-  CHECK(doorbells_of(65, {}, 64) == V{31, 63, 64});
-  CHECK(doorbells_of(1000, {.lead = 8}, 256).front() == 7);
-  CHECK(doorbells_of(1000, {}, 256) == V{127, 255, 383, 511, 639, 767, 895, 999});
-  CHECK(doorbells_of(5, {}, 1) == V{0, 1, 2, 3, 4});
 }
 
 TEST_CASE("A publication makes no HSA call where the doorbell is a hardware one", "[writer]") {

@@ -117,6 +117,15 @@ bool RingReader::step() {
       consume(line_);
       return true;
     }
+    case Gate::all: {
+      const uint64_t last = queue_.doorbell().load(std::memory_order_acquire);
+      const uint64_t write = queue_.write_index().load(std::memory_order_acquire);
+      if (static_cast<int64_t>(last - next_) < 0 || static_cast<int64_t>(write - next_) <= 0) return false;
+      if (!published(next_)) return false;
+      const aql::Packet64 packet = queue_.slot(next_);
+      consume(packet);
+      return true;
+    }
     case Gate::doorbell: {
       const uint64_t last = queue_.doorbell().load(std::memory_order_acquire);
       if (static_cast<int64_t>(last - next_) < 0) return false;

@@ -7,6 +7,7 @@
 //                      first, and uses both (a remapped queue re-fetches so). Protected by: write index over published slots only.
 //   Gate::doorbell     sleeps until the doorbell covers a slot, then takes it without another look at its header; a slot that is not
 //                      valid then is a defect. Protected by: doorbell after everything, with the index of the last packet.
+//   Gate::all          waits for doorbell, write index and header, then fetches at once: the tamest. What it sees torn was overwritten.
 //
 // step() does one small thing and returns, so a test can interleave it with a writer's stores in one thread, from inside emit(), in an order
 // fixed by the seed. run() steps in a thread of its own. Premature looks at slots that are being written are data races by intent: they are made
@@ -39,7 +40,7 @@ uint32_t fill_ticketed(void* slot, uint64_t ticket, Between&& between) noexcept 
   return packet.word[0];
 }
 
-enum class Gate { header, write_index, doorbell };
+enum class Gate { header, write_index, doorbell, all };
 
 class RingReader {
  public:
