@@ -51,6 +51,13 @@ QueueView view(hsa_queue_t* queue) noexcept {
   return out;
 }
 
+QueueApertures apertures(hsa_queue_t* queue) noexcept {
+  const auto* const abi_queue = reinterpret_cast<const amd_queue_t*>(queue);
+  if (abi_queue->read_dispatch_id_field_base_byte_offset != offsetof(amd_queue_t, read_dispatch_id)) return {};
+  return {.private_segment_high = abi_queue->private_segment_aperture_base_hi,
+          .group_segment_high = abi_queue->group_segment_aperture_base_hi};
+}
+
 SignalKind signal_kind(hsa_signal_t signal) noexcept {
   return signal.handle == 0 ? SignalKind::invalid : static_cast<SignalKind>(abi(signal)->kind);
 }

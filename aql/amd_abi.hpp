@@ -26,6 +26,14 @@ struct QueueView {
 
 QueueView view(hsa_queue_t* queue) noexcept;
 
+// Upper halves of the flat addresses at which scratch and LDS appear to kernels of this queue; kernels for devices before gfx9 receive them
+// as hidden arguments. Zero where direct access is not allowed.
+struct QueueApertures {
+  uint32_t private_segment_high = 0;
+  uint32_t group_segment_high = 0;
+};
+QueueApertures apertures(hsa_queue_t* queue) noexcept;
+
 // HSA 1.2, hsa_signal_t: USER signals hold a value, DOORBELL ones hold none.
 enum class SignalKind : int64_t { invalid = 0, user = 1, doorbell = -1, legacy_doorbell = -2 };
 

@@ -1,0 +1,157 @@
+// BatchSubmitter: collects dispatches and publishes them together. One doorbell, one completion signal, on the last packet only.
+//
+//   BatchSubmitter batch{queue};
+//   batch.dispatch(sort, Grid{16384}.by(256), keys.data(), stage, pass, 1u);
+//   batch.dispatch(scale, Grid{n}.by(64), x, n).reads(x, n).writes(y, n);
+//   batch.submit().wait();
+//
+// dispatch() copies the arguments into a kernarg block and appends a compact command; nothing reaches the ring. submit() plans the fences
+// (fence_plan.hpp), admits (room, signal, timeline: everything that can fail) and publishes. Afterwards the batch is empty and may be
+// used again; used again and again it makes no allocation, no system call and no HSA call but the doorbell store.
+//
+// Waiting: dispatch() may wait for a kernarg block, submit() for room; each has a form that never waits (try_) and submit() one with
+// a deadline. Running out of time throws Error naming what was short; nothing half-written is left, and the batch is as it was: submit()
+// may be called again. Only a batch longer than the ring may be partly out by then; submit() goes on with the rest, and a batch that is
+// destroyed instead first closes what is out with a barrier packet (waiting for a slot).
+//
+// Thread safety: belongs to the thread that owns the queue. Lifetime: the queue outlives the batch. Dropping an unsubmitted batch leaves
+// no trace. Kernels and buffers live until completion.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engine/dispatch/completion.hpp"
+#include "engine/dispatch/queue.hpp"
+#include "engine/dispatch/queue_state.hpp"
+#include "engine/program/geometry.hpp"
+#include "engine/program/program.hpp"
+#include "engine/runtime/signal.hpp"
+
+namespace uptempo {
+
+struct BatchOptions {
+  Timing timing = Timing::none;
+  FencePolicy fences = FencePolicy::planned;
+  aql::Chunking chunking;  // one doorbell by default
+  // How long dispatch() waits for a kernarg block and a plain submit() for room.
+  std::chrono::nanoseconds patience = std::chrono::seconds(30);
+};
+
+class BatchSubmitter;
+
+// The packet just appended, for saying more about it. Valid until the batch is touched again.
+class CommandRef {
+ public:
+  // Bytes that the dispatch reads or writes. Once one range is declared, all must be: the plan may then leave out the barrier bit.
+  template <class T>
+  CommandRef& reads(const T* data, size_t count) {
+    return declare(data, count * sizeof(T), false);
+  }
+  template <class T>
+  CommandRef& writes(T* data, size_t count) {
+    return declare(data, count * sizeof(T), true);
+  }
+  // A dispatch that touches no memory but its arguments.
+  CommandRef& touches_nothing() { return declare(nullptr, 0, false); }
+  // Who looks at the results before the batch's completion is awaited.
+  CommandRef& observed_by(Observer observer);
+
+  // The caller's own choice, taken as it is (but see fence_plan.hpp for the first packet and the last).
+  CommandRef& fences(aql::FenceScope acquire, aql::FenceScope release);
+  CommandRef& without_barrier();
+
+ private:
+  friend class BatchSubmitter;
+  explicit CommandRef(BatchSubmitter& batch) noexcept : batch_(&batch) {}
+  CommandRef& declare(const void* data, size_t bytes, bool writes);
+  BatchSubmitter* batch_;
+};
+
+class BatchSubmitter {
+ public:
+  explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {});
+  ~BatchSubmitter();
+  BatchSubmitter(const BatchSubmitter&) = delete;
+  BatchSubmitter& operator=(const BatchSubmitter&) = delete;
+
+  // Appends one dispatch. Throws Error for a geometry that kernel or agent cannot run, and when no kernarg block came free.
+  template <class... Args>
+  CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
+                      const std::type_identity_t<Args>&... args) {
+    std::byte* block = take_block(kernel.info(), grid);
+    return append(kernel.info(), grid, block, args...);
+  }
+  // The same, but empty instead of waiting for a kernarg block.
+  template <class... Args>
+  std::optional<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
+                                         const std::type_identity_t<Args>&... args) {
+    std::byte* block = nullptr;
+    if (!try_take_block(kernel.info(), grid, block)) return {};
+    return append(kernel.info(), grid, block, args...);
+  }
+  // The same with a kernarg block of the caller's: 64-byte aligned, host-writable kernarg memory, unused until completion. Throws Error if
+  // it is too small or not aligned.
+  template <class... Args>
+  CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel, const Grid& grid,
+                         const std::type_identity_t<Args>&... args) {
+    require_block(kernel.info(), grid, block);
+    return append(kernel.info(), grid, block.data(), args...);
+  }
+  // Appends a finished packet. Its header is taken as it is; if it comes last, a barrier-AND packet that carries the completion
+  // signal follows it. Its own completion signal is the caller's affair. Throws Error for a packet of type INVALID.
+  void raw(const aql::Packet64& packet);
+
+  // Uses this signal for the completion of the next submission instead of one of the queue's. It is set to 1 by submit(); it lives, and
+  // is not used otherwise, until that completion has been awaited.
+  void complete_with(const Signal& signal) noexcept;
+
+  // Publishes. An empty batch gives the completion of what was submitted before. Throws Error: room did not come in time, or the
+  // queue has failed.
+  Completion submit();
+  Completion submit(Deadline deadline);
+  // Empty if it would have to wait. A batch longer than the ring cannot be submitted without waiting: throws Error.
+  std::optional<Completion> try_submit();
+
+  // Forgets everything not submitted.
+  void clear() noexcept;
+  size_t size() const noexcept { return publication_.commands.size(); }
+
+  // The fence plan of the last submission, packet by packet, and in words.
+  std::span<const PacketPlan> plan() const noexcept { return publication_.plans; }
+  std::string explain() const;
+
+ private:
+  friend class CommandRef;
+  friend class BatchSubmitterTest;
+  BatchSubmitter(detail::QueueState& state, const BatchOptions& options);
+
+  std::byte* take_block(const KernelInfo& kernel, const Grid& grid);
+  bool try_take_block(const KernelInfo& kernel, const Grid& grid, std::byte*& block);
+  static void require_block(const KernelInfo& kernel, const Grid& grid, std::span<std::byte> block);
+  void push(const KernelInfo& kernel, const Grid& grid, std::byte* block, uint32_t group_segment);
+
+  template <class... Args>
+  CommandRef append(const KernelInfo& kernel, const Grid& grid, std::byte* block, const Args&... args) {
+    uint32_t group_segment = kernel.group_segment_size;
+    if (block != nullptr) {
+      kernel.arguments.fill_hidden(block, grid, state_.facts());
+      [[maybe_unused]] size_t i = 0;
+      (detail::store_argument(block, kernel.arguments.offset(i++), args, group_segment), ...);
+    }
+    push(kernel, grid, block, group_segment);
+    return CommandRef(*this);
+  }
+
+  detail::QueueState& state_;
+  std::chrono::nanoseconds patience_;
+  detail::Publication publication_;
+};
+
+}  // namespace uptempo

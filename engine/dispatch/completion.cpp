@@ -1,0 +1,53 @@
+#include "engine/dispatch/completion.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+
+void Completion::throw_failure() const {
+  const Failure failure = timeline_->failure();
+  throw Error({.status = failure.status,
+               .call = "Completion",
+               .asked = fmt::format("publication {} of the queue", value_),
+               .found = failure.text,
+               .remedy = "make a new queue; work of this one that had not completed is lost"});
+}
+
+void Completion::wait(WaitPolicy policy) const {
+  if (!wait(Deadline::never(), policy)) throw_failure();
+}
+
+bool Completion::wait(Deadline deadline, WaitPolicy policy) const {
+  if (timeline_ == nullptr) return true;
+  switch (timeline_->wait(value_, policy, deadline)) {
+    case WaitResult::done:
+      return true;
+    case WaitResult::timed_out:
+      return false;
+    case WaitResult::failed:
+      break;
+  }
+  throw_failure();
+}
+
+bool Completion::ready() const {
+  if (timeline_ == nullptr || timeline_->is_done(value_)) return true;
+  if (!timeline_->failed()) return false;
+  if (timeline_->is_done(value_)) return true;
+  throw_failure();
+}
+
+std::vector<PacketTime> Completion::times() const {
+  if (!ready()) {
+    throw Error({.status = HSA_STATUS_ERROR,
+                 .call = "Completion::times",
+                 .asked = fmt::format("device times of publication {}", value_),
+                 .found = "it is not complete",
+                 .remedy = "wait for it first"});
+  }
+  return timeline_ == nullptr ? std::vector<PacketTime>{} : timeline_->times(value_);
+}
+
+}  // namespace uptempo

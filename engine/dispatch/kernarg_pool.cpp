@@ -1,0 +1,75 @@
+#include "engine/dispatch/kernarg_pool.hpp"
+
+#include "engine/runtime/counters.hpp"
+
+namespace uptempo {
+
+KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes)
+    : memory_(memory.data()), slab_bytes_(slab_bytes), slabs_(memory.size() / slab_bytes) {
+  // Lowest address first: a program that needs few slabs touches few pages.
+  for (uint32_t i = static_cast<uint32_t>(slabs_.size()); i-- > 0;) {
+    slabs_[i].next = free_head_;
+    free_head_ = i;
+  }
+  free_count_ = static_cast<uint32_t>(slabs_.size());
+}
+
+std::byte* KernargPool::take(Cursor& cursor, uint32_t size_bytes) noexcept {
+  const uint32_t size = (size_bytes + block_alignment - 1) / block_alignment * block_alignment;
+  if (size > slab_bytes_ || size < size_bytes) return nullptr;
+  if (cursor.slabs.last == none || slab_bytes_ - cursor.offset < size) {
+    if (free_head_ == none) return nullptr;
+    const uint32_t fresh = free_head_;
+    free_head_ = slabs_[fresh].next;
+    --free_count_;
+    slabs_[fresh] = {.holders = 1, .next = none};  // held by the cursor
+    if (cursor.slabs.last == none) {
+      cursor.slabs = {fresh, fresh};
+    } else if (!cursor.used) {
+      // Nothing unpublished lies in the old slab: the publications that use it hold it themselves.
+      release(cursor.slabs);
+      cursor.slabs = {fresh, fresh};
+    } else {
+      slabs_[cursor.slabs.last].next = fresh;
+      cursor.slabs.last = fresh;
+    }
+    cursor.offset = 0;
+  }
+  std::byte* const block = memory_ + size_t{cursor.slabs.last} * slab_bytes_ + cursor.offset;
+  cursor.offset += size;
+  cursor.used = true;
+  detail::count(&detail::CounterBlock::kernarg_blocks);
+  return block;
+}
+
+KernargPool::Slabs KernargPool::publish(Cursor& cursor) noexcept {
+  if (!cursor.used) return {};
+  const Slabs run = cursor.slabs;
+  // The cursor's hold on each slab passes to the publication; the last slab gets a second one, because the cursor goes on with it.
+  ++slabs_[run.last].holders;
+  cursor.slabs.first = run.last;
+  cursor.used = false;
+  return run;
+}
+
+void KernargPool::release(Slabs run) noexcept {
+  for (uint32_t i = run.first; i != none;) {
+    // Read before the slab is freed. The link behind `last` may already lead to slabs of a later publication.
+    const uint32_t next = i == run.last ? none : slabs_[i].next;
+    if (--slabs_[i].holders == 0) {
+      slabs_[i].next = free_head_;
+      free_head_ = i;
+      ++free_count_;
+    }
+    i = next;
+  }
+}
+
+void KernargPool::retire(Slabs slabs) noexcept { release(slabs); }
+
+void KernargPool::drop(Cursor& cursor) noexcept {
+  release(cursor.slabs);
+  cursor = {};
+}
+
+}  // namespace uptempo

@@ -1,0 +1,69 @@
+// Kernarg blocks: 64-byte-aligned pieces of memory that was allocated once.
+//
+// A block never shares a 64-byte line with another, so that the host's writes of one and the GPU's reads of another do not meet in a cache
+// line. Blocks are cut from slabs. A batch fills one slab after another and keeps the last, half-filled one for its next
+// submission; each publication holds the slabs that its blocks lie in, and a slab is free when no batch and no publication holds it. That is
+// all bookkeeping: a few words per slab, none per block, so that taking a block costs an addition.
+//
+// Thread safety: one owner. No function allocates, waits or calls HSA. Lifetime: blocks may be rewritten only after the completion of
+// the dispatch that reads them, which is when the timeline gives the publication's slabs back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace uptempo {
+
+class KernargPool {
+ public:
+  static constexpr uint32_t block_alignment = 64;
+
+  // A run of slabs, linked. Empty: first == none.
+  static constexpr uint32_t none = UINT32_MAX;
+  struct Slabs {
+    uint32_t first = none;
+    uint32_t last = none;
+  };
+
+  // What a batch holds while it is being filled.
+  struct Cursor {
+    Slabs slabs;
+    uint32_t offset = 0;  // of the next block in slabs.last
+    bool used = false;    // blocks were taken since the last publication
+  };
+
+  // `memory` is aligned to 64 bytes and outlives the pool; what exceeds a multiple of slab_bytes stays unused.
+  KernargPool(std::span<std::byte> memory, uint32_t slab_bytes);
+
+  // A block of that size, or null if no slab is free (see free_slabs) or the size exceeds a slab.
+  std::byte* take(Cursor& cursor, uint32_t size_bytes) noexcept;
+
+  // Passes the slabs of all blocks taken since the last publication to a publication. The cursor keeps the one it is filling.
+  Slabs publish(Cursor& cursor) noexcept;
+  // The publication has completed.
+  void retire(Slabs slabs) noexcept;
+  // The batch is dropped: what it took and did not publish is free again.
+  void drop(Cursor& cursor) noexcept;
+
+  uint32_t slab_bytes() const noexcept { return slab_bytes_; }
+  uint32_t slabs() const noexcept { return static_cast<uint32_t>(slabs_.size()); }
+  uint32_t free_slabs() const noexcept { return free_count_; }
+
+ private:
+  struct Slab {
+    uint32_t holders = 0;
+    uint32_t next = none;  // in its cursor's run while held, in the free list while free
+  };
+
+  void release(Slabs run) noexcept;
+
+  std::byte* memory_;
+  uint32_t slab_bytes_;
+  std::vector<Slab> slabs_;
+  uint32_t free_head_ = none;
+  uint32_t free_count_ = 0;
+};
+
+}  // namespace uptempo

@@ -1,0 +1,80 @@
+// Queue: an HSA queue with everything that batches need around its ring: a writer, a timeline, signals, kernarg blocks. All of it is made
+// here, in set-up; nothing grows later.
+//
+// Thread safety: one owner at a time: the Queue and all its BatchSubmitters belong to one thread. Completions belong to nobody and may be
+// awaited anywhere. Threads that submit concurrently use a Queue each.
+//
+// Back-pressure: ring, timeline, signals and kernarg slabs are all finite. Running out of one means waiting for the oldest publication until
+// the caller's deadline, then an Error that names the resource, its size and what of it is in use. No lock is held while waiting.
+//
+// Errors: when the packet processor stops the queue, or the GPU accesses memory that it must not, every pending Completion ends with that
+// error and later submissions are refused at once. A borrowed queue learns of errors through the source given to borrow(); without one
+// only deadlines detect a dead queue.
+//
+// Lifetime: destroying a Queue waits for its publications up to QueueOptions::drain, then stops the queue; what was unfinished ends with
+// an error. Kernels and buffers in use must live until then. After the Runtime has gone the destructor does nothing.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "aql/writer.hpp"
+#include "engine/dispatch/completion.hpp"
+#include "engine/runtime/agent.hpp"
+
+namespace uptempo {
+
+namespace detail {
+class QueueState;
+}
+
+struct QueueOptions {
+  uint32_t packets = 4096;           // ring size, a power of two; lowered to the agent's maximum
+  uint32_t publications = 64;        // that may be unfinished at a time; as many interrupt signals are made
+  uint32_t timing_signals = 256;     // event-less signals for Timing::batch and each
+  uint32_t kernarg_bytes = 2 << 20;  // all kernarg blocks of unfinished publications and unsubmitted batches
+  uint32_t kernarg_slab_bytes = 16 << 10;  // the largest kernarg block; see kernarg_pool.hpp
+  std::chrono::nanoseconds drain = std::chrono::seconds(10);
+};
+
+class Queue {
+ public:
+  // Makes an HSA queue. Throws Error.
+  explicit Queue(const Agent& agent, const QueueOptions& options = {});
+
+  // Over a queue that someone else made and destroys. With Producers::foreign others may publish to it as well. `error` must be set by
+  // the owner's error callback and outlive the Queue. QueueOptions::packets is not used.
+  static Queue borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
+                      const std::atomic<hsa_status_t>* error = nullptr, const QueueOptions& options = {});
+
+  Queue(Queue&&) noexcept;
+  Queue& operator=(Queue&&) noexcept;
+  ~Queue();
+
+  // Complete when everything submitted so far is.
+  Completion last_submitted() const noexcept;
+  // Waits for it. Throws Error if the queue has failed.
+  void wait(WaitPolicy policy = {}) const { last_submitted().wait(policy); }
+
+  hsa_queue_t* handle() const noexcept;
+  const Agent& agent() const noexcept;
+  uint32_t ring_size() const noexcept;
+  // Interrupt signals that the runtime really gave; with 0, blocked waits poll once a millisecond.
+  uint32_t interrupt_signals() const noexcept;
+  uint32_t free_kernarg_slabs() const noexcept;
+  uint32_t free_signals() const noexcept;
+  // Gives back what finished publications held. Submissions do this as they go; of use before looking at the figures above.
+  void reclaim() noexcept;
+
+ private:
+  friend class BatchSubmitter;
+  explicit Queue(std::unique_ptr<detail::QueueState> state) noexcept;
+
+  std::unique_ptr<detail::QueueState> state_;
+};
+
+}  // namespace uptempo

@@ -1,0 +1,475 @@
+#include "engine/dispatch/queue_state.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+#include <utility>
+
+#include "aql/amd_abi.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+// The oldest publications that a submission reclaims in passing. More than one, so that reclaiming outruns submitting; a
+// constant, so that a submission costs the same whatever has piled up.
+constexpr uint32_t reclaim_in_passing = 2;
+constexpr uint32_t all = UINT32_MAX;
+
+void on_queue_error(hsa_status_t status, hsa_queue_t*, void* timeline) {
+  static_cast<Timeline*>(timeline)->fail(
+      status, fmt::format("the packet processor stopped the queue with {}", status_name(status)));
+}
+
+QueueOptions checked(QueueOptions options) {
+  const auto refuse = [](std::string asked, std::string found) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Queue",
+                 .asked = std::move(asked),
+                 .found = std::move(found),
+                 .remedy = "correct the QueueOptions"});
+  };
+  if (!std::has_single_bit(options.packets))
+    refuse(fmt::format("a ring of {} packets", options.packets), "no power of two");
+  if (options.publications == 0) refuse("no publication at a time", "at least one is needed");
+  if (options.kernarg_slab_bytes == 0 || options.kernarg_slab_bytes % KernargPool::block_alignment != 0) {
+    refuse(fmt::format("kernarg slabs of {} bytes", options.kernarg_slab_bytes), "no multiple of 64");
+  }
+  if (options.kernarg_bytes < options.kernarg_slab_bytes) {
+    refuse(fmt::format("{} bytes of kernargs", options.kernarg_bytes),
+           fmt::format("less than one slab of {}", options.kernarg_slab_bytes));
+  }
+  return options;
+}
+
+uint32_t timing_signals_for(const Publication& publication) noexcept {
+  const auto packets = static_cast<uint32_t>(publication.commands.size());
+  switch (publication.timing) {
+    case Timing::none:
+      break;
+    case Timing::batch:
+      return packets > 1 ? 1 : 0;
+    case Timing::each:
+      return packets - 1;
+  }
+  return 0;
+}
+
+// As AqlQueueWriter::publish cuts a publication (writer.hpp).
+uint64_t doorbells_for(uint64_t packets, uint32_t ring_size, aql::Chunking chunking) noexcept {
+  const uint64_t portion_limit = packets <= ring_size ? packets : (uint64_t{ring_size} + 1) / 2;
+  uint64_t chunk_limit = chunking.lead != 0 ? chunking.lead : chunking.chunk;
+  uint64_t doorbells = 0;
+  for (uint64_t done = 0; done < packets;) {
+    const uint64_t portion = std::min(packets - done, portion_limit);
+    for (uint64_t written = 0; written < portion; ++doorbells) {
+      written += std::min(portion - written, chunk_limit);
+      chunk_limit = chunking.chunk != 0 ? chunking.chunk : 1;
+    }
+    done += portion;
+  }
+  return doorbells;
+}
+
+}  // namespace
+
+void Publication::clear() noexcept {
+  commands.clear();
+  intents.clear();
+  accesses.clear();
+  raw.clear();
+  timing_signals.clear();
+  own_signal = {0};
+  value = 0;
+  published = 0;
+  completion = {0};
+}
+
+QueueState::QueueState(const Agent& agent, const QueueOptions& options)
+    : QueueState(agent, options, Parts{}) {}
+
+QueueState::QueueState(const Agent& agent, const QueueOptions& options, Parts parts)
+    : agent_(agent),
+      options_(checked(options)),
+      kernarg_memory_(agent, options.kernarg_bytes),
+      signals_(options.publications, options.timing_signals),
+      timeline_(Timeline::acquire(options.publications)),
+      kernargs_(kernarg_memory_.span(), options.kernarg_slab_bytes),
+      session_(Session::current()) {
+  try {
+    if (parts.queue == nullptr) {
+      options_.packets = std::min(options_.packets, agent.properties().queue_max_packets);
+      check(hsa_queue_create(agent.handle(), options_.packets, HSA_QUEUE_TYPE_MULTI, on_queue_error,
+                             &timeline_, UINT32_MAX, UINT32_MAX, &parts.queue),
+            "hsa_queue_create",
+            fmt::format("a queue of {} packets on agent {}", options_.packets, agent.name()),
+            "destroy queues that are no longer used");
+      queue_ =
+          Owned(session_, Session::Kind::queue, reinterpret_cast<uint64_t>(parts.queue),
+                [](uint64_t handle) noexcept { hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle)); });
+    }
+    connect(parts);
+    session_end_ = Owned(session_, Session::Kind::listener, reinterpret_cast<uint64_t>(&timeline_),
+                         [](uint64_t timeline) noexcept {
+                           auto* const t = reinterpret_cast<Timeline*>(timeline);
+                           t->fail(HSA_STATUS_ERROR_NOT_INITIALIZED, "the Runtime has gone");
+                           t->close();
+                         });
+    fault_listener_ =
+        session_->listen([timeline = &timeline_, gpu = agent.handle()](const Session::MemoryFault& fault) {
+          if (fault.agent.handle == gpu.handle)
+            timeline->fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT), fault.text);
+        });
+  } catch (...) {
+    timeline_.release();
+    throw;
+  }
+}
+
+QueueState::QueueState(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
+    : options_(checked(options)),
+      signals_(signals),
+      timeline_(Timeline::acquire(options.publications)),
+      kernargs_(parts.kernargs, options.kernarg_slab_bytes) {
+  try {
+    connect(parts);
+  } catch (...) {
+    timeline_.release();
+    throw;
+  }
+}
+
+void QueueState::connect(const Parts& parts) {
+  retained_.resize(options_.publications);
+  foreign_error_ = parts.foreign_error;
+  timeline_.watch(foreign_error_);
+  writer_ = aql::AqlQueueWriter::borrow(parts.queue, parts.producers,
+                                        foreign_error_ != nullptr ? foreign_error_ : &timeline_.error());
+  const aql::QueueApertures apertures = aql::apertures(parts.queue);
+  facts_ = {.queue_address = reinterpret_cast<uint64_t>(parts.queue),
+            .private_aperture_high = apertures.private_segment_high,
+            .group_aperture_high = apertures.group_segment_high};
+}
+
+QueueState::~QueueState() {
+  const bool usable = !session_ || session_->alive();
+  if (usable) drain();
+  session_end_.reset();
+  if (session_) session_->stop_listening(fault_listener_);
+  if (usable) reclaim(all);
+  if (usable && queue_.handle() != 0) queue_.reset();  // before the signals that its packets may still name
+  timeline_.release();
+}
+
+void QueueState::drain() noexcept {
+  const uint64_t last = timeline_.last_begun();
+  if (timeline_.is_done(last)) return;
+  if (timeline_.wait(last, {}, Deadline::after(options_.drain)) == WaitResult::done) return;
+  if (queue_.handle() != 0) hsa_queue_inactivate(handle());
+  timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE, "its Queue was destroyed before the work was finished");
+}
+
+void QueueState::reclaim(uint32_t limit) noexcept {
+  timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
+    Retained& held = retained_[value % retained_.size()];
+    kernargs_.retire(held.slabs);
+    held.slabs = {};
+    if (held.pooled_signal) signals_.give_back(signal);
+    for (const hsa_signal_t timing : held.timing_signals) {
+      if (timing.handle != 0) signals_.give_back(timing);
+    }
+    held.timing_signals.clear();
+  });
+}
+
+void QueueState::check_failed() {
+  if (!timeline_.failed()) return;
+  const Failure failure = timeline_.failure();
+  throw Error({.status = failure.status,
+               .call = "Queue",
+               .asked = "a submission",
+               .found = failure.text,
+               .remedy = "make a new queue; this one takes no more work"});
+}
+
+bool QueueState::wait_for_oldest(Deadline deadline) {
+  check_failed();
+  if (timeline_.pending() == 0 || deadline.is_now()) return false;
+  switch (timeline_.wait(timeline_.oldest_pending(), {}, deadline)) {
+    case WaitResult::done:
+      break;
+    case WaitResult::timed_out:
+      return false;
+    case WaitResult::failed:
+      check_failed();
+      return false;
+  }
+  const uint32_t before = timeline_.pending();
+  reclaim(all);
+  // A waiter of another thread that has just been woken may still hold the signal for a moment.
+  if (timeline_.pending() == before) std::this_thread::yield();
+  return true;
+}
+
+std::byte* QueueState::try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept {
+  if (std::byte* const block = kernargs_.take(cursor, size_bytes)) return block;
+  reclaim(all);
+  return kernargs_.take(cursor, size_bytes);
+}
+
+std::byte* QueueState::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline) {
+  if (size_bytes > kernargs_.slab_bytes()) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "BatchSubmitter::dispatch",
+                 .asked = fmt::format("a kernarg block of {} bytes", size_bytes),
+                 .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
+                 .remedy = "make the queue with a larger QueueOptions::kernarg_slab_bytes"});
+  }
+  for (;;) {
+    if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
+    if (!wait_for_oldest(deadline)) {
+      throw_exhausted("kernarg slab",
+                      fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),
+                      fmt::format("all are in use by {} unfinished publications and by unsubmitted batches",
+                                  timeline_.pending()));
+    }
+  }
+}
+
+void QueueState::throw_exhausted(const std::string& resource, const std::string& size,
+                                 const std::string& in_use) const {
+  throw Error(
+      {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+       .call = "Queue",
+       .asked = fmt::format("a free {} within the deadline", resource),
+       .found = fmt::format("{}: {}", size, in_use),
+       .remedy = "wait longer, submit smaller batches, or make the queue with more of it (QueueOptions)"});
+}
+
+void QueueState::throw_last_refusal() const {
+  const std::string pending = fmt::format("{} publications are unfinished", timeline_.pending());
+  switch (refusal_) {
+    case Refusal::publications:
+      throw_exhausted("place on the timeline", fmt::format("{} publications", timeline_.capacity()), pending);
+    case Refusal::signals:
+      throw_exhausted("completion signal", fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
+                      pending);
+    case Refusal::timing_signals:
+      throw_exhausted("set of timing signals", fmt::format("{} event-less signals", signals_.event_less()),
+                      pending);
+    case Refusal::ring:
+    case Refusal::none:
+      break;
+  }
+  throw_exhausted(fmt::format("run of {} slots in the ring", ring_refusal_.requested),
+                  fmt::format("{} slots", writer_->ring_size()),
+                  fmt::format("{} are in use, {} packets of this batch are out", ring_refusal_.occupancy,
+                              ring_refusal_.published));
+}
+
+bool QueueState::admit(Publication& publication, Deadline deadline) {
+  const uint32_t timing = timing_signals_for(publication);
+  if (timing > signals_.event_less()) {
+    throw_exhausted(fmt::format("set of {} timing signals", timing),
+                    fmt::format("{} event-less signals", signals_.event_less()),
+                    "a batch cannot have more, whatever is free");
+  }
+  for (;;) {
+    refusal_ = !timeline_.has_room() ? Refusal::publications
+               : publication.own_signal.handle == 0 && signals_.free(SignalKind::interrupt) == 0
+                   ? Refusal::signals
+               : timing != 0 && signals_.free(SignalKind::event_less) < timing ? Refusal::timing_signals
+                                                                               : Refusal::none;
+    if (refusal_ == Refusal::none) break;
+    const uint32_t before = timeline_.pending();
+    reclaim(all);
+    if (timeline_.pending() == before && !wait_for_oldest(deadline)) return false;
+  }
+  ring_refusal_ = writer_->admit(publication.commands.size(), deadline);
+  if (!ring_refusal_) {
+    refusal_ = Refusal::ring;
+    if (ring_refusal_.status == aql::PublishStatus::queue_failed) check_failed();
+    return false;
+  }
+
+  // From here on nothing can fail but a ring shared with foreign producers.
+  for (uint32_t i = 0; i < timing; ++i) {
+    const bool raw =
+        publication.commands[i].kind == Command::Kind::raw;  // its completion signal is the caller's
+    publication.timing_signals.push_back(raw ? hsa_signal_t{0} : signals_.take(SignalKind::event_less));
+  }
+  if (publication.own_signal.handle != 0) {
+    publication.completion = publication.own_signal;
+    aql::rearm(publication.completion, 1);
+  } else {
+    publication.completion = signals_.take(SignalKind::interrupt);
+  }
+  publication.value = timeline_.begin(publication.completion);
+  if (publication.timing != Timing::none) enable_timing(publication);
+  return true;
+}
+
+void QueueState::enable_timing(Publication& publication) {
+  if (!profiling_ && agent_) {
+    check(hsa_amd_profiling_set_profiler_enabled(handle(), 1), "hsa_amd_profiling_set_profiler_enabled",
+          "timestamps of packets");
+    profiling_ = true;
+  }
+  timeline_.time([this, value = publication.value](std::vector<PacketTime>& times) {
+    const Retained& held = retained_[value % retained_.size()];
+    const auto read = [&](hsa_signal_t signal) {
+      if (signal.handle == 0) return;
+      hsa_amd_profiling_dispatch_time_t time{};
+      if (agent_) {
+        hsa_amd_profiling_get_dispatch_time(agent_->handle(), signal, &time);
+      } else {
+        const aql::SignalTimes ticks = aql::signal_times(signal);
+        time = {.start = ticks.start_ticks, .end = ticks.end_ticks};
+      }
+      times.push_back({time.start, time.end});
+    };
+    for (const hsa_signal_t signal : held.timing_signals) read(signal);
+    read(held.completion);
+  });
+}
+
+void QueueState::append_closing_packet(Publication& publication) {
+  if (publication.commands.back().kind != Command::Kind::raw) return;
+  publication.commands.push_back({.kind = Command::Kind::closing});
+  publication.intents.push_back({});
+}
+
+aql::PublishResult QueueState::write(Publication& publication, uint64_t from, Deadline deadline) {
+  const std::vector<Command>& commands = publication.commands;
+  const auto emit = [&](uint64_t i, void* slot) noexcept -> uint32_t {
+    const size_t n = from + i;
+    const Command& command = commands[n];
+    const hsa_signal_t signal = n + 1 == commands.size()                ? publication.completion
+                                : n < publication.timing_signals.size() ? publication.timing_signals[n]
+                                                                        : hsa_signal_t{0};
+    switch (command.kind) {
+      case Command::Kind::raw:
+        return aql::fill(slot, publication.raw[command.raw]);
+      case Command::Kind::closing:
+        return aql::fill(slot,
+                         aql::BarrierAnd{.flags = publication.plans[n].flags, .completion_signal = signal});
+      case Command::Kind::dispatch:
+        break;
+    }
+    return aql::fill(slot, aql::KernelDispatch{.flags = publication.plans[n].flags,
+                                               .grid = command.grid,
+                                               .workgroup = command.workgroup,
+                                               .dimensions = command.dimensions,
+                                               .private_segment_size = command.private_segment_size,
+                                               .group_segment_size = command.group_segment_size,
+                                               .kernel_object = command.kernel_object,
+                                               .kernarg_address = command.kernargs,
+                                               .completion_signal = signal});
+  };
+  const aql::PublishResult result =
+      writer_->publish(commands.size() - from, deadline, emit, publication.chunking);
+
+  uint64_t barriers = 0, acquires = 0, releases = 0, signals = 0;
+  for (uint64_t n = from; n < from + result.published; ++n) {
+    const aql::HeaderFlags& flags = publication.plans[n].flags;
+    barriers += flags.barrier == aql::Barrier::on;
+    acquires += flags.acquire == aql::FenceScope::system;
+    releases += flags.release == aql::FenceScope::system;
+    signals += n + 1 == commands.size() ||
+               (n < publication.timing_signals.size() && publication.timing_signals[n].handle != 0);
+  }
+  count(&CounterBlock::packets, result.published);
+  count(&CounterBlock::barrier_bits, barriers);
+  count(&CounterBlock::system_acquires, acquires);
+  count(&CounterBlock::system_releases, releases);
+  count(&CounterBlock::completion_signals, signals);
+  count(&CounterBlock::doorbells,
+        doorbells_for(result.published, writer_->ring_size(), publication.chunking));
+  return result;
+}
+
+std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline deadline) {
+  check_failed();
+  if (publication.commands.empty()) return timeline_.last_begun();
+
+  const bool fresh = publication.value == 0;
+  if (fresh) {
+    append_closing_packet(publication);
+    if (deadline.is_now() && publication.commands.size() > writer_->ring_size()) {
+      throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                   .call = "BatchSubmitter::try_submit",
+                   .asked = fmt::format("{} packets without waiting", publication.commands.size()),
+                   .found = fmt::format("a ring of {}", writer_->ring_size()),
+                   .remedy = "submit with a deadline, or make the queue's ring larger"});
+    }
+    publication.plans.resize(publication.commands.size());
+    plan_fences(publication.intents, publication.accesses, publication.policy, publication.plans);
+    reclaim(reclaim_in_passing);
+    if (!admit(publication, deadline)) return {};
+  }
+
+  const aql::PublishResult result = write(publication, publication.published, deadline);
+  publication.published += result.published;
+  const uint64_t value = publication.value;
+  if (fresh && publication.published != 0) {
+    Retained& held = retained_[value % retained_.size()];
+    held.slabs = kernargs_.publish(publication.kernargs);
+    held.pooled_signal = publication.own_signal.handle == 0;
+    held.completion = publication.completion;
+    held.timing_signals.swap(publication.timing_signals);
+    if (!result) publication.timing_signals = held.timing_signals;  // the rest of the packets names them too
+  }
+  if (result) {
+    count(&CounterBlock::batches);
+    publication.clear();
+    return value;
+  }
+
+  if (result.status == aql::PublishStatus::queue_failed) {
+    forget(publication);
+    check_failed();
+  }
+  refusal_ = Refusal::ring;
+  ring_refusal_ = result;
+  ring_refusal_.published = publication.published;
+  if (publication.published == 0) {  // a foreign producer was faster: as if nothing had been asked
+    timeline_.cancel();
+    if (publication.own_signal.handle == 0) signals_.give_back(publication.completion);
+    for (const hsa_signal_t signal : publication.timing_signals) {
+      if (signal.handle != 0) signals_.give_back(signal);
+    }
+    publication.timing_signals.clear();
+    publication.value = 0;
+    publication.completion = {0};
+    return {};
+  }
+  throw_last_refusal();
+}
+
+// The queue is dead: nothing of it will be used again, and its timeline keeps what is out.
+void QueueState::forget(Publication& publication) noexcept {
+  if (publication.published == 0) kernargs_.drop(publication.kernargs);
+  publication.clear();
+}
+
+void QueueState::close(Publication& publication) noexcept {
+  const auto emit = [&](uint64_t, void* slot) noexcept {
+    return aql::fill(
+        slot, aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::agent, aql::FenceScope::system},
+                              .completion_signal = publication.completion});
+  };
+  (void)writer_->publish(1, Deadline::never(), emit);  // ends when there is a slot or the queue has failed
+}
+
+void QueueState::drop(Publication& publication) noexcept {
+  if (session_ && !session_->alive()) return;
+  if (publication.published != 0) close(publication);
+  kernargs_.drop(publication.kernargs);
+  publication.clear();
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,137 @@
+// What lies behind a Queue, and the way of one publication through it. Private to engine/dispatch and its tests.
+//
+// A QueueState can be made over memory, signals and a ring that have nothing to do with ROCr: that is how the submit path is tested
+// against a packet processor in the test's own process.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aql/writer.hpp"
+#include "engine/dispatch/command.hpp"
+#include "engine/dispatch/fence_plan.hpp"
+#include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/queue.hpp"
+#include "engine/dispatch/signal_pool.hpp"
+#include "engine/dispatch/timeline.hpp"
+#include "engine/memory/buffer.hpp"
+#include "engine/program/arguments.hpp"
+#include "engine/runtime/session.hpp"
+
+namespace uptempo::detail {
+
+// One batch on its way out. The submitter keeps it between submissions, so that its vectors keep their capacity.
+struct Publication {
+  std::vector<Command> commands;
+  std::vector<PacketIntent> intents;  // one for each command
+  std::vector<AccessRange> accesses;
+  std::vector<PacketPlan> plans;
+  std::vector<aql::Packet64> raw;
+  std::vector<hsa_signal_t> timing_signals;
+  KernargPool::Cursor kernargs;
+  hsa_signal_t own_signal{0};  // the caller's completion signal, instead of one of the pool
+  Timing timing = Timing::none;
+  FencePolicy policy = FencePolicy::planned;
+  aql::Chunking chunking;
+
+  // Set while the publication is longer than the ring and partly out.
+  uint64_t value = 0;
+  uint64_t published = 0;
+  hsa_signal_t completion{0};
+
+  void clear() noexcept;
+};
+
+class QueueState {
+ public:
+  struct Parts {
+    hsa_queue_t* queue = nullptr;
+    aql::Producers producers = aql::Producers::exclusive;
+    std::span<std::byte> kernargs;
+    const std::atomic<hsa_status_t>* foreign_error = nullptr;  // of a borrowed queue
+  };
+
+  QueueState(const Agent& agent, const QueueOptions& options);
+  QueueState(const Agent& agent, const QueueOptions& options, Parts parts);
+  // Without ROCr: signals are the caller's, and no agent is known.
+  QueueState(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options);
+  ~QueueState();
+  QueueState(const QueueState&) = delete;
+  QueueState& operator=(const QueueState&) = delete;
+
+  // A kernarg block; waits until the deadline for one to become free. Throws Error.
+  std::byte* take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline);
+  // The same without waiting; null if there is none.
+  std::byte* try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept;
+
+  // Plans, admits and publishes. Empty if the deadline passed before the first packet was out, which leaves no trace; throws Error for
+  // what time does not mend. After a publication longer than the ring was cut off by the deadline, which throws as well, the
+  // rest stays in `publication` and the next submit goes on with it.
+  std::optional<uint64_t> submit(Publication& publication, Deadline deadline);
+  // Gives up an unsubmitted or half-submitted batch.
+  void drop(Publication& publication) noexcept;
+
+  void reclaim(uint32_t limit) noexcept;
+
+  [[noreturn]] void throw_exhausted(const std::string& resource, const std::string& size,
+                                    const std::string& in_use) const;
+  // Why the last submit() came back empty.
+  [[noreturn]] void throw_last_refusal() const;
+
+  const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
+  const QueueFacts& facts() const noexcept { return facts_; }
+  Timeline& timeline() noexcept { return timeline_; }
+  const KernargPool& kernargs() const noexcept { return kernargs_; }
+  const SignalPool& signals() const noexcept { return signals_; }
+  const aql::AqlQueueWriter& writer() const noexcept { return *writer_; }
+  hsa_queue_t* handle() const noexcept { return writer_->queue(); }
+
+ private:
+  struct Retained {  // what a publication holds until it is reclaimed
+    KernargPool::Slabs slabs;
+    bool pooled_signal = false;
+    hsa_signal_t completion{0};
+    std::vector<hsa_signal_t> timing_signals;
+  };
+  enum class Refusal : uint8_t { none, ring, publications, signals, timing_signals };
+
+  void connect(const Parts& parts);
+  bool wait_for_oldest(Deadline deadline);
+  void check_failed();
+  bool admit(Publication& publication, Deadline deadline);
+  void append_closing_packet(Publication& publication);
+  aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
+  void close(Publication& publication) noexcept;
+  void enable_timing(Publication& publication);
+  void forget(Publication& publication) noexcept;
+  void drain() noexcept;
+
+  std::optional<Agent> agent_;
+  QueueOptions options_;
+  // Members are destroyed in reverse order: queue first, then its signals and memory.
+  KernargBuffer kernarg_memory_;
+  SignalPool signals_;
+  Timeline& timeline_;
+  KernargPool kernargs_;
+  std::vector<Retained> retained_;
+  Owned queue_;
+  Owned session_end_;
+  std::shared_ptr<Session> session_;
+  uint64_t fault_listener_ = 0;
+  const std::atomic<hsa_status_t>* foreign_error_ = nullptr;
+  std::optional<aql::AqlQueueWriter> writer_;
+  QueueFacts facts_;
+  bool profiling_ = false;
+  Refusal refusal_ = Refusal::none;
+  aql::PublishResult ring_refusal_;
+};
+
+}  // namespace uptempo::detail

@@ -1,0 +1,273 @@
+#include "engine/dispatch/timeline.hpp"
+
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "aql/amd_abi.hpp"
+#include "engine/runtime/counters.hpp"
+
+namespace uptempo {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+
+constexpr uint64_t pin_bits = 8;
+constexpr uint64_t state_of(uint64_t value) noexcept { return value << pin_bits; }
+
+// All timelines of the process. Never destroyed; see the header.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Timeline>> all;
+  std::vector<Timeline*> free;
+};
+
+Registry& registry() {
+  static Registry* const instance = new Registry;
+  return *instance;
+}
+
+void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+// hsa_signal_wait_* take ticks of the system clock.
+uint64_t ticks_in(nanoseconds duration) noexcept {
+  static const uint64_t hz = [] {
+    uint64_t value = 0;
+    hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &value);
+    return value == 0 ? 1'000'000'000u : value;
+  }();
+  return static_cast<uint64_t>(static_cast<double>(duration.count()) * 1e-9 * static_cast<double>(hz));
+}
+
+// The longest sleep before the deadline is looked at again; also what a lost interrupt costs at most.
+constexpr nanoseconds longest_sleep = std::chrono::milliseconds(250);
+
+nanoseconds until(Deadline deadline, nanoseconds at_most) noexcept {
+  if (deadline.is_never()) return at_most;
+  if (deadline.is_now()) return nanoseconds::zero();
+  return std::clamp<nanoseconds>(deadline.when() - Deadline::Clock::now(), nanoseconds::zero(), at_most);
+}
+
+}  // namespace
+
+Timeline& Timeline::acquire(uint32_t capacity) {
+  const std::lock_guard lock(registry().mutex);
+  auto& free = registry().free;
+  const auto found =
+      std::find_if(free.begin(), free.end(), [&](const Timeline* t) { return t->capacity() == capacity; });
+  if (found != free.end()) {
+    Timeline& timeline = **found;
+    free.erase(found);
+    timeline.closed_.store(false, std::memory_order_release);
+    return timeline;
+  }
+  return *registry().all.emplace_back(new Timeline(capacity));
+}
+
+void Timeline::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (uint64_t value = done_.load(std::memory_order_acquire) + 1;
+       value <= last_.load(std::memory_order_acquire); ++value) {
+    if (!fired(value)) break;
+    advance(value);
+  }
+  closed_.store(true, std::memory_order_release);
+  for (Entry& e : entries_) e.read = nullptr;
+  changed_.notify_all();
+}
+
+void Timeline::release() noexcept {
+  close();
+  watch(nullptr);
+  while (waiters_.load(std::memory_order_acquire) != 0) std::this_thread::sleep_for(microseconds(50));
+  const bool clean = !failed() && reclaimed_ == last_.load(std::memory_order_relaxed);
+  if (!clean) return;
+  const std::lock_guard lock(registry().mutex);
+  registry().free.push_back(this);
+}
+
+uint64_t Timeline::begin(hsa_signal_t signal) noexcept {
+  const uint64_t value = last_.load(std::memory_order_relaxed) + 1;
+  Entry& e = entry(value);
+  e.timed.store(false, std::memory_order_relaxed);
+  e.signal.store(signal.handle, std::memory_order_relaxed);
+  // Release: who finds the value finds its signal. Sequentially consistent with last_ and error_, so that either fail() sees
+  // this publication or its waiters see the failure.
+  e.state.store(state_of(value), std::memory_order_seq_cst);
+  last_.store(value, std::memory_order_seq_cst);
+  return value;
+}
+
+void Timeline::cancel() noexcept {
+  const uint64_t value = last_.load(std::memory_order_relaxed);
+  entry(value).state.store(0, std::memory_order_relaxed);
+  last_.store(value - 1, std::memory_order_release);
+}
+
+void Timeline::time(ReadTimes read) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t value = last_.load(std::memory_order_relaxed);
+  Entry& e = entry(value);
+  e.timed_value = value;
+  e.read = std::move(read);
+  e.times.clear();
+  e.timed.store(true, std::memory_order_relaxed);
+}
+
+hsa_status_t Timeline::status() const noexcept {
+  const hsa_status_t own = error_.load(std::memory_order_acquire);
+  if (own != HSA_STATUS_SUCCESS) return own;
+  const std::atomic<hsa_status_t>* const watched = watched_.load(std::memory_order_acquire);
+  return watched == nullptr ? HSA_STATUS_SUCCESS : watched->load(std::memory_order_acquire);
+}
+
+bool Timeline::fired(uint64_t value) noexcept {
+  if (closed_.load(std::memory_order_acquire)) return done_.load(std::memory_order_acquire) >= value;
+  Entry& e = entry(value);
+  // Acquire: the signal read below is this value's or a later one's, and then the second look finds out.
+  if (e.state.load(std::memory_order_acquire) >> pin_bits != value)
+    return done_.load(std::memory_order_acquire) >= value;
+  const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
+  if (aql::load_acquire(signal) != 0) return false;
+  // The signal may meanwhile have been re-armed and have fired for a later publication: then this one is complete as well.
+  return e.state.load(std::memory_order_acquire) >> pin_bits == value ||
+         done_.load(std::memory_order_acquire) >= value;
+}
+
+void Timeline::advance(uint64_t value) noexcept {
+  uint64_t known = done_.load(std::memory_order_relaxed);
+  // Release: who sees the value done sees what the packets wrote, through the acquire load of the signal.
+  while (known < value && !done_.compare_exchange_weak(known, value, std::memory_order_acq_rel)) {
+  }
+}
+
+bool Timeline::is_done(uint64_t value) noexcept {
+  if (done_.load(std::memory_order_acquire) >= value) return true;
+  if (!fired(value)) return false;
+  advance(value);
+  return true;
+}
+
+bool Timeline::try_reclaim(uint64_t value) noexcept {
+  Entry& e = entry(value);
+  if (e.timed.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(mutex_);
+    keep_times(e);
+  }
+  uint64_t expected = state_of(value);
+  return e.state.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+}
+
+void Timeline::keep_times(Entry& e) {
+  if (!e.read) return;
+  e.read(e.times);
+  e.read = nullptr;
+}
+
+std::vector<PacketTime> Timeline::times(uint64_t value) {
+  if (!is_done(value)) return {};
+  const std::lock_guard lock(mutex_);
+  Entry& e = entry(value);
+  if (e.timed_value != value) return {};
+  keep_times(e);
+  return e.times;
+}
+
+WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept {
+  detail::count(&detail::CounterBlock::host_waits);
+  waiters_.fetch_add(1, std::memory_order_acq_rel);
+  const auto leave = [this](WaitResult result) noexcept {
+    waiters_.fetch_sub(1, std::memory_order_acq_rel);
+    return result;
+  };
+  if (is_done(value)) return leave(WaitResult::done);
+  if (policy.mode != WaitMode::blocked) {
+    const Deadline spin_end =
+        policy.mode == WaitMode::active ? Deadline::never() : Deadline::after(policy.spin);
+    for (uint32_t round = 0;; ++round) {
+      if (is_done(value)) return leave(WaitResult::done);
+      if (failed()) return leave(is_done(value) ? WaitResult::done : WaitResult::failed);
+      // The clock costs as much as some rounds of polling.
+      if (round % 16 == 0) {
+        if (deadline.passed()) return leave(WaitResult::timed_out);
+        if (spin_end.passed()) break;
+      }
+      pause();
+    }
+  }
+  detail::count(&detail::CounterBlock::blocked_waits);
+  return leave(wait_blocked(value, deadline));
+}
+
+WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  Entry& e = entry(value);
+  for (;;) {
+    if (is_done(value)) return WaitResult::done;
+    if (failed()) return is_done(value) ? WaitResult::done : WaitResult::failed;
+    if (deadline.passed()) return WaitResult::timed_out;
+    if (e.led) {
+      changed_.wait_for(lock, until(deadline, longest_sleep));
+      continue;
+    }
+    uint64_t expected = state_of(value);
+    // Fails only if the owner has just reclaimed the publication: the next look finds it done.
+    if (!e.state.compare_exchange_strong(expected, expected + 1, std::memory_order_acq_rel)) continue;
+    e.led = true;
+    const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
+    lock.unlock();
+    lead(value, signal, deadline);
+    lock.lock();
+    e.led = false;
+    is_done(value);
+    e.state.fetch_sub(1, std::memory_order_acq_rel);
+    changed_.notify_all();
+  }
+}
+
+void Timeline::lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noexcept {
+  if (aql::has_interrupt(signal)) {
+    while (!is_done(value) && !failed() && !deadline.passed()) {
+      hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, ticks_in(until(deadline, longest_sleep)),
+                                HSA_WAIT_STATE_BLOCKED);
+    }
+    return;
+  }
+  for (nanoseconds pause_for = microseconds(10); !is_done(value) && !failed() && !deadline.passed();
+       pause_for = std::min<nanoseconds>(pause_for * 2, std::chrono::milliseconds(1))) {
+    std::this_thread::sleep_for(until(deadline, pause_for));
+  }
+}
+
+void Timeline::fail(hsa_status_t status, std::string text) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return;
+  failure_ = {status, std::move(text)};
+  error_.store(status, std::memory_order_seq_cst);
+  const uint64_t last = last_.load(std::memory_order_seq_cst);
+  for (uint64_t value = done_.load(std::memory_order_acquire) + 1; value <= last; ++value) {
+    Entry& e = entry(value);
+    if (closed_ || e.state.load(std::memory_order_seq_cst) >> pin_bits != value) continue;
+    const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
+    // Only from 1: a signal that has fired stays fired. Pollers look at error_ and need no wake-up.
+    if (aql::has_interrupt(signal)) hsa_signal_cas_screlease(signal, 1, -1);
+  }
+  changed_.notify_all();
+}
+
+Failure Timeline::failure() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_.status != HSA_STATUS_SUCCESS) return failure_;
+  return {status(), "the owner of the borrowed queue reported an error"};
+}
+
+}  // namespace uptempo

@@ -1,0 +1,168 @@
+// The order of a queue's publications, and where waits for them happen.
+//
+// Each publication gets the next value and one completion signal. Invariant 5 makes completion monotonic: the packet with the signal
+// has its barrier bit set, so a fired signal means that this value and all lower ones are complete.
+//
+// Who may call what
+//   owner      begin, cancel, reclaim, has_room: the thread that owns the queue.
+//   any thread is_done, wait, fail, failure, last_begun.
+// The owner takes no lock and never waits here; waiters and the owner meet in atomics only.
+//
+// Waiting. ROCr 5.2.3 lets only the first blocked waiter of a signal sleep and has the others spin (interrupt_signal.cpp,
+// WaitRelaxed), so all blocking waiters of one publication elect a leader that waits in ROCr, and the others sleep on a condition variable.
+// A leader pins its publication: the owner does not reuse its signal until the leader has left. On an event-less signal ROCr would spin;
+// there the leader polls with growing pauses, at most 1 ms.
+//
+// Failure. After fail() every publication that has not completed ends with the failure, now and later; waiters are woken by poking their
+// signals. What had completed before stays complete.
+//
+// Lifetime. Timelines are never freed, because Completions are plain values that may outlive everything: a Queue takes one from a process-wide
+// list and returns it. Values only grow over all of a timeline's lives. One that ended with unfinished publications is not used again.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "aql/deadline.hpp"
+
+namespace uptempo {
+
+enum class WaitMode : uint8_t {
+  active,   // spin: lowest latency, one core busy
+  blocked,  // sleep in the driver: no core busy, 5-50 us more latency
+  hybrid,   // spin for WaitPolicy::spin, then sleep
+};
+
+struct WaitPolicy {
+  WaitMode mode = WaitMode::hybrid;
+  std::chrono::nanoseconds spin = std::chrono::microseconds(20);
+};
+
+// Why a queue died.
+struct Failure {
+  hsa_status_t status = HSA_STATUS_SUCCESS;
+  std::string text;
+};
+
+// Start and end of a packet on the device, in nanoseconds of the system's monotonic domain.
+struct PacketTime {
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+  std::chrono::nanoseconds duration() const noexcept { return std::chrono::nanoseconds(end_ns - start_ns); }
+};
+
+enum class WaitResult : uint8_t { done, timed_out, failed };
+
+class Timeline {
+ public:
+  // One from the process-wide list, for `capacity` publications at a time.
+  static Timeline& acquire(uint32_t capacity);
+  // After the queue has drained or failed. Waits until no thread is inside wait().
+  void release() noexcept;
+
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  // Owner. Reads the times of a completed publication; called under the timeline's lock.
+  using ReadTimes = std::function<void(std::vector<PacketTime>& times)>;
+
+  bool has_room() const noexcept {
+    return last_.load(std::memory_order_relaxed) - reclaimed_ < entries_.size();
+  }
+  uint32_t capacity() const noexcept { return static_cast<uint32_t>(entries_.size()); }
+  uint32_t pending() const noexcept {
+    return static_cast<uint32_t>(last_.load(std::memory_order_relaxed) - reclaimed_);
+  }
+  // Registers the next publication; its signal holds 1. There is room.
+  uint64_t begin(hsa_signal_t signal) noexcept;
+  // Takes back the last begin(): nothing was published and the value was shown to nobody.
+  void cancel() noexcept;
+  // Marks the last begun publication as timed; `read` serves times() until it is reclaimed, and once more then.
+  void time(ReadTimes read);
+  // Calls on_reclaimed(value, signal) for up to `limit` finished publications, in order, whose signal no waiter uses any more.
+  template <class F>
+  uint32_t reclaim(uint32_t limit, F&& on_reclaimed) noexcept;
+  uint64_t oldest_pending() const noexcept { return reclaimed_ + 1; }
+
+  // Any thread.
+  uint64_t last_begun() const noexcept { return last_.load(std::memory_order_acquire); }
+  bool is_done(uint64_t value) noexcept;
+  WaitResult wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept;
+  // Times of a done, timed publication; empty if it was not timed or more than capacity() publications have followed.
+  std::vector<PacketTime> times(uint64_t value);
+
+  // The first failure counts; later calls do nothing.
+  void fail(hsa_status_t status, std::string text) noexcept;
+  bool failed() const noexcept { return status() != HSA_STATUS_SUCCESS; }
+  Failure failure() const;
+  // Set by fail(); the error source of the queue's writer.
+  const std::atomic<hsa_status_t>& error() const noexcept { return error_; }
+  // A second error source, set by the owner of a borrowed queue. Sleeping waiters look at it four times a second.
+  void watch(const std::atomic<hsa_status_t>* source) noexcept {
+    watched_.store(source, std::memory_order_release);
+  }
+
+  // The signals are about to go: what has completed is noted, and no signal is looked at again. Any thread.
+  void close() noexcept;
+
+ private:
+  explicit Timeline(uint32_t capacity) : entries_(capacity) {}
+
+  struct Entry {
+    // value << 8 | pins. Zero value: reclaimed. A leader's pin and the owner's reclaim exclude each other by compare-and-swap.
+    std::atomic<uint64_t> state{0};
+    std::atomic<uint64_t> signal{0};
+    bool led = false;  // a leader waits in ROCr; under mutex_
+    // Of the publication that used this entry last; under mutex_.
+    uint64_t timed_value = 0;
+    ReadTimes read;
+    std::vector<PacketTime> times;
+    std::atomic<bool> timed{false};
+  };
+
+  Entry& entry(uint64_t value) noexcept { return entries_[value % entries_.size()]; }
+  hsa_status_t status() const noexcept;
+  bool fired(uint64_t value) noexcept;
+  void advance(uint64_t value) noexcept;
+  bool try_reclaim(uint64_t value) noexcept;
+  void keep_times(Entry& entry);
+  WaitResult wait_blocked(uint64_t value, Deadline deadline);
+  void lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noexcept;
+
+  std::vector<Entry> entries_;
+  std::atomic<uint64_t> last_{0};  // highest value begun
+  std::atomic<uint64_t> done_{0};  // highest value known complete
+  uint64_t reclaimed_ = 0;         // highest value reclaimed; owner
+  std::atomic<hsa_status_t> error_{HSA_STATUS_SUCCESS};
+  std::atomic<const std::atomic<hsa_status_t>*> watched_{nullptr};
+  std::atomic<bool> closed_{false};
+  std::atomic<uint32_t> waiters_{0};
+
+  mutable std::mutex mutex_;  // waiters, failure text, times; never taken by an untimed submission
+  std::condition_variable changed_;
+  Failure failure_;
+};
+
+template <class F>
+uint32_t Timeline::reclaim(uint32_t limit, F&& on_reclaimed) noexcept {
+  uint32_t count = 0;
+  while (count < limit && reclaimed_ != last_.load(std::memory_order_relaxed)) {
+    const uint64_t value = reclaimed_ + 1;
+    const hsa_signal_t signal{entry(value).signal.load(std::memory_order_relaxed)};
+    if (!is_done(value) || !try_reclaim(value)) break;
+    reclaimed_ = value;
+    on_reclaimed(value, signal);
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace uptempo

@@ -1,0 +1,168 @@
+#include "engine/program/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+[[noreturn]] void refuse(hsa_status_t status, const std::string& kernel, std::string asked, std::string found,
+                         std::string remedy) {
+  throw Error({.status = status,
+               .call = fmt::format("kernel '{}'", kernel),
+               .asked = std::move(asked),
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
+}
+
+const char* describe(ArgumentType::Kind kind) {
+  switch (kind) {
+    case ArgumentType::Kind::value:
+      return "a value";
+    case ArgumentType::Kind::address:
+      return "an address";
+    case ArgumentType::Kind::local:
+      return "LocalBytes";
+  }
+  return "";
+}
+
+bool always_zero(ArgumentKind kind) noexcept {
+  switch (kind) {
+    case ArgumentKind::hidden_none:
+    case ArgumentKind::hidden_global_offset_x:  // AQL has no global offset: a dispatch starts at 0
+    case ArgumentKind::hidden_global_offset_y:
+    case ArgumentKind::hidden_global_offset_z:
+    case ArgumentKind::hidden_multigrid_sync_arg:
+    case ArgumentKind::hidden_default_queue:
+    case ArgumentKind::hidden_completion_action:
+    case ArgumentKind::
+        hidden_dynamic_lds_size:  // the dynamic LDS of HIP's extern arrays, which Kernel does not offer
+      return true;
+    default:
+      return false;
+  }
+}
+
+const char* service_of(ArgumentKind kind) noexcept {
+  switch (kind) {
+    case ArgumentKind::hidden_printf_buffer:
+      return "printf";
+    case ArgumentKind::hidden_hostcall_buffer:
+      return "host calls (printf, assert or malloc on the device)";
+    case ArgumentKind::hidden_heap_v1:
+      return "the device heap (malloc on the device)";
+    default:
+      return nullptr;
+  }
+}
+
+uint64_t hidden_value(ArgumentKind kind, const Grid& grid, const QueueFacts& queue) noexcept {
+  switch (kind) {
+    case ArgumentKind::hidden_block_count_x:
+      return grid.items.x / grid.workgroup.x;
+    case ArgumentKind::hidden_block_count_y:
+      return grid.items.y / grid.workgroup.y;
+    case ArgumentKind::hidden_block_count_z:
+      return grid.items.z / grid.workgroup.z;
+    case ArgumentKind::hidden_group_size_x:
+      return grid.workgroup.x;
+    case ArgumentKind::hidden_group_size_y:
+      return grid.workgroup.y;
+    case ArgumentKind::hidden_group_size_z:
+      return grid.workgroup.z;
+    case ArgumentKind::hidden_remainder_x:
+      return grid.items.x % grid.workgroup.x;
+    case ArgumentKind::hidden_remainder_y:
+      return grid.items.y % grid.workgroup.y;
+    case ArgumentKind::hidden_remainder_z:
+      return grid.items.z % grid.workgroup.z;
+    case ArgumentKind::hidden_grid_dims:
+      return grid.dimensions;
+    case ArgumentKind::hidden_private_base:
+      return queue.private_aperture_high;
+    case ArgumentKind::hidden_shared_base:
+      return queue.group_aperture_high;
+    case ArgumentKind::hidden_queue_ptr:
+      return queue.queue_address;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_printf)
+    : kernel_(kernel.name), size_(kernel.kernarg_size), alignment_(kernel.kernarg_alignment) {
+  if (alignment_ > 64) {
+    refuse(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_, "kernarg blocks aligned to 64 bytes",
+           fmt::format("a kernel that needs {}", alignment_),
+           "align the kernel's argument types to 64 bytes or less");
+  }
+  for (const ArgumentMetadata& argument : kernel.arguments) {
+    switch (argument.kind) {
+      case ArgumentKind::by_value:
+      case ArgumentKind::global_buffer:
+      case ArgumentKind::dynamic_shared_pointer:
+        explicit_.push_back({argument.kind, argument.offset, argument.size});
+        continue;
+      case ArgumentKind::sampler:
+      case ArgumentKind::image:
+      case ArgumentKind::pipe:
+      case ArgumentKind::queue:
+        refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+               "arguments that are values, addresses or LDS arrays",
+               fmt::format("an argument of kind '{}' at offset {}", argument.kind_name, argument.offset),
+               "images, samplers, pipes and device queues are not supported; pass buffers");
+      default:
+        break;
+    }
+    if (const char* service = service_of(argument.kind)) {
+      // Version 3 reserves the printf buffer in every kernel; it is used only where formats are listed.
+      if (argument.kind == ArgumentKind::hidden_printf_buffer && !program_has_printf) continue;
+      refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+             "a kernel that runs without services of the host",
+             fmt::format("hidden argument '{}': it uses {}", argument.kind_name, service),
+             "take the call out, or compile with optimisation so that an unused one disappears");
+    }
+    if (!always_zero(argument.kind)) hidden_.push_back({argument.kind, argument.offset, argument.size});
+  }
+}
+
+void ArgumentLayout::require(std::span<const ArgumentType> types) const {
+  if (types.size() != explicit_.size()) {
+    refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_, fmt::format("{} arguments", types.size()),
+           fmt::format("the kernel takes {}", explicit_.size()),
+           "name one type for each of the kernel's parameters");
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    const Explicit& is = explicit_[i];
+    const ArgumentType::Kind kind = is.kind == ArgumentKind::by_value        ? ArgumentType::Kind::value
+                                    : is.kind == ArgumentKind::global_buffer ? ArgumentType::Kind::address
+                                                                             : ArgumentType::Kind::local;
+    if (types[i].kind == kind && types[i].size == is.size) continue;
+    refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
+           fmt::format("argument {} as {} of {} bytes", i, describe(types[i].kind), types[i].size),
+           fmt::format("the kernel takes {} of {} bytes there, at offset {}", describe(kind), is.size,
+                       is.offset),
+           "make the C++ type the kernel's parameter type");
+  }
+}
+
+void ArgumentLayout::fill_hidden(std::byte* block, const Grid& grid, const QueueFacts& queue) const noexcept {
+  // Gaps too are written: blocks are compared byte for byte, and a reused block must not carry another kernel's bytes.
+  uint32_t at = 0;
+  for (const Explicit& argument : explicit_) {
+    if (argument.offset > at) std::memset(block + at, 0, argument.offset - at);
+    at = argument.offset + argument.size;
+  }
+  if (size_ > at) std::memset(block + at, 0, size_ - at);
+  for (const Hidden& argument : hidden_) {
+    const uint64_t value = hidden_value(argument.kind, grid, queue);
+    // Little-endian: the low bytes come first.
+    std::memcpy(block + argument.offset, &value, argument.size < sizeof value ? argument.size : sizeof value);
+  }
+}
+
+}  // namespace uptempo

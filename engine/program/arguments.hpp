@@ -1,0 +1,112 @@
+// How a kernel's arguments lie in their kernarg block, and how a block is filled.
+//
+// An ArgumentLayout is made once for each kernel, from its metadata. The explicit arguments are checked against the C++ types that a Kernel
+// is asked for with: number, size, and address or value. The hidden ones, which the compiler appends, are filled at each dispatch.
+//
+// Hidden arguments of code object versions 3, 4 and 5 (LLVM AMDGPU User Guide, "Kernel Argument Metadata"): global offsets (0), block
+// counts, group sizes, remainders, grid dimensions, aperture bases, queue address; the synchronisation argument of multi-device launches, device
+// queue and completion action are 0, their documented value for "none". printf buffer, hostcall buffer and device heap need a service
+// thread that this library does not have: a kernel that uses them is refused by name when it is asked for.
+//
+// Thread safety: immutable. fill() writes the caller's block only; no allocation, no failure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "aql/packet.hpp"
+#include "engine/program/geometry.hpp"
+#include "engine/program/metadata.hpp"
+
+namespace uptempo {
+
+// A dynamically sized LDS array: the kernel's `local T*` parameter, with the bytes that this dispatch gives it.
+struct LocalBytes {
+  uint32_t size_bytes = 0;
+};
+
+// What hidden arguments say about the queue of the dispatch.
+struct QueueFacts {
+  uint64_t queue_address = 0;
+  uint32_t private_aperture_high = 0;  // upper halves of the flat addresses at which scratch and LDS appear
+  uint32_t group_aperture_high = 0;
+};
+
+// A C++ type as the layout check sees it.
+struct ArgumentType {
+  enum class Kind : uint8_t { value, address, local };
+  Kind kind;
+  uint32_t size;
+};
+
+template <class T>
+constexpr ArgumentType argument_type() noexcept {
+  static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte for byte");
+  if constexpr (std::is_same_v<T, LocalBytes>) {
+    return {ArgumentType::Kind::local, sizeof(uint32_t)};
+  } else {
+    static_assert(!std::is_same_v<T, bool>, "bool has no defined size in OpenCL C; pass an integer");
+    return {std::is_pointer_v<T> ? ArgumentType::Kind::address : ArgumentType::Kind::value, sizeof(T)};
+  }
+}
+
+class ArgumentLayout {
+ public:
+  // Throws Error for argument kinds that are not supported, naming kernel and argument.
+  explicit ArgumentLayout(const KernelMetadata& kernel, bool program_has_printf);
+
+  // Throws Error unless the types fit the explicit arguments one by one.
+  void require(std::span<const ArgumentType> types) const;
+
+  uint32_t size_bytes() const noexcept { return size_; }
+  uint32_t alignment() const noexcept { return alignment_; }
+  size_t explicit_count() const noexcept { return explicit_.size(); }
+  uint32_t offset(size_t argument) const noexcept { return explicit_[argument].offset; }
+
+  // Writes the hidden arguments, and zero into every byte that belongs to no explicit argument.
+  void fill_hidden(std::byte* block, const Grid& grid, const QueueFacts& queue) const noexcept;
+
+ private:
+  struct Explicit {
+    ArgumentKind kind;
+    uint32_t offset;
+    uint32_t size;
+  };
+  struct Hidden {
+    ArgumentKind kind;
+    uint32_t offset;
+    uint32_t size;
+  };
+
+  std::string kernel_;
+  uint32_t size_;
+  uint32_t alignment_;
+  std::vector<Explicit> explicit_;
+  std::vector<Hidden> hidden_;  // those that are not always zero
+};
+
+namespace detail {
+
+// Dynamic LDS arrays follow the kernel's static LDS, each aligned for any type (16 bytes: the largest OpenCL C needs of LDS accesses).
+inline constexpr uint32_t local_alignment = 16;
+
+// Writes one explicit argument; advances `group_segment` past a dynamic LDS array.
+template <class T>
+inline void store_argument(std::byte* block, uint32_t offset, const T& value,
+                           uint32_t& group_segment) noexcept {
+  if constexpr (std::is_same_v<T, LocalBytes>) {
+    group_segment = (group_segment + local_alignment - 1) / local_alignment * local_alignment;
+    std::memcpy(block + offset, &group_segment, sizeof group_segment);
+    group_segment += value.size_bytes;
+  } else {
+    std::memcpy(block + offset, &value, sizeof value);
+  }
+}
+
+}  // namespace detail
+}  // namespace uptempo

@@ -1,0 +1,162 @@
+#include "engine/program/metadata.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+using nlohmann::json;
+
+struct KindName {
+  std::string_view name;
+  ArgumentKind kind;
+};
+constexpr KindName kind_names[] = {
+    {"by_value", ArgumentKind::by_value},
+    {"global_buffer", ArgumentKind::global_buffer},
+    {"dynamic_shared_pointer", ArgumentKind::dynamic_shared_pointer},
+    {"sampler", ArgumentKind::sampler},
+    {"image", ArgumentKind::image},
+    {"pipe", ArgumentKind::pipe},
+    {"queue", ArgumentKind::queue},
+    {"hidden_none", ArgumentKind::hidden_none},
+    {"hidden_global_offset_x", ArgumentKind::hidden_global_offset_x},
+    {"hidden_global_offset_y", ArgumentKind::hidden_global_offset_y},
+    {"hidden_global_offset_z", ArgumentKind::hidden_global_offset_z},
+    {"hidden_block_count_x", ArgumentKind::hidden_block_count_x},
+    {"hidden_block_count_y", ArgumentKind::hidden_block_count_y},
+    {"hidden_block_count_z", ArgumentKind::hidden_block_count_z},
+    {"hidden_group_size_x", ArgumentKind::hidden_group_size_x},
+    {"hidden_group_size_y", ArgumentKind::hidden_group_size_y},
+    {"hidden_group_size_z", ArgumentKind::hidden_group_size_z},
+    {"hidden_remainder_x", ArgumentKind::hidden_remainder_x},
+    {"hidden_remainder_y", ArgumentKind::hidden_remainder_y},
+    {"hidden_remainder_z", ArgumentKind::hidden_remainder_z},
+    {"hidden_grid_dims", ArgumentKind::hidden_grid_dims},
+    {"hidden_private_base", ArgumentKind::hidden_private_base},
+    {"hidden_shared_base", ArgumentKind::hidden_shared_base},
+    {"hidden_queue_ptr", ArgumentKind::hidden_queue_ptr},
+    {"hidden_multigrid_sync_arg", ArgumentKind::hidden_multigrid_sync_arg},
+    {"hidden_default_queue", ArgumentKind::hidden_default_queue},
+    {"hidden_completion_action", ArgumentKind::hidden_completion_action},
+    {"hidden_dynamic_lds_size", ArgumentKind::hidden_dynamic_lds_size},
+    {"hidden_printf_buffer", ArgumentKind::hidden_printf_buffer},
+    {"hidden_hostcall_buffer", ArgumentKind::hidden_hostcall_buffer},
+    {"hidden_heap_v1", ArgumentKind::hidden_heap_v1},
+};
+
+[[noreturn]] void refuse(std::string found) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+               .call = "code object metadata",
+               .asked = "NT_AMDGPU_METADATA of code object version 3, 4 or 5",
+               .found = std::move(found),
+               .remedy = "rebuild the code object; if it is from a newer compiler, ask for version 4"});
+}
+
+const json& member(const json& map, const char* key, std::string_view where) {
+  if (!map.is_object()) refuse(fmt::format("{} is no map", where));
+  const auto found = map.find(key);
+  if (found == map.end()) refuse(fmt::format("{} has no '{}'", where, key));
+  return *found;
+}
+
+uint32_t number(const json& map, const char* key, std::string_view where) {
+  const json& value = member(map, key, where);
+  if (!value.is_number_unsigned() && !(value.is_number_integer() && value.get<int64_t>() >= 0)) {
+    refuse(fmt::format("'{}' of {} is no unsigned number", key, where));
+  }
+  const auto wide = value.get<uint64_t>();
+  if (wide > std::numeric_limits<uint32_t>::max()) refuse(fmt::format("'{}' of {} is {}", key, where, wide));
+  return static_cast<uint32_t>(wide);
+}
+
+std::string text(const json& map, const char* key, std::string_view where) {
+  const json& value = member(map, key, where);
+  if (!value.is_string()) refuse(fmt::format("'{}' of {} is no text", key, where));
+  return value.get<std::string>();
+}
+
+const json* optional_member(const json& map, const char* key) {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : &*found;
+}
+
+ArgumentMetadata read_argument(const json& map, const KernelMetadata& kernel, size_t number_of_argument) {
+  const std::string where = fmt::format("argument {} of kernel '{}'", number_of_argument, kernel.name);
+  ArgumentMetadata argument;
+  argument.offset = number(map, ".offset", where);
+  argument.size = number(map, ".size", where);
+  argument.kind_name = text(map, ".value_kind", where);
+  std::optional<ArgumentKind> kind;
+  for (const KindName& entry : kind_names) {
+    if (entry.name == argument.kind_name) kind = entry.kind;
+  }
+  if (!kind) refuse(fmt::format("{} has the unknown kind '{}'", where, argument.kind_name));
+  argument.kind = *kind;
+  if (optional_member(map, ".name") != nullptr) argument.name = text(map, ".name", where);
+  if (optional_member(map, ".type_name") != nullptr) argument.type_name = text(map, ".type_name", where);
+  if (uint64_t{argument.offset} + argument.size > kernel.kernarg_size) {
+    refuse(fmt::format("{} takes bytes {} to {} of a block of {}", where, argument.offset,
+                       uint64_t{argument.offset} + argument.size, kernel.kernarg_size));
+  }
+  return argument;
+}
+
+KernelMetadata read_kernel(const json& map, size_t number_of_kernel) {
+  KernelMetadata kernel;
+  kernel.name = text(map, ".name", fmt::format("kernel {}", number_of_kernel));
+  const std::string where = fmt::format("kernel '{}'", kernel.name);
+  kernel.symbol = text(map, ".symbol", where);
+  kernel.kernarg_size = number(map, ".kernarg_segment_size", where);
+  kernel.kernarg_alignment = number(map, ".kernarg_segment_align", where);
+  kernel.group_segment_size = number(map, ".group_segment_fixed_size", where);
+  kernel.private_segment_size = number(map, ".private_segment_fixed_size", where);
+  kernel.max_workgroup_size = number(map, ".max_flat_workgroup_size", where);
+  kernel.wavefront_size = number(map, ".wavefront_size", where);
+  if (const json* dynamic = optional_member(map, ".uses_dynamic_stack"))
+    kernel.uses_dynamic_stack = dynamic->is_boolean() && dynamic->get<bool>();
+  if (const json* required = optional_member(map, ".reqd_workgroup_size")) {
+    if (!required->is_array() || required->size() != 3)
+      refuse(fmt::format("'.reqd_workgroup_size' of {} is no triple", where));
+    for (size_t d = 0; d < 3; ++d) {
+      if (!(*required)[d].is_number_integer())
+        refuse(fmt::format("'.reqd_workgroup_size' of {} is no triple of numbers", where));
+      kernel.required_workgroup_size[d] = (*required)[d].get<uint32_t>();
+    }
+  }
+  if (const json* arguments = optional_member(map, ".args")) {
+    if (!arguments->is_array()) refuse(fmt::format("'.args' of {} is no list", where));
+    for (const json& argument : *arguments)
+      kernel.arguments.push_back(read_argument(argument, kernel, kernel.arguments.size()));
+  }
+  return kernel;
+}
+
+}  // namespace
+
+ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
+  const auto* const begin = reinterpret_cast<const uint8_t*>(message_pack.data());
+  const json root =
+      json::from_msgpack(begin, begin + message_pack.size(), /*strict=*/true, /*allow_exceptions=*/false);
+  if (root.is_discarded()) refuse(fmt::format("{} bytes that are no MessagePack", message_pack.size()));
+  if (!root.is_object()) refuse("MessagePack that is no map");
+
+  ProgramMetadata program;
+  const json& kernels = member(root, "amdhsa.kernels", "the metadata");
+  if (!kernels.is_array()) refuse("'amdhsa.kernels' is no list");
+  for (const json& kernel : kernels) {
+    if (!kernel.is_object()) refuse("an entry of 'amdhsa.kernels' is no map");
+    program.kernels.push_back(read_kernel(kernel, program.kernels.size()));
+  }
+  if (const json* printf = optional_member(root, "amdhsa.printf"))
+    program.has_printf = printf->is_array() && !printf->empty();
+  return program;
+}
+
+}  // namespace uptempo

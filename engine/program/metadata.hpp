@@ -1,0 +1,83 @@
+// What a code object says about its kernels: NT_AMDGPU_METADATA, a MessagePack map.
+//
+// Rule source: LLVM AMDGPU User Guide, "Code Object V3 Metadata" to "V5". Thread safety: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace uptempo {
+
+// The value kinds, explicit ones first. Those from hidden_printf_buffer on need a service of the host that this library does not offer.
+enum class ArgumentKind : uint8_t {
+  by_value,
+  global_buffer,           // an address of global memory
+  dynamic_shared_pointer,  // an offset into LDS allocated at dispatch
+  sampler,
+  image,
+  pipe,
+  queue,
+  hidden_none,  // occupies space, is not read
+  hidden_global_offset_x,
+  hidden_global_offset_y,
+  hidden_global_offset_z,
+  hidden_block_count_x,
+  hidden_block_count_y,
+  hidden_block_count_z,
+  hidden_group_size_x,
+  hidden_group_size_y,
+  hidden_group_size_z,
+  hidden_remainder_x,
+  hidden_remainder_y,
+  hidden_remainder_z,
+  hidden_grid_dims,
+  hidden_private_base,
+  hidden_shared_base,
+  hidden_queue_ptr,
+  hidden_multigrid_sync_arg,
+  hidden_default_queue,
+  hidden_completion_action,
+  hidden_dynamic_lds_size,
+  hidden_printf_buffer,
+  hidden_hostcall_buffer,
+  hidden_heap_v1,
+};
+
+constexpr bool is_hidden(ArgumentKind kind) noexcept { return kind >= ArgumentKind::hidden_none; }
+
+struct ArgumentMetadata {
+  ArgumentKind kind = ArgumentKind::by_value;
+  std::string kind_name;  // as the metadata spells it
+  uint32_t offset = 0;    // bytes from the start of the kernarg block
+  uint32_t size = 0;      // bytes
+  std::string name;       // the source's name, where the compiler kept it
+  std::string type_name;  // "uint*"
+};
+
+struct KernelMetadata {
+  std::string name;    // "bitonic_sort"
+  std::string symbol;  // "bitonic_sort.kd"
+  uint32_t kernarg_size = 0;
+  uint32_t kernarg_alignment = 0;
+  uint32_t group_segment_size = 0;                  // static, bytes per workgroup
+  uint32_t private_segment_size = 0;                // static, bytes per work-item
+  uint32_t max_workgroup_size = 0;                  // work-items
+  uint32_t required_workgroup_size[3] = {0, 0, 0};  // reqd_work_group_size; 0: any
+  uint32_t wavefront_size = 0;
+  bool uses_dynamic_stack = false;
+  std::vector<ArgumentMetadata> arguments;  // in order of declaration, hidden ones last
+};
+
+struct ProgramMetadata {
+  std::vector<KernelMetadata> kernels;
+  bool has_printf = false;  // amdhsa.printf lists formats
+};
+
+// Throws Error for bytes that are not such a map, for kinds of argument unknown here, and for arguments outside their block.
+ProgramMetadata read_metadata(std::span<const std::byte> message_pack);
+
+}  // namespace uptempo

@@ -1,0 +1,181 @@
+#include "engine/program/program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "engine/program/code_object.hpp"
+#include "engine/program/metadata.hpp"
+#include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
+
+namespace uptempo {
+namespace {
+
+TargetId target_of(const Agent& agent) {
+  const std::string& isa = agent.isa();
+  if (std::optional<TargetId> id = parse_target_id(isa)) return *id;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA_NAME,
+               .call = "Program",
+               .asked = fmt::format("the target ID of agent {}", agent.name()),
+               .found = fmt::format("its ISA is called '{}'", isa),
+               .remedy = "take an agent whose ISA is an amdgcn one"});
+}
+
+Owned load(const Agent& agent, const CodeObject& code) {
+  std::shared_ptr<Session> session = Session::current();
+  const std::string asked =
+      fmt::format("a code object for {}, {} bytes", to_string(code.target), code.bytes.size());
+
+  hsa_code_object_reader_t reader{};
+  check(hsa_code_object_reader_create_from_memory(code.bytes.data(), code.bytes.size(), &reader),
+        "hsa_code_object_reader_create_from_memory", asked);
+  const std::unique_ptr<hsa_code_object_reader_t, void (*)(hsa_code_object_reader_t*)> reader_guard(
+      &reader, [](hsa_code_object_reader_t* r) { hsa_code_object_reader_destroy(*r); });
+
+  hsa_executable_t executable{};
+  check(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr,
+                                  &executable),
+        "hsa_executable_create_alt", asked);
+  Owned owned(std::move(session), Session::Kind::executable, executable.handle,
+              [](uint64_t handle) noexcept { hsa_executable_destroy({handle}); });
+  check(hsa_executable_load_agent_code_object(executable, agent.handle(), reader, nullptr, nullptr),
+        "hsa_executable_load_agent_code_object", asked,
+        "check that the code object's external symbols are all defined");
+  check(hsa_executable_freeze(executable, nullptr), "hsa_executable_freeze", asked);
+  return owned;
+}
+
+template <class T>
+T symbol_info(hsa_executable_symbol_t symbol, hsa_executable_symbol_info_t attribute,
+              const std::string& kernel) {
+  T value{};
+  check(hsa_executable_symbol_get_info(symbol, attribute, &value), "hsa_executable_symbol_get_info", kernel);
+  return value;
+}
+
+}  // namespace
+
+struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
+  Loaded(const Agent& on, std::span<const std::byte> code)
+      : agent(on),
+        object(select_code_object(code, target_of(on))),
+        metadata(read_metadata(metadata_note(object))),
+        executable(load(on, object)),
+        target(to_string(object.target)) {}
+
+  Agent agent;
+  CodeObject object;
+  ProgramMetadata metadata;
+  Owned executable;
+  std::string target;
+  // Kernels asked for so far; a deque, because their addresses are handed out.
+  mutable std::mutex mutex;
+  mutable std::deque<KernelInfo> kernels;
+};
+
+Program::Program(const Agent& agent, std::span<const std::byte> code)
+    : loaded_(std::make_shared<const Loaded>(agent, code)) {}
+
+const std::string& Program::target() const noexcept { return loaded_->target; }
+
+std::vector<std::string> Program::kernel_names() const {
+  std::vector<std::string> names;
+  for (const KernelMetadata& kernel : loaded_->metadata.kernels) names.push_back(kernel.name);
+  return names;
+}
+
+std::shared_ptr<const KernelInfo> Program::find(std::string_view name,
+                                                std::span<const ArgumentType> types) const {
+  const Loaded& program = *loaded_;
+  const std::lock_guard lock(program.mutex);
+  const auto share = [&](const KernelInfo& kernel) {
+    kernel.arguments.require(types);
+    return std::shared_ptr<const KernelInfo>(loaded_, &kernel);
+  };
+  for (const KernelInfo& kernel : program.kernels) {
+    if (kernel.name == name) return share(kernel);
+  }
+
+  const auto& known = program.metadata.kernels;
+  const auto metadata = std::find_if(known.begin(), known.end(),
+                                     [&](const KernelMetadata& kernel) { return kernel.name == name; });
+  if (metadata == known.end()) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+                 .call = "Program::kernel",
+                 .asked = fmt::format("kernel '{}'", name),
+                 .found = fmt::format("the program has {}", fmt::join(kernel_names(), ", ")),
+                 .remedy = "ask for one of these (C++ kernels under their mangled name)"});
+  }
+  ArgumentLayout layout(*metadata, program.metadata.has_printf);
+  layout.require(types);
+
+  hsa_executable_symbol_t symbol{};
+  const hsa_agent_t agent = program.agent.handle();
+  check(hsa_executable_get_symbol_by_name({program.executable.handle()}, metadata->symbol.c_str(), &agent,
+                                          &symbol),
+        "hsa_executable_get_symbol_by_name", metadata->symbol);
+  if (metadata->uses_dynamic_stack ||
+      symbol_info<bool>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK, metadata->name)) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_CODE_SYMBOL,
+                 .call = "Program::kernel",
+                 .asked = fmt::format("kernel '{}'", name),
+                 .found = "its stack has no static bound (recursion or calls through pointers)",
+                 .remedy = "dynamic call stacks are not supported; make all calls inlinable"});
+  }
+  const AgentProperties& limits = program.agent.properties();
+  program.kernels.push_back(
+      {.name = metadata->name,
+       .object = symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, metadata->name),
+       .group_segment_size = symbol_info<uint32_t>(
+           symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE, metadata->name),
+       .private_segment_size = symbol_info<uint32_t>(
+           symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE, metadata->name),
+       .max_workgroup_size = std::min(metadata->max_workgroup_size, limits.max_workgroup_size),
+       .required_workgroup_size = {metadata->required_workgroup_size[0], metadata->required_workgroup_size[1],
+                                   metadata->required_workgroup_size[2]},
+       .max_grid = {limits.max_grid_dim[0], limits.max_grid_dim[1], limits.max_grid_dim[2]},
+       .arguments = std::move(layout)});
+  return share(program.kernels.back());
+}
+
+void require_geometry(const KernelInfo& kernel, const Grid& grid) {
+  const auto refuse = [&](std::string found, std::string remedy) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = fmt::format("dispatch of '{}'", kernel.name),
+                 .asked = fmt::format("a grid of {} x {} x {} by workgroups of {} x {} x {}", grid.items.x,
+                                      grid.items.y, grid.items.z, grid.workgroup.x, grid.workgroup.y,
+                                      grid.workgroup.z),
+                 .found = std::move(found),
+                 .remedy = std::move(remedy)});
+  };
+  const std::array<uint32_t, 3> items{grid.items.x, grid.items.y, grid.items.z};
+  const std::array<uint32_t, 3> group{grid.workgroup.x, grid.workgroup.y, grid.workgroup.z};
+  uint64_t work_items = 1;
+  for (size_t d = 0; d < 3; ++d) {
+    if (items[d] == 0 || group[d] == 0) refuse("a size of zero", "leave unused dimensions at 1");
+    if (items[d] > kernel.max_grid[d])
+      refuse(fmt::format("dimension {} is limited to {}", d, kernel.max_grid[d]), "split the grid");
+    // hsa.h, hsa_kernel_dispatch_packet_t: a grid must not be smaller than its workgroups.
+    if (items[d] < group[d])
+      refuse(fmt::format("dimension {} has workgroups larger than the grid", d), "make workgroups smaller");
+    if (group[d] > 65535) refuse("a workgroup dimension is limited to 65535", "make workgroups smaller");
+    if (kernel.required_workgroup_size[d] != 0 && kernel.required_workgroup_size[d] != group[d]) {
+      refuse(fmt::format("the kernel was compiled for workgroups of {}",
+                         fmt::join(kernel.required_workgroup_size, " x ")),
+             "launch it with that size");
+    }
+    work_items *= group[d];
+  }
+  if (work_items > kernel.max_workgroup_size) {
+    refuse(fmt::format("workgroups of {} work-items where {} is the limit", work_items,
+                       kernel.max_workgroup_size),
+           "make workgroups smaller, or compile the kernel for larger ones");
+  }
+}
+
+}  // namespace uptempo

@@ -1,0 +1,77 @@
+// Program: code objects loaded on an agent. Kernel<Args...>: one of its kernels, with argument types that were checked.
+//
+//   Program program{gpu, kernels::bitonic_sort()};
+//   auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
+//
+// Everything that can be wrong is found here and not at dispatch: no code object for the agent's ISA (each rejected one is named
+// with its reason), an unknown kernel (the known ones are listed), argument types that do not fit, unsupported hidden arguments.
+//
+// Lifetimes: the code object's bytes live as long as the Program. Programs and kernels are cheap values that share the loaded code; it
+// is unloaded with the last of them, which must not be before its dispatches have completed. Thread safety: immutable.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/program/arguments.hpp"
+#include "engine/runtime/agent.hpp"
+
+namespace uptempo {
+
+// What a dispatch needs to know of a kernel.
+struct KernelInfo {
+  std::string name;
+  uint64_t object = 0;  // address of the kernel descriptor, the packet's kernel_object
+  uint32_t group_segment_size = 0;
+  uint32_t private_segment_size = 0;
+  uint32_t max_workgroup_size = 0;                    // work-items, of kernel and agent
+  std::array<uint32_t, 3> required_workgroup_size{};  // 0: any
+  std::array<uint64_t, 3> max_grid{};                 // work-items, of the agent
+  ArgumentLayout arguments;
+};
+
+template <class... Args>
+class Kernel {
+ public:
+  const KernelInfo& info() const noexcept { return *info_; }
+  const std::string& name() const noexcept { return info_->name; }
+
+ private:
+  friend class Program;
+  explicit Kernel(std::shared_ptr<const KernelInfo> info) : info_(std::move(info)) {}
+  std::shared_ptr<const KernelInfo> info_;
+};
+
+// Throws Error for a grid that this kernel or its agent cannot run, saying which limit it breaks.
+void require_geometry(const KernelInfo& kernel, const Grid& grid);
+
+class Program {
+ public:
+  // `code` is an AMDGPU ELF file or a clang offload bundle. Throws Error.
+  Program(const Agent& agent, std::span<const std::byte> code);
+
+  // Throws Error; see above.
+  template <class... Args>
+  Kernel<Args...> kernel(std::string_view name) const {
+    constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
+    return Kernel<Args...>(find(name, types));
+  }
+
+  std::vector<std::string> kernel_names() const;
+  // The target ID of the code object in use: "gfx90a".
+  const std::string& target() const noexcept;
+
+ private:
+  struct Loaded;
+  std::shared_ptr<const KernelInfo> find(std::string_view name, std::span<const ArgumentType> types) const;
+
+  std::shared_ptr<const Loaded> loaded_;
+};
+
+}  // namespace uptempo

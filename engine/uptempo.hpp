@@ -1,0 +1,33 @@
+// Everything a host program needs to dispatch kernels: one include.
+//
+//   #include <engine/uptempo.hpp>
+//   using namespace uptempo;
+//
+//   Runtime runtime;
+//   Agent   gpu = runtime.gpu();
+//   Program program{gpu, kernels::bitonic_sort()};       // #include <kernels/bitonic_sort.hpp>, made by uptempo_add_kernels
+//   auto    sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
+//   Queue   queue{gpu};
+//   DeviceBuffer<uint32_t> keys{gpu, 32768};
+//
+//   BatchSubmitter batch{queue};
+//   for (uint32_t stage = 0; stage < 15; ++stage)
+//     for (uint32_t pass = 0; pass <= stage; ++pass)
+//       batch.dispatch(sort, Grid{16384}.by(256), keys.data(), stage, pass, 1u);
+//   batch.submit().wait();                               // 120 packets, 1 doorbell, 1 signal
+//
+// Setting up may throw Error; so does misuse. The hot path - dispatch, submit, wait - throws only when the device has failed, a deadline has
+// passed or an argument is impossible. Each header states its contracts: threads, lifetimes, order, errors.
+#pragma once
+
+#include "engine/dispatch/batch.hpp"
+#include "engine/dispatch/completion.hpp"
+#include "engine/dispatch/queue.hpp"
+#include "engine/memory/buffer.hpp"
+#include "engine/memory/copy.hpp"
+#include "engine/program/program.hpp"
+#include "engine/runtime/agent.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+#include "engine/runtime/runtime.hpp"
+#include "engine/runtime/signal.hpp"
