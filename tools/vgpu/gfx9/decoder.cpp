@@ -23,10 +23,18 @@ constexpr bool is_constant(unsigned code) {
   return (code >= 128 && code <= 208) || (code >= 240 && code <= 248);
 }
 
+// The lowest register of an aligned group: the hardware ignores the low bits of a scalar register number.
+constexpr unsigned align_scalar(unsigned code, unsigned count) {
+  const unsigned step = count > 4 ? 4 : count;
+  if (code <= 101) return code / step * step;
+  if (code >= 108 && code <= 123) return 108 + (code - 108) / step * step;
+  return code;
+}
+
 // Scalar registers 0..127 that exist: SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap temporaries, M0, EXEC.
 constexpr bool is_scalar_register(unsigned code, unsigned count) {
-  if (code <= 101) return code / count * count + count <= 102;
-  if (code >= 108 && code <= 123) return (code - 108) / count * count + count <= 16;
+  if (code <= 101) return align_scalar(code, count) + count <= 102;
+  if (code >= 108 && code <= 123) return align_scalar(code, count) + count <= 124;
   if (count == 1) return code <= 107 || code == 124 || code == 126 || code == 127;
   return count == 2 && (code == 102 || code == 104 || code == kVcc || code == 126);
 }
@@ -34,14 +42,6 @@ constexpr bool is_scalar_register(unsigned code, unsigned count) {
 // What can be read but not written: apertures, pops_exiting_wave_id, vccz, execz, scc; lds_direct only as a 32-bit operand.
 constexpr bool is_special_source(unsigned code, unsigned count) {
   return (code >= 235 && code <= 239) || (code >= 251 && code <= 253) || (code == 254 && count == 1);
-}
-
-// The lowest register of an aligned group: the hardware ignores the low bits of a scalar register number.
-constexpr unsigned align_scalar(unsigned code, unsigned count) {
-  const unsigned step = count > 4 ? 4 : count;
-  if (code <= 101) return code / step * step;
-  if (code >= 108 && code <= 123) return 108 + (code - 108) / step * step;
-  return code;
 }
 
 enum class Literals : bool { no, yes };
@@ -73,13 +73,13 @@ class Decoder {
         default: return bits(w0_, 28, 2) == 3 ? sopk() : sop2();
       }
     }
+    if (bits(w0_, 26, 4) == 0b0101) return named(Family::vintrp, bits(w0_, 16, 2));
     if (words_.size() < 2) return false;
     in_.size_bytes = 8;
     switch (bits(w0_, 26, 4)) {
       case 0b0000: return smem();
       case 0b0001: return named(Family::exp, 0);
       case 0b0100: return bits(w0_, 23, 3) == 7 ? vop3p() : vop3();
-      case 0b0101: return named(Family::vintrp, bits(w0_, 16, 2));
       case 0b0110: return ds();
       case 0b0111: return flat();
       case 0b1000: return mubuf();
@@ -115,6 +115,9 @@ class Decoder {
       case Operand::v1: case Operand::v2: case Operand::v3: case Operand::v4:
       case Operand::a1: case Operand::a2: case Operand::av1: case Operand::av2:
         if (!is_vgpr(static_cast<OperandCode>(code)) || code - kFirstVgpr + count > 256) return false;
+        break;
+      case Operand::a4: case Operand::a8: case Operand::a16: case Operand::a32:  // MFMA's addend: also an inline constant
+        if (is_vgpr(static_cast<OperandCode>(code)) ? code - kFirstVgpr + count > 256 : !is_constant(code)) return false;
         break;
       case Operand::lane:
         if (!is_scalar_register(code, 1) && !is_constant(code) && !is_special_source(code, 1)) return false;
@@ -154,7 +157,7 @@ class Decoder {
   bool vector_destination(unsigned number) {
     const unsigned count = dwords(encoding_->dst);
     if (number + count > 256) return false;
-    in_.dst = count ? static_cast<std::uint16_t>(number) : std::uint16_t{0};
+    if (count) in_.dst = static_cast<std::uint16_t>(number);
     return true;
   }
 
@@ -200,6 +203,7 @@ class Decoder {
     const bool branch = in_.opcode == Opcode::s_branch ||
                         (in_.opcode >= Opcode::s_cbranch_cdbgsys && in_.opcode <= Opcode::s_cbranch_vccz);
     const std::uint32_t simm16 = bits(w0_, 0, 16);
+    if (encoding_->src[0] == Operand::none && simm16 != 0) return false;
     in_.literal = branch ? static_cast<std::uint32_t>(sign_extend(simm16, 16)) : simm16;
     return true;
   }
@@ -208,7 +212,9 @@ class Decoder {
     if (!find(Family::smem, bits(w0_, 18, 8), Format::smem)) return false;
     const unsigned data = bits(w0_, 6, 7), base = bits(w0_, 0, 6) << 1;
     const Operand base_kind = encoding_->src[0], data_kind = encoding_->src[1];
-    in_.glc = bit(w0_, 16);
+    const bool immediate = bit(w0_, 17), register_too = bit(w0_, 14);
+    if (base_kind == Operand::none && immediate) return false;
+    in_.glc = bit(w0_, 16) && base_kind != Operand::none && has_glc(in_.opcode);
     if (data_kind == Operand::imm) {  // s_atc_probe: a number
       in_.data0 = static_cast<std::uint8_t>(data);
     } else if (data_kind != Operand::none) {
@@ -222,7 +228,6 @@ class Decoder {
     if (base_kind == Operand::none) return true;
     if (!is_scalar_register(base, dwords(base_kind))) return false;
     in_.saddr = static_cast<std::uint8_t>(align_scalar(base, dwords(base_kind)));
-    const bool immediate = bit(w0_, 17), register_too = bit(w0_, 14);
     if (immediate) in_.offset = sign_extend(bits(w1_, 0, 21), 21);
     if (register_too || !immediate) {
       const unsigned code = register_too ? bits(w1_, 25, 7) : bits(w1_, 0, 7);
@@ -231,6 +236,13 @@ class Decoder {
       in_.soffset = static_cast<std::uint8_t>(code);
     }
     return true;
+  }
+
+  static bool has_glc(Opcode opcode) {
+    switch (opcode) {
+      case Opcode::s_dcache_discard: case Opcode::s_dcache_discard_x2: case Opcode::s_atc_probe: case Opcode::s_atc_probe_buffer: return false;
+      default: return true;
+    }
   }
 
   // ---- vector, 32-bit encodings ----
@@ -300,7 +312,6 @@ class Decoder {
     if (words_.size() < 2) return false;
     in_.size_bytes = 8;
     in_.modifier = OperandModifier::sdwa;
-    if (in_.opcode == Opcode::v_nop) return true;
     const bool compare = in_.format == Format::vopc;
     in_.clamp = bit(w1_, 13) && !compare;
     if (compare) {
@@ -320,7 +331,7 @@ class Decoder {
       if (in_.omod && !encoding_->forms.omod) return false;
     }
     const auto half = [&](unsigned position, unsigned number, unsigned at) {
-      if (encoding_->src[position] == Operand::none) return bits(w1_, at, 3) == 0 && bits(w1_, at + 3, 3) == 0;
+      if (encoding_->src[position] == Operand::none) return bits(w1_, at, 6) == 0 && !bit(w1_, at + 7);
       if (bits(w1_, at, 3) == 7) return false;
       const bool sext = bit(w1_, at + 3), neg = bit(w1_, at + 4), abs = bit(w1_, at + 5), scalar = bit(w1_, at + 7);
       if (is_float(encoding_->src[position]) ? sext : (neg || abs)) return false;
@@ -413,7 +424,9 @@ class Decoder {
       if (!is_scalar_register(code, 2)) return false;
       in_.sdst = static_cast<std::uint16_t>(align_scalar(code, 2));
     }
-    return destination(bits(w0_, 0, 8)) && vop3_sources();
+    const unsigned dst = bits(w0_, 0, 8);
+    if (encoding_->dst == Operand::none && dst != 0) return false;
+    return destination(dst) && vop3_sources();
   }
 
   bool vop3p() {
@@ -478,11 +491,22 @@ class Decoder {
       return false;
     }
     in_.addr = static_cast<std::uint8_t>(addr);
-    in_.offset = encoding_->offset == Offset::none ? 0 : static_cast<std::int32_t>(bits(w0_, 0, 16));
     in_.gds = bit(w0_, 16);
-    if (target_ == Target::gfx90a && bit(w0_, 25)) in_.acc = 8;
+    in_.offset = static_cast<std::int32_t>(bits(w0_, 0, 16));
+    if (encoding_->offset == Offset::none && (in_.offset || in_.gds)) return false;
+    if (is_global_only(in_.opcode) ? !in_.gds : in_.gds && is_local_only(in_.opcode)) return false;
+    if (target_ == Target::gfx90a && bit(w0_, 25)) {
+      if (encoding_->src[0] == Operand::none && encoding_->src[1] == Operand::none && encoding_->dst == Operand::none) return false;
+      in_.acc = 8;
+    }
     return data_registers(1, data0, in_.data0) && data_registers(2, data1, in_.data1) && vector_destination(dst);
   }
+
+  // Global wave sync and ordered count exist in GDS only; permutes do not touch memory.
+  static bool is_global_only(Opcode opcode) {
+    return (opcode >= Opcode::ds_gws_barrier && opcode <= Opcode::ds_gws_sema_v) || opcode == Opcode::ds_ordered_count;
+  }
+  static bool is_local_only(Opcode opcode) { return opcode == Opcode::ds_permute_b32 || opcode == Opcode::ds_bpermute_b32; }
 
   bool flat() {
     static constexpr Family kFamily[] = {Family::flat, Family::scratch, Family::global};
@@ -494,8 +518,10 @@ class Decoder {
     in_.glc = bit(w0_, 16);
     in_.slc = bit(w0_, 17);
     in_.lds = bit(w0_, 13);
+    if (in_.lds && !can_load_to_lds(in_.opcode)) return false;
     const bool gfx90a = target_ == Target::gfx90a;
     in_.scc_bit = gfx90a && bit(w0_, 25);
+    if (bit(w0_, 25) && is_float_atomic(in_.opcode)) return false;
     if (gfx90a && bit(w1_, 23)) in_.acc = 8;
     const std::uint32_t offset = bits(w0_, 0, 13);
     if (segment == 0) {
@@ -510,17 +536,47 @@ class Decoder {
       }
       in_.offset = sign_extend(offset, 13);
     }
+    const bool wide_address = segment == 0 || (segment == 2 && in_.saddr == 0x7f);
+    if (wide_address && in_.addr == 255) return false;
     return data_registers(1, bits(w1_, 8, 8), in_.data0) && flat_destination();
   }
 
+  static bool can_load_to_lds(Opcode opcode) {
+    switch (opcode) {
+      case Opcode::global_load_ubyte: case Opcode::global_load_sbyte: case Opcode::global_load_ushort: case Opcode::global_load_sshort:
+      case Opcode::global_load_dword:
+      case Opcode::scratch_load_ubyte: case Opcode::scratch_load_sbyte: case Opcode::scratch_load_ushort: case Opcode::scratch_load_sshort:
+      case Opcode::scratch_load_dword:
+      case Opcode::buffer_load_ubyte: case Opcode::buffer_load_sbyte: case Opcode::buffer_load_ushort: case Opcode::buffer_load_sshort:
+      case Opcode::buffer_load_dword: case Opcode::buffer_load_format_x: return true;
+      default: return false;
+    }
+  }
+
+  // They have no SCC bit.
+  static bool is_float_atomic(Opcode opcode) {
+    switch (opcode) {
+      case Opcode::flat_atomic_add_f64: case Opcode::flat_atomic_min_f64: case Opcode::flat_atomic_max_f64:
+      case Opcode::global_atomic_add_f64: case Opcode::global_atomic_min_f64: case Opcode::global_atomic_max_f64:
+      case Opcode::global_atomic_add_f32: case Opcode::global_atomic_pk_add_f16:
+      case Opcode::buffer_atomic_add_f64: case Opcode::buffer_atomic_min_f64: case Opcode::buffer_atomic_max_f64:
+      case Opcode::buffer_atomic_add_f32: case Opcode::buffer_atomic_pk_add_f16: return true;
+      default: return false;
+    }
+  }
+
+  // gfx908's first float atomics do not return the old value.
+  bool returns_nothing() const { return target_ == Target::gfx908 && is_float_atomic(in_.opcode); }
+
   bool flat_destination() {
     const bool atomic = encoding_->dst != Operand::none && encoding_->src[1] != Operand::none;
+    if (atomic && returns_nothing()) return !in_.glc;
     if (atomic && !in_.glc) return true;
+    if (in_.lds) return !bit(w1_, 23);
     return vector_destination(bits(w1_, 24, 8));
   }
 
   bool buffer_fields() {
-    if (encoding_->src[0] == Operand::none) return true;
     in_.addr = static_cast<std::uint8_t>(bits(w1_, 0, 8));
     in_.offset = static_cast<std::int32_t>(bits(w0_, 0, 12));
     in_.offen = bit(w0_, 12);
@@ -533,8 +589,12 @@ class Decoder {
     if (!is_scalar_register(soffset, 1) && !is_constant(soffset) && !is_special_source(soffset, 1)) return false;
     in_.soffset = static_cast<std::uint8_t>(soffset);
     if (target_ == Target::gfx90a && bit(w1_, 23)) in_.acc = 8;
+    if (in_.offen && in_.idxen && in_.addr == 255) return false;
+    if (in_.scc_bit && is_float_atomic(in_.opcode)) return false;
     const unsigned data = bits(w1_, 8, 8);
     const bool atomic = encoding_->dst != Operand::none && encoding_->src[1] != Operand::none;
+    if (atomic || in_.lds) in_.tfe = false;
+    if (atomic && in_.glc && returns_nothing()) return false;
     if (!data_registers(1, data, in_.data0)) return false;
     return (atomic && !in_.glc) || in_.lds || vector_destination(data);
   }
@@ -545,7 +605,19 @@ class Decoder {
     in_.lds = bit(w0_, 16);
     in_.scc_bit = target_ == Target::gfx90a && bit(w0_, 15);
     in_.tfe = target_ != Target::gfx90a && bit(w1_, 23);
+    if (encoding_->src[0] == Operand::none) return cache_control();
+    if (in_.opcode == Opcode::buffer_store_lds_dword ? !in_.lds : in_.lds && !can_load_to_lds(in_.opcode)) return false;
+    if (in_.opcode == Opcode::buffer_store_lds_dword && (bit(w0_, 12) || bit(w0_, 13))) return false;
     return buffer_fields();
+  }
+
+  // Write-backs and invalidations: no operands, and only BUFFER_WBL2 has GLC and SCC.
+  bool cache_control() {
+    in_.lds = in_.slc = in_.tfe = false;
+    if (bit(w0_, 12) || bit(w0_, 13) || bit(w0_, 16)) return false;
+    const bool level2 = in_.opcode == Opcode::buffer_wbl2 || in_.opcode == Opcode::buffer_invl2;
+    if (level2 && bit(w1_, 23)) return false;
+    return in_.opcode == Opcode::buffer_wbl2 || (!bit(w0_, 14) && !bit(w0_, 15));
   }
 
   bool mtbuf() {
