@@ -1,0 +1,141 @@
+// What the vector unit knows about one opcode: the types of its operands, and the functions that execute it.
+//
+// An instruction has one `core`, which computes all 64 lanes from staged operands, and optionally `fast` handlers, which do fetch, compute and
+// write back in one pass over the registers. The general handler (general.cpp) stages whatever the fast ones do not take - SDWA, DPP, modifiers,
+// special operands, unusual MODE - and calls the core, so that every form of an instruction shares one definition.
+//
+// Thread safety: entries and tables are immutable once made.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "gfx9/op.hpp"
+
+namespace uptempo::vgpu::gfx9::vector {
+
+// Operand types. 16-bit values live in the low half of a 32-bit lane, 64-bit values in two consecutive registers.
+enum class Type : std::uint8_t { none, u32, i32, f32, u16, i16, f16, u64, i64, f64, bit };
+
+// The same, as names in a signature: op<F32(F32, F32)>.
+struct U32 {
+  static constexpr Type type = Type::u32;
+};
+struct I32 {
+  static constexpr Type type = Type::i32;
+};
+struct F32 {
+  static constexpr Type type = Type::f32;
+};
+struct U16 {
+  static constexpr Type type = Type::u16;
+};
+struct I16 {
+  static constexpr Type type = Type::i16;
+};
+struct F16 {
+  static constexpr Type type = Type::f16;
+};
+struct U64 {
+  static constexpr Type type = Type::u64;
+};
+struct I64 {
+  static constexpr Type type = Type::i64;
+};
+struct F64 {
+  static constexpr Type type = Type::f64;
+};
+struct Bit {
+  static constexpr Type type = Type::bit;
+};  // one bit per lane, in a scalar pair: compare result, carry, selector
+struct LaneId {
+  static constexpr Type type = Type::none;
+};  // the lane's own number; not an operand
+template <class T>
+struct WithCarry {
+  static constexpr Type type = T::type;
+};  // result T, and one bit per lane to `sdst`
+
+constexpr bool is_wide(Type type) noexcept {
+  return type == Type::u64 || type == Type::i64 || type == Type::f64;
+}
+constexpr bool is_short(Type type) noexcept {
+  return type == Type::u16 || type == Type::i16 || type == Type::f16;
+}
+constexpr bool is_float(Type type) noexcept {
+  return type == Type::f32 || type == Type::f16 || type == Type::f64;
+}
+
+// One instruction's operands, 64 lanes each, modifiers applied; [operand][half of a 64-bit value].
+struct Lanes {
+  const std::uint32_t* src[3][2] = {};
+  std::uint32_t* dst[2] = {};
+  std::uint64_t mask_in = 0;   // carry-in, selector
+  std::uint64_t mask_out = 0;  // compare result, carry-out
+};
+using Core = void (*)(Lanes&);
+
+// How VOP3P applies a core to its operands.
+enum class Packing : std::uint8_t { none, halves, dwords, mix, mix_low, mix_high };
+
+enum Flag : unsigned {
+  kCold = 1,  // seldom executed: no fast handlers, to save code
+  kIeee = 2,  // signalling NaN inputs matter when MODE.ieee is set (min, max, med3)
+  kKeepsHigh =
+      4,  // a 16-bit result leaves the destination's high half as it was (the gfx9 forms of mad, fma, div_fixup)
+  kExact = 8,  // moves bits: MODE does not apply
+  kWritesExec = 16,
+  kWide =
+      32,  // computed in 64-bit lanes although no operand is that wide: float32 and float16 through float64
+};
+
+struct Entry {
+  Opcode opcode = Opcode::invalid;
+  Core core = nullptr;
+  Core saturating = nullptr;      // with the clamp bit, integer results
+  const Handler* fast = nullptr;  // indexed by a mask: bit i, src[i] is scalar
+  Handler modified = nullptr;     // any operand kinds, with abs, neg, clamp or VOP3P selects
+  Handler own = nullptr;          // does everything itself (v_readlane_b32)
+  std::uint8_t sources = 0;       // operands in src[], masks not counted
+  std::int8_t mask_source = -1;   // src[] index of the Bit operand; 3: VCC implied
+  Type source[3] = {};
+  Type result = Type::none;
+  bool carry_out = false;
+  Packing packing = Packing::none;
+  unsigned flags = 0;
+};
+
+// The MODE bits that concern an instruction on these types, and the setting that compute kernels have: nearest even, denormals kept.
+constexpr std::uint32_t mode_mask(Type type) noexcept {
+  return type == Type::f32 ? 0x33u : type == Type::f16 || type == Type::f64 ? 0xccu : 0u;
+}
+constexpr std::uint32_t mode_usual(Type type) noexcept {
+  return type == Type::f32 ? 0x30u : type == Type::f16 || type == Type::f64 ? 0xc0u : 0u;
+}
+inline constexpr std::uint32_t kModeDx10Clamp = 0x100, kModeIeee = 0x200;
+
+using Table = std::array<Entry, kOpcodeCount>;
+
+// The entries of the SIMD target in use. An entry without core and own is an unsupported opcode.
+const Table& table() noexcept;
+
+// The handler for any form of a supported instruction, of the SIMD target in use.
+Handler general_handler() noexcept;
+
+// SIMD targets, best first.
+enum class Simd : std::uint8_t { avx512, avx2, baseline };
+Simd simd_in_use() noexcept;
+// For tests and measurements: translations made and instructions executed from now on use `simd`. False when this machine lacks it.
+// Not thread-safe against execution.
+bool use_simd(Simd simd) noexcept;
+
+// The families that are plain scalar code, the same for every SIMD target; the others are listed in table.cpp.
+std::span<const Entry> lane_entries();
+std::span<const Entry> media_entries();
+std::span<const Entry> matrix_entries();
+
+// A source operand as one scalar value. Inline constants take the operand's type; literals of 64-bit floats are the high half.
+std::uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index, Type type) noexcept;
+
+}  // namespace uptempo::vgpu::gfx9::vector

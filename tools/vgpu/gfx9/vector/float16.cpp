@@ -1,0 +1,107 @@
+// Float16 arithmetic, single and packed, computed in float32.
+//
+// One float32 operation on float16 values, rounded to float16, equals the correctly rounded float16 operation for +, -, *, / and sqrt: 24 bits are
+// more than twice 11 plus 2. A fused multiply-add goes through float64 and rounds to odd on the way.
+#include "gfx9/vector/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gfx9/vector/float16.cpp"
+#include <hwy/foreach_target.h>
+
+#include "gfx9/vector/float-inl.hpp"
+#include "gfx9/vector/packed-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
+namespace {
+
+constexpr auto rounded = [](auto v) HWY_ATTR {
+  const D32<false> d;
+  return half_to_float(d, float_to_half(d, v));
+};
+constexpr auto mad = [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(rounded(hn::Mul(a, b)), c); };
+constexpr auto fma = [](auto a, auto b, auto c) HWY_ATTR {
+  return narrowed_to_odd(hn::Add(hn::Mul(widened(a), widened(b)), widened(c)));
+};
+
+// min and max work on the bits, where signalling NaNs can be told apart: as two's complement the values order like integers, -0 below +0.
+constexpr auto ordered = [](auto v) HWY_ATTR {
+  const hn::DFromV<decltype(v)> d;
+  return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), hn::Set(d, 0x7fff)));
+};
+constexpr auto magnitude = [](auto v)
+                               HWY_ATTR { return hn::And(v, hn::Set(hn::DFromV<decltype(v)>{}, 0x7fff)); };
+constexpr auto is_nan = [](auto v) HWY_ATTR {
+  return hn::Gt(magnitude(v), hn::Set(hn::DFromV<decltype(v)>{}, 0x7c00));
+};
+constexpr auto choose = [](auto a, auto b, auto chosen) HWY_ATTR {
+  const hn::DFromV<decltype(a)> d;
+  const auto quiet = hn::Set(d, 0x200);
+  const auto signalling = [&](auto v)
+                              HWY_ATTR { return hn::And(is_nan(v), hn::Eq(hn::And(v, quiet), hn::Zero(d))); };
+  auto result = hn::IfThenElse(is_nan(a), b, hn::IfThenElse(is_nan(b), a, chosen));
+  result = hn::IfThenElse(signalling(b), hn::Or(b, quiet), result);
+  return hn::IfThenElse(signalling(a), hn::Or(a, quiet), result);
+};
+constexpr auto min = [](auto a, auto b) HWY_ATTR {
+  return choose(a, b, hn::IfThenElse(hn::Lt(ordered(a), ordered(b)), a, b));
+};
+constexpr auto max = [](auto a, auto b) HWY_ATTR {
+  return choose(a, b, hn::IfThenElse(hn::Gt(ordered(a), ordered(b)), a, b));
+};
+constexpr auto min3 = [](auto a, auto b, auto c) HWY_ATTR { return min(min(a, b), c); };
+constexpr auto max3 = [](auto a, auto b, auto c) HWY_ATTR { return max(max(a, b), c); };
+constexpr auto med3 = [](auto a, auto b, auto c) HWY_ATTR {
+  const auto nan = hn::Or(hn::Or(is_nan(a), is_nan(b)), is_nan(c));
+  return hn::IfThenElse(nan, min3(a, b, c), max(min(a, b), min(max(a, b), c)));
+};
+// Computed as integers, staged and written as floats.
+constexpr Entry as_float(Entry e) {
+  for (Type& type : e.source) {
+    if (type != Type::none) type = Type::f16;
+  }
+  e.result = Type::f16;
+  return e;
+}
+
+constexpr Entry kEntries[] = {
+    op<F16(F16, F16)>(Opcode::v_add_f16, float_add),
+    op<F16(F16, F16)>(Opcode::v_sub_f16, float_sub),
+    op<F16(F16, F16)>(Opcode::v_subrev_f16, float_subrev),
+    op<F16(F16, F16)>(Opcode::v_mul_f16, float_mul),
+    op<F16(F16, F16, F16), kCold>(Opcode::v_mac_f16, mad),
+    op<F16(F16, F16, F16), kCold>(Opcode::v_madmk_f16, mad),
+    op<F16(F16, F16, F16), kCold>(Opcode::v_madak_f16, mad),
+    op<F16(F16, F16, F16), kKeepsHigh>(Opcode::v_mad_f16, mad),
+    op<F16(F16, F16, F16), kCold>(Opcode::v_mad_legacy_f16, mad),
+    op<F16(F16, F16, F16), kWide | kKeepsHigh>(Opcode::v_fma_f16, fma),
+    op<F16(F16, F16, F16), kWide | kCold>(Opcode::v_fma_legacy_f16, fma),
+    as_float(op<I16(I16, I16), kIeee | kCold>(Opcode::v_min_f16, min)),
+    as_float(op<I16(I16, I16), kIeee | kCold>(Opcode::v_max_f16, max)),
+    as_float(op<I16(I16, I16, I16), kIeee | kKeepsHigh>(Opcode::v_min3_f16, min3)),
+    as_float(op<I16(I16, I16, I16), kIeee | kKeepsHigh>(Opcode::v_max3_f16, max3)),
+    as_float(op<I16(I16, I16, I16), kIeee | kKeepsHigh>(Opcode::v_med3_f16, med3)),
+    op<F16(F16), kCold>(Opcode::v_trunc_f16, float_trunc),
+    op<F16(F16), kCold>(Opcode::v_ceil_f16, float_ceil),
+    op<F16(F16), kCold>(Opcode::v_floor_f16, float_floor),
+    op<F16(F16), kCold>(Opcode::v_rndne_f16, float_rndne),
+    op<F16(F16), kCold>(Opcode::v_fract_f16, float_fract),
+    op<F16(F16, I16), kWide | kCold>(Opcode::v_ldexp_f16,
+                                     [](auto a, auto n) HWY_ATTR {
+                                       return narrowed_to_odd(
+                                           scaled(widened(a), hn::PromoteTo(hn::RebindToSigned<D64>{}, n)));
+                                     }),
+
+    pk<F16(F16, F16)>(Opcode::v_pk_add_f16, float_add),
+    pk<F16(F16, F16)>(Opcode::v_pk_mul_f16, float_mul),
+    pk<F16(F16, F16, F16), kWide>(Opcode::v_pk_fma_f16, fma),
+    pk<F16(F16, F16, F16), kWide>(Opcode::v_pk_fmac_f16, fma),
+    as_float(pk<I16(I16, I16), kIeee>(Opcode::v_pk_min_f16, min)),
+    as_float(pk<I16(I16, I16), kIeee>(Opcode::v_pk_max_f16, max)),
+};
+
+}  // namespace
+
+std::span<const Entry> float16_entries() { return kEntries; }
+
+}  // namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

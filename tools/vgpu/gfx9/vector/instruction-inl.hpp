@@ -1,0 +1,376 @@
+// From "op<F32(F32, F32)>(Opcode::v_add_f32, add)" to an Entry: the core and the fast handlers of one instruction, for each SIMD target.
+//
+// The function is called with one vector per operand, of the type that its signature names: float lanes for F32 and F16, int32 lanes for I32 and
+// I16, uint32 lanes for U32 and U16, 64-bit lanes for the wide types; a mask for Bit; uint32 lanes with the lanes' numbers for LaneId. It
+// returns a vector, a mask (result type Bit) or a Carried. The hot loops call it with the registers' chunks; nothing else is generated per
+// instruction.
+
+// Per-target include guard.
+#if defined(UPTEMPO_VGPU_GFX9_INSTRUCTION_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef UPTEMPO_VGPU_GFX9_INSTRUCTION_INL_HPP
+#undef UPTEMPO_VGPU_GFX9_INSTRUCTION_INL_HPP
+#else
+#define UPTEMPO_VGPU_GFX9_INSTRUCTION_INL_HPP
+#endif
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "gfx9/vector/lanes-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
+
+// Executes any instruction that has an entry, by staging its operands.
+const Op* general(const Op& op, Wave& wave);
+
+template <class V, class M>
+struct Carried {
+  V value;
+  M carry;
+};
+template <class V, class M>
+Carried(V, M) -> Carried<V, M>;
+
+// The registers of operand i, [half].
+inline std::uint32_t* vgpr(const Wave& wave, unsigned index) { return wave.vgpr[index].lane; }
+
+enum class Kind { vgpr, scalar };
+
+// One operand of a fast handler.
+template <class Tag, bool Wide, Kind kKind>
+class Source {
+ public:
+  static constexpr bool kTwo = is_wide(Tag::type);
+
+  Source(const Wave& wave, const Instruction& in, unsigned i) {
+    if constexpr (kKind == Kind::vgpr) {
+      lo_ = vgpr(wave, in.src[i] - kFirstVgpr);
+    } else {
+      set(static_cast<std::uint32_t>(value(wave, in, i)),
+          static_cast<std::uint32_t>(value(wave, in, i) >> 32));
+    }
+  }
+  HWY_INLINE Image<Wide> image(std::size_t lane) const {
+    if constexpr (kKind == Kind::vgpr) {
+      const D32<Wide> d;
+      const auto lo = hn::Load(d, lo_ + lane);
+      if constexpr (kTwo) {
+        return {lo, hn::Load(d, lo_ + kLanes + lane)};
+      } else {
+        return {lo, lo};
+      }
+    } else {
+      return {hn::Set(D32<Wide>{}, scalar_[0]), hn::Set(D32<Wide>{}, scalar_[kTwo ? 1 : 0])};
+    }
+  }
+
+ private:
+  static HWY_INLINE std::uint64_t value(const Wave& wave, const Instruction& in, unsigned i) {
+    const unsigned code = in.src[i];
+    if constexpr (is_short(Tag::type) || kTwo) {
+      if (code >= 128) return scalar_operand(wave, in, i, Tag::type);
+      return kTwo ? wave.pair(code) : wave.scalar[code];
+    } else {
+      return code == kLiteral ? in.literal : wave.scalar[code];
+    }
+  }
+  void set(std::uint32_t lo, std::uint32_t hi) {
+    scalar_[0] = lo;
+    scalar_[1] = hi;
+  }
+
+  const std::uint32_t* lo_ = nullptr;
+  std::uint32_t scalar_[2] = {};
+};
+
+// An operand of a handler for any kind: scalars are spread over a register of their own.
+class AnySource {
+ public:
+  AnySource(const Wave& wave, const Instruction& in, unsigned i, Type type) {
+    if (is_vgpr(in.src[i])) {
+      half[0] = vgpr(wave, in.src[i] - kFirstVgpr);
+      half[1] = half[0] + kLanes;
+    } else {
+      const std::uint64_t value = scalar_operand(wave, in, i, type);
+      spread(spread_[0], static_cast<std::uint32_t>(value));
+      half[0] = half[1] = spread_[0].lane;
+      if (is_wide(type)) {
+        spread(spread_[1], static_cast<std::uint32_t>(value >> 32));
+        half[1] = spread_[1].lane;
+      }
+    }
+  }
+  AnySource(const AnySource&) = delete;
+  const std::uint32_t* half[2];
+
+ private:
+  static void spread(Vgpr& to, std::uint32_t value) {
+    const D32<false> d;
+    const auto v = hn::Set(d, value);
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) hn::Store(v, d, to.lane + lane);
+  }
+  Vgpr spread_[2];
+};
+
+template <class Signature, unsigned kFlags, class F>
+struct Instr;
+
+template <class R, class... S, unsigned kFlags, class F>
+struct Instr<R(S...), kFlags, F> {
+  static constexpr bool kWide = (kFlags & vector::kWide) || is_wide(R::type) || (is_wide(S::type) || ...);
+  static constexpr std::size_t kStep = kChunk<kWide>;
+  static constexpr unsigned kSources = (0u + ... + (S::type != Type::bit && S::type != Type::none ? 1u : 0u));
+  static constexpr bool kCompare = R::type == Type::bit;
+  static constexpr bool kTwo = is_wide(R::type);
+  static constexpr bool kHasMask = ((S::type == Type::bit) || ...);
+  using Indices = std::index_sequence_for<S...>;
+  template <class T>
+  struct Plain {
+    using type = T;
+  };
+  template <class T>
+  struct Plain<WithCarry<T>> {
+    using type = T;
+  };
+  using Result = typename Plain<R>::type;
+  static constexpr bool kCarry = !std::is_same_v<Result, R>;
+
+  static constexpr std::uint32_t kModeMask =
+      (kFlags & kExact)
+          ? 0u
+          : mode_mask(R::type) | (0u | ... | mode_mask(S::type)) | ((kFlags & kIeee) ? kModeIeee : 0u);
+  static constexpr std::uint32_t kModeUsual =
+      (kFlags & kExact)
+          ? 0u
+          : mode_usual(R::type) | (0u | ... | mode_usual(S::type)) | ((kFlags & kIeee) ? kModeIeee : 0u);
+
+  // Where operand I of the function is in src[]: masks and lane numbers are not counted, except that a mask behind two operands is src[2].
+  template <std::size_t I>
+  static constexpr unsigned index() {
+    constexpr Type kTypes[] = {S::type..., Type::none};
+    unsigned n = 0;
+    for (std::size_t i = 0; i < I; ++i) n += kTypes[i] != Type::bit && kTypes[i] != Type::none;
+    return n;
+  }
+  static constexpr int kMaskSource = !kHasMask ? -1 : kSources == 3 ? 3 : 2;
+
+  template <class Tag>
+  static HWY_INLINE auto operand(Image<kWide> image, std::uint64_t mask, std::size_t lane) {
+    if constexpr (Tag::type == Type::bit) {
+      return mask_at(typename MaskLanes::type{}, mask, lane);
+    } else if constexpr (Tag::type == Type::none) {
+      return hn::Iota(D32<kWide>{}, static_cast<std::uint32_t>(lane));
+    } else {
+      return Repr<Tag, kWide>::decode(image);
+    }
+  }
+  // The lanes that masks of the function refer to: those of its result, or of its sources when it compares.
+  struct MaskLanes {
+    using Float = std::conditional_t<kTwo, hn::RebindToFloat<D64>, hn::Rebind<float, D32<kWide>>>;
+    using Unsigned = std::conditional_t<kTwo, D64, D32<kWide>>;
+    using Signed = hn::RebindToSigned<Unsigned>;
+    using type = std::conditional_t<
+        is_float(R::type), Float,
+        std::conditional_t<R::type == Type::i32 || R::type == Type::i64 || R::type == Type::i16, Signed,
+                           Unsigned>>;
+  };
+  // Of a comparison: as wide as its operands.
+  static constexpr Type kFirst = std::get<0>(std::tuple{S::type..., Type::none});
+  struct CompareLanes {
+    using Unsigned = std::conditional_t<is_wide(kFirst), D64, D32<kWide>>;
+    using type = std::conditional_t<
+        is_float(kFirst), hn::RebindToFloat<Unsigned>,
+        std::conditional_t<kFirst == Type::i32 || kFirst == Type::i64 || kFirst == Type::i16,
+                           hn::RebindToSigned<Unsigned>, Unsigned>>;
+  };
+
+  template <bool kFull, class Fetch>
+  static HWY_INLINE std::uint64_t loop(Fetch fetch, std::uint64_t mask, std::uint64_t exec, std::uint32_t* lo,
+                                       std::uint32_t* hi) {
+    std::uint64_t out = 0;
+    HWY_UNROLL(4)
+    for (std::size_t lane = 0; lane < kLanes; lane += kStep) {
+      const auto result = fetch(lane, mask);
+      if constexpr (kCompare) {
+        out |= bits_of(typename CompareLanes::type{}, result) << lane;
+      } else if constexpr (kCarry) {
+        out |= bits_of(typename MaskLanes::type{}, result.carry) << lane;
+        write<kFull>(result.value, exec, lo, hi, lane);
+      } else {
+        write<kFull>(result, exec, lo, hi, lane);
+      }
+    }
+    return out;
+  }
+  template <bool kFull, class V>
+  static HWY_INLINE void write(V value, std::uint64_t exec, std::uint32_t* lo, std::uint32_t* hi,
+                               std::size_t lane) {
+    const Image<kWide> image = Repr<Result, kWide>::encode(value);
+    store<kFull>(D32<kWide>{}, image.lo, exec, lo, lane);
+    if constexpr (kTwo) store<kFull>(D32<kWide>{}, image.hi, exec, hi, lane);
+  }
+
+  static void core(Lanes& lanes) { core(lanes, Indices{}); }
+  template <std::size_t... I>
+  static void core(Lanes& lanes, std::index_sequence<I...>) {
+    const D32<kWide> d;
+    const auto fetch = [&](std::size_t lane, std::uint64_t mask) HWY_ATTR {
+      const auto image = [&](unsigned i, bool two, bool real) HWY_ATTR -> Image<kWide> {
+        if (!real) return {hn::Zero(d), hn::Zero(d)};
+        const auto v = hn::Load(d, lanes.src[i][0] + lane);
+        return {v, two ? hn::Load(d, lanes.src[i][1] + lane) : v};
+      };
+      return F{}(operand<S>(
+          image(index<I>(), is_wide(S::type), S::type != Type::bit && S::type != Type::none), mask, lane)...);
+    };
+    lanes.mask_out = loop<true>(fetch, lanes.mask_in, 0, lanes.dst[0], lanes.dst[1]);
+  }
+
+  template <unsigned kScalars>
+  static const Op* fast(const Op& op, Wave& wave) {
+    return fast<kScalars>(op, wave, Indices{});
+  }
+  template <unsigned kScalars, std::size_t... I>
+  static const Op* fast(const Op& op, Wave& wave, std::index_sequence<I...>) {
+    if constexpr (kModeMask != 0) {
+      if ((wave.mode & kModeMask) != kModeUsual) [[unlikely]]
+        return general(op, wave);
+    }
+    const Instruction& in = op.in;
+    const std::tuple sources{make_source<S, (kScalars >> index<I>() & 1) != 0>(wave, in, index<I>())...};
+    const auto fetch = [&](std::size_t lane, std::uint64_t mask) HWY_ATTR {
+      return F{}(operand<S>(std::get<I>(sources).image(lane), mask, lane)...);
+    };
+    finish(op, wave, fetch);
+    return next(op);
+  }
+  struct NoSource {
+    HWY_INLINE Image<kWide> image(std::size_t) const {
+      return {hn::Zero(D32<kWide>{}), hn::Zero(D32<kWide>{})};
+    }
+  };
+  template <class Tag, bool kScalar>
+  static HWY_INLINE auto make_source(const Wave& wave, const Instruction& in, unsigned i) {
+    if constexpr (Tag::type == Type::bit || Tag::type == Type::none) {
+      return NoSource{};
+    } else {
+      return Source < Tag, kWide, kScalar ? Kind::scalar : Kind::vgpr > (wave, in, i);
+    }
+  }
+
+  template <class Fetch>
+  static HWY_INLINE void finish(const Op& op, Wave& wave, Fetch fetch) {
+    const Instruction& in = op.in;
+    const std::uint64_t exec = wave.exec();
+    std::uint64_t mask = 0;
+    if constexpr (kMaskSource == 2) mask = wave.pair(in.src[2]);
+    if constexpr (kMaskSource == 3) mask = wave.vcc();
+    std::uint32_t* const lo = kCompare ? nullptr : vgpr(wave, in.dst);
+    std::uint32_t* const hi = lo + (kTwo ? kLanes : 0);
+    std::uint64_t out;
+    if (kCompare || exec == ~std::uint64_t{0}) [[likely]] {
+      out = loop<true>(fetch, mask, exec, lo, hi);
+    } else {
+      out = loop<false>(fetch, mask, exec, lo, hi);
+    }
+    if constexpr (kCompare) wave.set_pair(in.dst, out & exec);
+    if constexpr (kCarry) wave.set_pair(in.sdst, out & exec);
+  }
+
+  // Float operands of any kind with abs and neg, and clamp of a float result.
+  static const Op* modified(const Op& op, Wave& wave) { return modified(op, wave, Indices{}); }
+  template <std::size_t... I>
+  static const Op* modified(const Op& op, Wave& wave, std::index_sequence<I...>) {
+    if constexpr (kModeMask != 0) {
+      if ((wave.mode & kModeMask) != kModeUsual) [[unlikely]]
+        return general(op, wave);
+    }
+    const Instruction& in = op.in;
+    const D32<kWide> d;
+    const std::tuple<Modified<S>...> sources{OperandOf{wave, in, index<I>()}...};
+    const auto fetch = [&](std::size_t lane, std::uint64_t mask) HWY_ATTR {
+      return F{}(operand<S>(std::get<I>(sources).image(d, lane), mask, lane)...);
+    };
+    finish(op, wave, fetch);
+    return next(op);
+  }
+  struct OperandOf {
+    const Wave& wave;
+    const Instruction& in;
+    unsigned i;
+  };
+  template <class Tag>
+  struct Modified {
+    Modified(const OperandOf& of)
+        : source(of.wave, of.in, of.i, Tag::type),
+          keep((of.in.abs >> of.i & 1) && is_float(Tag::type) ? ~sign() : ~0u),
+          flip((of.in.neg >> of.i & 1) && is_float(Tag::type) ? sign() : 0u) {}
+    static constexpr std::uint32_t sign() { return Tag::type == Type::f16 ? 0x8000u : 0x80000000u; }
+    HWY_INLINE Image<kWide> image(D32<kWide> d, std::size_t lane) const {
+      const auto modify = [&](auto v)
+                              HWY_ATTR { return hn::Xor(hn::And(v, hn::Set(d, keep)), hn::Set(d, flip)); };
+      const auto lo = hn::Load(d, source.half[0] + lane);
+      if constexpr (is_wide(Tag::type)) {
+        return {lo, modify(hn::Load(d, source.half[1] + lane))};
+      } else {
+        return {modify(lo), lo};
+      }
+    }
+    AnySource source;
+    std::uint32_t keep, flip;
+  };
+
+  static constexpr unsigned kForms = 1u << kSources;
+  template <std::size_t... Scalars>
+  static constexpr std::array<Handler, kForms> fast_handlers(std::index_sequence<Scalars...>) {
+    return {&fast<Scalars>...};
+  }
+  struct Forms {
+    static constexpr std::array<Handler, kForms> kHandlers =
+        fast_handlers(std::make_index_sequence<kForms>{});
+  };
+  static constexpr bool kHasFloat = (is_float(S::type) || ...);
+
+  static constexpr Entry entry(Opcode opcode) {
+    Entry e;
+    e.opcode = opcode;
+    e.core = &core;
+    if constexpr (!(kFlags & (kCold | kKeepsHigh))) {
+      e.fast = Forms::kHandlers.data();
+      if constexpr (kHasFloat && kSources >= 2 && !kHasMask) e.modified = &modified;
+    }
+    e.sources = kSources;
+    e.mask_source = kMaskSource;
+    constexpr Type kTypes[] = {S::type...};
+    unsigned n = 0;
+    for (const Type type : kTypes) {
+      if (type != Type::bit && type != Type::none) e.source[n++] = type;
+    }
+    e.result = R::type;
+    e.carry_out = kCarry;
+    e.flags = kFlags;
+    return e;
+  }
+};
+
+// One line of a family's table.
+template <class Signature, unsigned kFlags = 0, class F>
+constexpr Entry op(Opcode opcode, F) {
+  return Instr<Signature, kFlags, F>::entry(opcode);
+}
+
+// The same with a second function that saturates, for the clamp bit of integer instructions.
+template <class Signature, unsigned kFlags = 0, class F, class G>
+constexpr Entry op(Opcode opcode, F, G) {
+  Entry e = Instr<Signature, kFlags, F>::entry(opcode);
+  e.saturating = &Instr<Signature, kFlags, G>::core;
+  return e;
+}
+
+}  // namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

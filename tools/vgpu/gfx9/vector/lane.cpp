@@ -1,0 +1,101 @@
+// Instructions that are not one function per lane: between lanes and scalars, and two destinations.
+#include <bit>
+#include <utility>
+
+#include "gfx9/vector/entry.hpp"
+
+namespace uptempo::vgpu::gfx9::vector {
+namespace {
+
+// The value of a lane-select or scalar-like operand; a vector register gives its lane `lane`.
+std::uint32_t value_in_lane(const Wave& wave, const Instruction& in, unsigned i, unsigned lane) {
+  if (is_vgpr(in.src[i])) return wave.vgpr[in.src[i] - kFirstVgpr].lane[lane];
+  return static_cast<std::uint32_t>(scalar_operand(wave, in, i, Type::u32));
+}
+
+const Op* readfirstlane(const Op& op, Wave& wave) {
+  const std::uint64_t exec = wave.exec();
+  const auto lane = exec == 0 ? 0u : static_cast<unsigned>(std::countr_zero(exec));
+  wave.scalar[op.in.dst] = value_in_lane(wave, op.in, 0, lane);
+  return next(op);
+}
+
+// EXEC does not matter to v_readlane and v_writelane.
+const Op* readlane(const Op& op, Wave& wave) {
+  const unsigned lane = value_in_lane(wave, op.in, 1, 0) & 63u;
+  wave.scalar[op.in.dst] = value_in_lane(wave, op.in, 0, lane);
+  return next(op);
+}
+
+const Op* writelane(const Op& op, Wave& wave) {
+  const unsigned lane = value_in_lane(wave, op.in, 1, 0) & 63u;
+  wave.vgpr[op.in.dst].lane[lane] = value_in_lane(wave, op.in, 0, lane);
+  return next(op);
+}
+
+const Op* nop(const Op& op, Wave&) { return next(op); }
+
+// Clears the sticky exception bits.
+const Op* clrexcp(const Op& op, Wave& wave) {
+  wave.trapsts &= ~0x1ffu;
+  return next(op);
+}
+
+const Op* swap(const Op& op, Wave& wave) {
+  const std::uint64_t exec = wave.exec();
+  Vgpr& a = wave.vgpr[op.in.dst];
+  Vgpr& b = wave.vgpr[op.in.src[0] - kFirstVgpr];
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if (exec >> lane & 1) std::swap(a.lane[lane], b.lane[lane]);
+  }
+  return next(op);
+}
+
+// Low result from src0's register that op_sel bit 0 picks, high result from src1's that op_sel bit 1 picks.
+const Op* pk_mov(const Op& op, Wave& wave) {
+  const Instruction& in = op.in;
+  const std::uint64_t exec = wave.exec();
+  Vgpr result[2];
+  for (unsigned h = 0; h < 2; ++h) {
+    const unsigned select = in.op_sel >> h & 1u;
+    if (is_vgpr(in.src[h])) {
+      result[h] = wave.vgpr[in.src[h] - kFirstVgpr + select];
+    } else {
+      const unsigned code = in.src[h];
+      const std::uint32_t value = code < 128
+                                      ? wave.scalar[code + select]
+                                      : static_cast<std::uint32_t>(scalar_operand(wave, in, h, Type::u32));
+      for (std::uint32_t& lane : result[h].lane) lane = value;
+    }
+  }
+  for (unsigned h = 0; h < 2; ++h) {
+    Vgpr& to = wave.vgpr[in.dst + h];
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      to.lane[lane] = exec >> lane & 1 ? result[h].lane[lane] : to.lane[lane];
+  }
+  return next(op);
+}
+
+constexpr Entry own(Opcode opcode, Handler handler, std::uint8_t sources) {
+  Entry e;
+  e.opcode = opcode;
+  e.own = handler;
+  e.sources = sources;
+  return e;
+}
+
+constexpr Entry kEntries[] = {
+    own(Opcode::v_readfirstlane_b32, readfirstlane, 1),
+    own(Opcode::v_readlane_b32, readlane, 2),
+    own(Opcode::v_writelane_b32, writelane, 2),
+    own(Opcode::v_nop, nop, 0),
+    own(Opcode::v_clrexcp, clrexcp, 0),
+    own(Opcode::v_swap_b32, swap, 1),
+    own(Opcode::v_pk_mov_b32, pk_mov, 2),
+};
+
+}  // namespace
+
+std::span<const Entry> lane_entries() { return kEntries; }
+
+}  // namespace uptempo::vgpu::gfx9::vector

@@ -1,0 +1,84 @@
+// Cores of rarely executed instructions, as a function on one lane's scalars: about 1 to 5 ns a lane.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "gfx9/vector/entry.hpp"
+#include "gfx9/vector/half.hpp"
+
+namespace uptempo::vgpu::gfx9::vector {
+
+template <Type kType>
+auto lane_value(const std::uint32_t* const (&src)[2], unsigned lane) {
+  const std::uint32_t lo = src[0][lane];
+  if constexpr (kType == Type::i32) {
+    return static_cast<std::int32_t>(lo);
+  } else if constexpr (kType == Type::f32) {
+    return std::bit_cast<float>(lo);
+  } else if constexpr (kType == Type::f16) {
+    return half_value(lo & 0xffffu);
+  } else if constexpr (is_wide(kType)) {
+    const std::uint64_t bits = lo | static_cast<std::uint64_t>(src[1][lane]) << 32;
+    if constexpr (kType == Type::f64) {
+      return std::bit_cast<double>(bits);
+    } else {
+      return bits;
+    }
+  } else {
+    return lo;
+  }
+}
+
+inline std::uint64_t lane_bits(std::uint32_t v) { return v; }
+inline std::uint64_t lane_bits(std::int32_t v) { return static_cast<std::uint32_t>(v); }
+inline std::uint64_t lane_bits(float v) { return std::bit_cast<std::uint32_t>(v); }
+inline std::uint64_t lane_bits(double v) { return std::bit_cast<std::uint64_t>(v); }
+inline std::uint64_t lane_bits(std::uint64_t v) { return v; }
+
+template <class Signature, class F>
+struct ScalarInstr;
+
+template <class R, class... S, class F>
+struct ScalarInstr<R(S...), F> {
+  static void core(Lanes& lanes) { core(lanes, std::index_sequence_for<S...>{}); }
+  template <std::size_t... I>
+  static void core(Lanes& lanes, std::index_sequence<I...>) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const std::uint64_t bits = lane_bits(F{}(lane_value<S::type>(lanes.src[I], lane)...));
+      lanes.dst[0][lane] = static_cast<std::uint32_t>(bits);
+      if constexpr (is_wide(R::type)) lanes.dst[1][lane] = static_cast<std::uint32_t>(bits >> 32);
+    }
+  }
+};
+
+// One line of a family's table. The signature names types as for op<>() in instruction-inl.hpp; I64 is given as uint64.
+template <class Signature, class F>
+constexpr Core scalar_core(F) {
+  return &ScalarInstr<Signature, F>::core;
+}
+template <class R, class... S>
+constexpr Entry scalar_entry(Opcode opcode, R (*)(S...), Core core, Core saturating) {
+  Entry e;
+  e.opcode = opcode;
+  e.core = core;
+  e.saturating = saturating;
+  e.sources = sizeof...(S);
+  unsigned n = 0;
+  for (const Type type : {S::type...}) e.source[n++] = type;
+  e.result = R::type;
+  return e;
+}
+template <class Signature, class F>
+constexpr Entry scalar_op(Opcode opcode, F f) {
+  return scalar_entry(opcode, static_cast<Signature*>(nullptr), scalar_core<Signature>(f), nullptr);
+}
+template <class Signature, class F, class G>
+constexpr Entry scalar_op(Opcode opcode, F f, G saturating) {
+  return scalar_entry(opcode, static_cast<Signature*>(nullptr), scalar_core<Signature>(f),
+                      scalar_core<Signature>(saturating));
+}
+
+}  // namespace uptempo::vgpu::gfx9::vector

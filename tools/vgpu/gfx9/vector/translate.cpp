@@ -1,0 +1,86 @@
+// Which handler executes an instruction.
+#include "gfx9/op.hpp"
+#include "gfx9/vector/entry.hpp"
+#include "gfx9/vector/staging.hpp"
+
+namespace uptempo::vgpu::gfx9 {
+namespace {
+
+using namespace vector;
+
+// Instructions whose addend is their destination read it as a third source.
+bool accumulates(Opcode opcode) noexcept {
+  switch (opcode) {
+    case Opcode::v_mac_f32:
+    case Opcode::v_mac_f16:
+    case Opcode::v_fmac_f32:
+    case Opcode::v_fmac_f64:
+    case Opcode::v_pk_fmac_f16:
+    case Opcode::v_dot2c_f32_f16:
+    case Opcode::v_dot2c_i32_i16:
+    case Opcode::v_dot4c_i32_i8:
+    case Opcode::v_dot8c_i32_i4:
+    case Opcode::v_cvt_pkaccum_u8_f32:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Accumulation registers are registers 256..511 of the file.
+void resolve_accumulators(Instruction& in) noexcept {
+  for (unsigned i = 0; i < 3; ++i) {
+    if ((in.acc >> i & 1) && is_vgpr(in.src[i]) && in.src[i] < kFirstVgpr + 256)
+      in.src[i] = static_cast<OperandCode>(in.src[i] + 256);
+  }
+  if ((in.acc & 8) && in.dst < 256) in.dst = static_cast<std::uint16_t>(in.dst + 256);
+  in.acc = 0;
+}
+
+enum class SourceKind { vector, scalar, special, none };
+
+SourceKind kind_of(OperandCode code) noexcept {
+  if (is_vgpr(code)) return SourceKind::vector;
+  if (code <= 127 || (code >= 128 && code <= 208) || (code >= 240 && code <= 248) || code == kLiteral)
+    return SourceKind::scalar;
+  if ((code >= 235 && code <= 239) || (code >= 251 && code <= 253)) return SourceKind::special;
+  return SourceKind::none;
+}
+
+}  // namespace
+
+Handler translate_vector(Instruction& in) noexcept {
+  const Entry& entry = table()[static_cast<std::size_t>(in.opcode)];
+  if (entry.core == nullptr && entry.own == nullptr) return nullptr;
+  resolve_accumulators(in);
+  if (accumulates(in.opcode)) in.src[2] = static_cast<OperandCode>(kFirstVgpr + in.dst);
+
+  unsigned scalars = 0;
+  bool special = false;
+  for (unsigned i = 0; i < entry.sources; ++i) {
+    const SourceKind kind = kind_of(in.src[i]);
+    if (kind == SourceKind::none) return nullptr;
+    special |= kind == SourceKind::special;
+    if (kind != SourceKind::vector) scalars |= 1u << i;
+  }
+  if (entry.own != nullptr) return in.modifier == OperandModifier::none ? entry.own : nullptr;
+
+  if (in.modifier == OperandModifier::dpp) {
+    std::int8_t lanes[kLanes];
+    if (!dpp_lanes(in.dpp.control, lanes) || !is_vgpr(in.src[0])) return nullptr;
+  }
+  // Comparisons have no result to clamp.
+  const bool clamps = in.clamp && entry.result != Type::bit;
+  if (clamps && !is_float(entry.result) && entry.saturating == nullptr && !(entry.flags & kExact))
+    return nullptr;
+
+  const bool selects = in.format != Format::vop3p && in.op_sel != 0;
+  const bool odd_mask = entry.mask_source == 2 && in.src[2] >= 128;
+  if (in.modifier != OperandModifier::none || special || selects || odd_mask || clamps || in.omod != 0)
+    return general_handler();
+  if (entry.packing != Packing::none) return entry.modified != nullptr ? entry.modified : general_handler();
+  if (in.abs != 0 || in.neg != 0) return entry.modified != nullptr ? entry.modified : general_handler();
+  return entry.fast != nullptr ? entry.fast[scalars] : general_handler();
+}
+
+}  // namespace uptempo::vgpu::gfx9
