@@ -1,0 +1,47 @@
+#include <ctime>
+
+#include "device/clock.hpp"
+#include "hsakmt_fixture.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+TEST_CASE("clock counters never run backwards", "[clocks]") {
+  const Thunk thunk;
+  HsaClockCounters last{};
+  for (int i = 0; i < 1000; ++i) {
+    HsaClockCounters now{};
+    REQUIRE(hsaKmtGetClockCounters(kGpuNode, &now) == HSAKMT_STATUS_SUCCESS);
+    REQUIRE(now.GPUClockCounter >= last.GPUClockCounter);
+    REQUIRE(now.CPUClockCounter >= last.CPUClockCounter);
+    REQUIRE(now.SystemClockCounter >= last.SystemClockCounter);
+    last = now;
+  }
+}
+
+TEST_CASE("the GPU counter runs at 100 MHz of the system counter's 1 GHz", "[clocks]") {
+  const Thunk thunk;
+  HsaClockCounters begin{};
+  HsaClockCounters end{};
+  REQUIRE(hsaKmtGetClockCounters(kGpuNode, &begin) == HSAKMT_STATUS_SUCCESS);
+  const timespec pause{0, 100'000'000};
+  nanosleep(&pause, nullptr);
+  REQUIRE(hsaKmtGetClockCounters(kGpuNode, &end) == HSAKMT_STATUS_SUCCESS);
+  CHECK(end.SystemClockFrequencyHz == 1'000'000'000);
+  const auto gpu_ns = static_cast<double>(end.GPUClockCounter - begin.GPUClockCounter) * 10;
+  const auto system_ns = static_cast<double>(end.SystemClockCounter - begin.SystemClockCounter);
+  CHECK(gpu_ns == test::Approx(system_ns).epsilon(0.02));
+}
+
+TEST_CASE("the GPU counter is the clock of packet timestamps", "[clocks]") {
+  const Thunk thunk;
+  const std::uint64_t before = gpu_clock_ticks();
+  HsaClockCounters now{};
+  REQUIRE(hsaKmtGetClockCounters(kGpuNode, &now) == HSAKMT_STATUS_SUCCESS);
+  CHECK(now.GPUClockCounter >= before);
+  CHECK(now.GPUClockCounter <= gpu_clock_ticks());
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

@@ -1,0 +1,118 @@
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "hsakmt_fixture.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+using namespace std::chrono_literals;
+
+HsaEvent* create(bool manual_reset, bool signaled = false, HSA_EVENTTYPE type = HSA_EVENTTYPE_SIGNAL) {
+  HsaEventDescriptor descriptor{};
+  descriptor.EventType = type;
+  descriptor.NodeId = kGpuNode;
+  HsaEvent* event = nullptr;
+  return hsaKmtCreateEvent(&descriptor, manual_reset, signaled, &event) == HSAKMT_STATUS_SUCCESS ? event
+                                                                                                 : nullptr;
+}
+
+TEST_CASE("an event has a mailbox in the event page, each its own", "[events]") {
+  const Thunk thunk;
+  HsaEvent* one = create(false);
+  HsaEvent* two = create(false);
+  REQUIRE(one != nullptr);
+  REQUIRE(two != nullptr);
+  CHECK(one->EventData.HWData2 != 0);
+  CHECK(two->EventData.HWData2 != 0);
+  CHECK(one->EventData.HWData2 != two->EventData.HWData2);
+  CHECK(one->EventData.HWData3 == one->EventId);
+  *reinterpret_cast<HSAuint64*>(one->EventData.HWData2) = one->EventId;  // the page is the program's to write
+  CHECK(hsaKmtDestroyEvent(one) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtDestroyEvent(two) == HSAKMT_STATUS_SUCCESS);
+}
+
+TEST_CASE("an event created signaled is set", "[events]") {
+  const Thunk thunk;
+  HsaEvent* event = create(false, true);
+  REQUIRE(event != nullptr);
+  CHECK(hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
+  hsaKmtDestroyEvent(event);
+}
+
+TEST_CASE("manual reset and auto reset differ in who consumes", "[events]") {
+  const Thunk thunk;
+  for (const bool manual : {false, true}) {
+    CAPTURE(manual);
+    HsaEvent* event = create(manual);
+    REQUIRE(event != nullptr);
+    REQUIRE(hsaKmtSetEvent(event) == HSAKMT_STATUS_SUCCESS);
+    CHECK(hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_SUCCESS);
+    CHECK(hsaKmtWaitOnEvent(event, 0) == (manual ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_WAIT_TIMEOUT));
+    REQUIRE(hsaKmtResetEvent(event) == HSAKMT_STATUS_SUCCESS);
+    CHECK(hsaKmtWaitOnEvent(event, 0) == HSAKMT_STATUS_WAIT_TIMEOUT);
+    hsaKmtDestroyEvent(event);
+  }
+}
+
+TEST_CASE("a blocked wait ends when another thread sets the event", "[events]") {
+  const Thunk thunk;
+  HsaEvent* event = create(false);
+  REQUIRE(event != nullptr);
+  std::atomic<HSAKMT_STATUS> status{HSAKMT_STATUS_ERROR};
+  std::thread waiter([&] { status = hsaKmtWaitOnEvent(event, 10'000); });
+  std::this_thread::sleep_for(30ms);
+  CHECK(status == HSAKMT_STATUS_ERROR);
+  REQUIRE(hsaKmtSetEvent(event) == HSAKMT_STATUS_SUCCESS);
+  waiter.join();
+  CHECK(status == HSAKMT_STATUS_SUCCESS);
+  hsaKmtDestroyEvent(event);
+}
+
+TEST_CASE("any of several events ends a wait for one, all are needed for all", "[events]") {
+  const Thunk thunk;
+  HsaEvent* events[] = {create(true), create(true), create(true)};
+  REQUIRE(hsaKmtSetEvent(events[1]) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtWaitOnMultipleEvents(events, 3, false, 0) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtWaitOnMultipleEvents(events, 3, true, 20) == HSAKMT_STATUS_WAIT_TIMEOUT);
+  REQUIRE(hsaKmtSetEvent(events[0]) == HSAKMT_STATUS_SUCCESS);
+  REQUIRE(hsaKmtSetEvent(events[2]) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtWaitOnMultipleEvents(events, 3, true, 0) == HSAKMT_STATUS_SUCCESS);
+  for (HsaEvent* event : events) hsaKmtDestroyEvent(event);
+}
+
+TEST_CASE("when the signal events run out, creation fails and works again after a destroy", "[events]") {
+  const Thunk thunk;
+  std::vector<HsaEvent*> events;
+  while (HsaEvent* event = create(false)) {
+    events.push_back(event);
+    REQUIRE(events.size() <= 4095);
+  }
+  CHECK(events.size() == 4095);
+  std::set<HSAuint64> mailboxes;
+  for (HsaEvent* event : events) mailboxes.insert(event->EventData.HWData2);
+  CHECK(mailboxes.size() == 4095);
+  hsaKmtDestroyEvent(events.back());
+  events.pop_back();
+  HsaEvent* again = create(false);
+  CHECK(again != nullptr);
+  events.push_back(again);
+  for (HsaEvent* event : events) REQUIRE(hsaKmtDestroyEvent(event) == HSAKMT_STATUS_SUCCESS);
+}
+
+TEST_CASE("system events cannot be set by the program", "[events]") {
+  const Thunk thunk;
+  HsaEvent* event = create(true, false, HSA_EVENTTYPE_MEMORY);
+  REQUIRE(event != nullptr);
+  CHECK(hsaKmtSetEvent(event) == HSAKMT_STATUS_ERROR);
+  CHECK(hsaKmtWaitOnEvent(event, 10) == HSAKMT_STATUS_WAIT_TIMEOUT);
+  CHECK(hsaKmtDestroyEvent(event) == HSAKMT_STATUS_SUCCESS);
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

@@ -1,0 +1,40 @@
+// ROCT opened on the virtual GPU. Every test that asks for it starts and ends with a closed thunk, and checks that it leaves no VRAM behind.
+#pragma once
+
+#include <hsakmt.h>
+#include <cstdint>
+
+#include "device/description.hpp"
+
+namespace uptempo::vgpu {
+
+inline constexpr HSAuint32 kCpuNode = 0;
+inline constexpr HSAuint32 kGpuNode = 1;
+inline constexpr std::uint32_t kPage = 4096;
+
+// The description of the device that the launcher was asked for.
+const DeviceDescription& expected_device();
+
+class Thunk {
+ public:
+  Thunk();
+  ~Thunk();
+  Thunk(const Thunk&) = delete;
+  Thunk& operator=(const Thunk&) = delete;
+
+  const HsaSystemProperties& system() const { return system_; }
+  HSAuint64 available_vram() const;
+
+ private:
+  HsaSystemProperties system_{};
+  HSAuint64 vram_at_start_ = 0;
+};
+
+// Flags of the usual kinds of memory.
+HsaMemFlags host_memory();
+HsaMemFlags vram(bool host_access);
+
+// A raw KFD request on a descriptor of this test's own: 0, or -errno.
+int kfd_request(unsigned long request, void* argument);
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,160 @@
+#include <fcntl.h>
+#include <linux/kfd_ioctl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "hsakmt_fixture.hpp"
+#include "kfd/events.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+struct Descriptor {
+  int number = -1;
+  explicit Descriptor(const char* path) : number(open(path, O_RDWR | O_CLOEXEC)) { REQUIRE(number >= 0); }
+  ~Descriptor() { close(number); }
+};
+
+TEST_CASE("a number that KFD does not have answers EINVAL", "[ioctl]") {
+  std::array<std::uint64_t, 16> block{};
+  for (const unsigned number : {0x00u, 0x30u, 0x7fu, 0x85u, 0xffu}) {
+    CAPTURE(number);
+    CHECK(kfd_request(_IOC(_IOC_READ | _IOC_WRITE, 'K', number, sizeof block), block.data()) == -EINVAL);
+  }
+}
+
+TEST_CASE("what needs features that the device does not offer is refused", "[ioctl]") {
+  kfd_ioctl_svm_args svm{};
+  CHECK(kfd_request(AMDKFD_IOC_SVM, &svm) == -EPERM);
+  kfd_ioctl_smi_events_args smi{};
+  CHECK(kfd_request(AMDKFD_IOC_SMI_EVENTS, &smi) == -EINVAL);
+  kfd_ioctl_get_dmabuf_info_args dmabuf{};
+  CHECK(kfd_request(AMDKFD_IOC_GET_DMABUF_INFO, &dmabuf) == -EINVAL);
+  kfd_ioctl_set_xnack_mode_args xnack{};
+  xnack.xnack_enabled = 1;
+  CHECK(kfd_request(AMDKFD_IOC_SET_XNACK_MODE, &xnack) == -EPERM);
+  xnack.xnack_enabled = -1;
+  CHECK(kfd_request(AMDKFD_IOC_SET_XNACK_MODE, &xnack) == 0);
+  CHECK(xnack.xnack_enabled == 0);
+}
+
+TEST_CASE("a request of another driver is none of KFD's", "[ioctl]") {
+  const Descriptor kfd("/dev/kfd");
+  int value = 0;
+  errno = 0;
+  CHECK(ioctl(kfd.number, TIOCGPGRP, &value) == -1);
+  CHECK(errno == ENOTTY);
+}
+
+TEST_CASE("a missing argument is a bad address", "[ioctl]") {
+  CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, nullptr) == -EFAULT);
+}
+
+TEST_CASE("a caller with a shorter struct gets as much as it has room for", "[ioctl]") {
+  struct {
+    std::uint32_t major = 0;
+    std::uint32_t sentinel = 0x5a5a5a5a;
+  } version;
+  CHECK(kfd_request(_IOC(_IOC_READ, 'K', 0x01, sizeof version.major), &version) == 0);
+  CHECK(version.major == 1);
+  CHECK(version.sentinel == 0x5a5a5a5a);
+}
+
+TEST_CASE("duplicates of the descriptor are the device too", "[ioctl]") {
+  const Descriptor kfd("/dev/kfd");
+  const int duplicate = dup(kfd.number);
+  kfd_ioctl_get_version_args version{};
+  CHECK(ioctl(duplicate, AMDKFD_IOC_GET_VERSION, &version) == 0);
+  CHECK(version.minor_version == 14);
+  close(duplicate);
+}
+
+TEST_CASE("close-on-exec is as it was asked for", "[ioctl]") {
+  const int kept = open("/dev/kfd", O_RDWR);
+  const int closed = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+  CHECK((fcntl(kept, F_GETFD) & FD_CLOEXEC) == 0);
+  CHECK((fcntl(closed, F_GETFD) & FD_CLOEXEC) != 0);
+  close(kept);
+  close(closed);
+}
+
+TEST_CASE("apertures can be counted before room is made for them", "[ioctl]") {
+  kfd_ioctl_get_process_apertures_new_args count{};
+  REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &count) == 0);
+  CHECK(count.num_of_nodes == 1);
+  kfd_process_device_apertures gpu{};
+  count.kfd_process_device_apertures_ptr = reinterpret_cast<std::uintptr_t>(&gpu);
+  REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &count) == 0);
+  CHECK(gpu.gpu_id != 0);
+  CHECK(gpu.gpuvm_limit == (std::uint64_t{1} << 47) - 1);
+  CHECK(gpu.lds_base < gpu.lds_limit);
+  CHECK(gpu.scratch_base > gpu.lds_limit);
+  kfd_ioctl_get_process_apertures_args old{};
+  REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES, &old) == 0);
+  CHECK(old.num_of_nodes == 1);
+  CHECK(std::memcmp(&old.process_apertures[0], &gpu, sizeof gpu) == 0);
+}
+
+TEST_CASE("tile configuration fills what there is room for with zeros", "[ioctl]") {
+  kfd_process_device_apertures gpu{};
+  kfd_ioctl_get_process_apertures_new_args apertures{};
+  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<std::uintptr_t>(&gpu);
+  apertures.num_of_nodes = 1;
+  REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == 0);
+  std::array<std::uint32_t, 9> tiles;
+  tiles.fill(0xcccccccc);
+  kfd_ioctl_get_tile_config_args config{};
+  config.gpu_id = gpu.gpu_id;
+  config.tile_config_ptr = reinterpret_cast<std::uintptr_t>(tiles.data());
+  config.num_tile_configs = 8;
+  REQUIRE(kfd_request(AMDKFD_IOC_GET_TILE_CONFIG, &config) == 0);
+  CHECK(config.gb_addr_config == 0x2a110002);
+  CHECK(config.num_tile_configs == 8);
+  CHECK(tiles[7] == 0);
+  CHECK(tiles[8] == 0xcccccccc);
+}
+
+TEST_CASE("event ages travel through the wait request", "[ioctl]") {
+  kfd_ioctl_create_event_args create{};
+  create.auto_reset = 1;
+  REQUIRE(kfd_request(AMDKFD_IOC_CREATE_EVENT, &create) == 0);
+  CHECK(create.event_page_offset != 0);
+  kfd_ioctl_set_event_args set{};
+  set.event_id = create.event_id;
+  REQUIRE(kfd_request(AMDKFD_IOC_SET_EVENT, &set) == 0);
+  kfd::EventData data{};
+  data.event_id = create.event_id;
+  data.signal_event_data.last_event_age = 1;
+  kfd_ioctl_wait_events_args wait{};
+  wait.events_ptr = reinterpret_cast<std::uintptr_t>(&data);
+  wait.num_events = 1;
+  REQUIRE(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == 0);
+  CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE);
+  CHECK(data.signal_event_data.last_event_age == 2);
+  kfd_ioctl_destroy_event_args destroy{};
+  destroy.event_id = create.event_id;
+  CHECK(kfd_request(AMDKFD_IOC_DESTROY_EVENT, &destroy) == 0);
+  CHECK(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == -EINVAL);
+}
+
+TEST_CASE("the runtime is enabled once", "[ioctl]") {
+  struct {
+    std::uint64_t r_debug = 0;
+    std::uint32_t mode_mask = 1;
+    std::uint32_t capabilities_mask = 0;
+  } enable;
+  const unsigned long request = _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, sizeof enable);
+  CHECK(kfd_request(request, &enable) == 0);
+  CHECK(kfd_request(request, &enable) == -EBUSY);
+  enable.mode_mask = 0;
+  CHECK(kfd_request(request, &enable) == 0);
+  CHECK(kfd_request(request, &enable) == -EPERM);
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu
