@@ -1,0 +1,131 @@
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "run.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("the exit status of the program is passed on", "[launcher]") {
+  for (const int status : {0, 1, 42, 255})
+    CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "exit", std::to_string(status)}).status == status);
+}
+
+TEST_CASE("a signal that ends the program ends the launched process", "[launcher]") {
+  CHECK(launch({UPTEMPO_VGPU_PROBE, "signal", "15"}).status == 128 + 15);
+}
+
+TEST_CASE("arguments reach the program unchanged, also those that look like options", "[launcher]") {
+  const Finished finished =
+      launch({"--seed", "3", "--", UPTEMPO_VGPU_PROBE, "arguments", "--help", "", "a b", "--"});
+  CHECK(finished.status == 0);
+  CHECK(finished.out == "--help\n\na b\n--\n");
+}
+
+TEST_CASE("without the separator the first word that is no option is the program", "[launcher]") {
+  CHECK(launch({"--null-kernels", UPTEMPO_VGPU_PROBE, "arguments", "--verbose"}).out == "--verbose\n");
+}
+
+TEST_CASE("help and version are answered", "[launcher]") {
+  const Finished help = launch({"--help"});
+  CHECK(help.status == 0);
+  for (const char* option : {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
+                             "--seed", "--workers", "--verbose", "gfx90a", "gfx900"}) {
+    CAPTURE(option);
+    CHECK(holds(help.out, option));
+  }
+  const Finished version = launch({"--version"});
+  CHECK(version.status == 0);
+  CHECK(holds(version.out, "uptempo-vgpu 0."));
+}
+
+TEST_CASE("wrong usage is one sentence and status 2", "[launcher]") {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* says;
+  };
+  for (const Case& each : {Case{{}, "no program"}, Case{{"--frobnicate", "true"}, "--frobnicate"},
+                           Case{{"--device", "gfx1100", "true"}, "gfx90a, gfx908, gfx906, gfx900"},
+                           Case{{"--seed", "x", "true"}, "'x'"}, Case{{"--seed"}, "needs a value"},
+                           Case{{"--verbose=yes", "true"}, "--verbose"},
+                           Case{{"--trace", "/nonexistent/t.json", "true"}, "/nonexistent/t.json"}}) {
+    const Finished finished = launch(each.arguments);
+    CAPTURE(each.says, finished.err);
+    CHECK(finished.status == 2);
+    CHECK(holds(finished.err, each.says));
+    CHECK(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("a program that cannot be run is named", "[launcher]") {
+  const Finished missing = launch({"--", "no-such-program-anywhere"});
+  CHECK(missing.status == 127);
+  CHECK(holds(missing.err, "no-such-program-anywhere"));
+  CHECK(launch({"--", "/no/such/program"}).status == 127);
+  CHECK(launch({"--", "/etc/passwd"}).status == 126);
+  CHECK(launch({"--", "/tmp"}).status == 126);
+}
+
+TEST_CASE("a script runs, and the programs that it starts are on the device too", "[launcher]") {
+  char name[] = "/tmp/uptempo-script-XXXXXX";
+  const int descriptor = mkstemp(name);
+  REQUIRE(descriptor >= 0);
+  close(descriptor);
+  std::ofstream(name) << "#!/bin/sh\ncat /sys/class/kfd/kfd/topology/nodes/1/name\nexec "
+                      << UPTEMPO_VGPU_PROBE << " kfd\n";
+  REQUIRE(chmod(name, 0755) == 0);
+  const Finished finished = launch({"--device", "gfx906", "--", name});
+  std::remove(name);
+  CHECK(finished.status == 0);
+  CHECK(finished.out == "gfx906\n");
+}
+
+TEST_CASE("a launcher inside a launched program changes only what it is asked to", "[launcher]") {
+  const Finished finished = launch(
+      {"--device", "gfx908", "--", UPTEMPO_VGPU_LAUNCHER, "--seed", "2", "--", "sh", "-c",
+       "cat /sys/class/kfd/kfd/topology/nodes/1/name; echo $LD_PRELOAD | tr ':' '\\n' | grep -c uptempo"});
+  CHECK(finished.status == 0);
+  CHECK(finished.out == "gfx908\n1\n");
+}
+
+TEST_CASE("wrong options in the environment end the program before it can touch a real device",
+          "[launcher]") {
+  const Finished finished = launch({"--", UPTEMPO_VGPU_PROBE, "kfd"}, {"UPTEMPO_VGPU_SEED=twelve"});
+  CHECK(finished.status == 2);
+  CHECK(holds(finished.err, "UPTEMPO_VGPU_SEED"));
+}
+
+TEST_CASE("--device auto and virtual re-execute the program on the virtual GPU", "[launch.hpp]") {
+  for (const char* choice : {"auto", "virtual"}) {
+    const Finished finished = run({UPTEMPO_VGPU_PROBE, "choose", choice});
+    CAPTURE(choice, finished.err);
+    CHECK(finished.status == 0);
+    CHECK(finished.out == (access("/dev/kfd", R_OK | W_OK) == 0 && std::string(choice) == "auto"
+                               ? "hardware\n"
+                               : "virtual GPU\n"));
+  }
+}
+
+TEST_CASE("a choice that cannot be met says why", "[launch.hpp]") {
+  const Finished inside = launch({"--", UPTEMPO_VGPU_PROBE, "choose", "hardware"});
+  CHECK(inside.status == 1);
+  CHECK(holds(inside.err, "runs under uptempo-vgpu"));
+  const Finished unknown = run({UPTEMPO_VGPU_PROBE, "choose", "cloud"});
+  CHECK(unknown.status == 1);
+  CHECK(holds(unknown.err, "auto, hardware or virtual"));
+  const Finished nowhere =
+      run({UPTEMPO_VGPU_PROBE, "choose", "virtual"}, {"UPTEMPO_VGPU=/nonexistent/uptempo-vgpu"});
+  CHECK(nowhere.status == 1);
+  CHECK(holds(nowhere.err, "/nonexistent/uptempo-vgpu"));
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

@@ -1,0 +1,32 @@
+#include <string>
+
+#include "run.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+TEST_CASE("without the launcher there is no virtual device", "[process]") {
+  const Finished finished = run({"cat", "/sys/class/kfd/kfd/topology/nodes/1/name"});
+  CHECK(finished.status != 0);
+}
+
+TEST_CASE("a program that closes all descriptors first can still open the device", "[process]") {
+  CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "close-all"}).status == 0);
+}
+
+TEST_CASE("ROCr may be loaded late, started thrice and unloaded", "[process]") {
+  const Finished finished = launch({"--", UPTEMPO_VGPU_PROBE, "rocr"});
+  CAPTURE(finished.err);
+  CHECK(finished.status == 0);
+}
+
+TEST_CASE("ordinary programs notice nothing", "[process]") {
+  CHECK(launch({"--", "ls", "-l", "/dev/null", "/sys/devices/virtual/kfd"}).out.find("/dev/null") !=
+        std::string::npos);
+  CHECK(launch({"--", "cat", "/proc/self/comm"}).out == "cat\n");
+  CHECK(launch({"--", "stat", "-c", "%F", "/dev/kfd"}).out == "character special file\n");
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu
