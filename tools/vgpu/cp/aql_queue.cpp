@@ -53,7 +53,6 @@ bool AqlQueue::advance() {
   if (!attach()) return false;
   look_at_doorbell();
   bool progressed = reap();
-  if (!stopped_ && scratch_once_used_ && !scratch_is_reclaimed()) return progressed;
   for (unsigned taken = 0; taken < kPacketsPerTurn && !stopped_; ++taken) {
     if (!launch_next()) return progressed;
     progressed = true;
@@ -140,6 +139,7 @@ bool AqlQueue::reap() {
 }
 
 bool AqlQueue::launch_next() {
+  if (scratch_once_used_ && !scratch_is_reclaimed()) return false;
   const std::uint64_t exists = load_acquire(write_index_);
   if (next_ >= admitted_) return wait_for(Waiting::doorbell);
   if (next_ >= exists) return wait_for(Waiting::memory);
@@ -236,7 +236,8 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   entry.start_ns = start_ns_;
   entry.complete = false;
   entry.retire_early = false;
-  if (options.early_read_index && !runtime_owned_ && !loaded.runtime_blit && context_.random() % 2 == 0) {
+  if (options.early_read_index && !runtime_owned_ && !loaded.runtime_blit &&
+      (context_.random() >> 16) % 2 == 0) {
     entry.packet_copy = context_.packet_copies.keep(packet);
     entry.retire_early = entry.packet_copy.has_value();
     if (entry.packet_copy) state->packet_address = *entry.packet_copy;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <cerrno>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <ctime>
@@ -191,15 +192,17 @@ bool DoorbellWatch::watches(const void* alias_address) const noexcept {
 void DoorbellWatch::arm() {
   const std::lock_guard pages(pages_mutex_);
   armed_.store(1, std::memory_order_seq_cst);  // before the protection: a fault from here on wakes
-  bool any = false;
+  const auto attached_here = [this](const AttachedPage& page) {
+    return page.watch.load(std::memory_order_relaxed) == this;
+  };
+  if (std::any_of(registry.begin(), registry.end(), attached_here))
+    DoorbellFault::install();  // before the protection, too
   for (AttachedPage& page : registry) {
-    if (page.watch.load(std::memory_order_relaxed) != this) continue;
-    any = true;
+    if (!attached_here(page)) continue;
     page.write_protected.store(true, std::memory_order_seq_cst);
     mprotect(reinterpret_cast<void*>(page.begin.load(std::memory_order_relaxed)),
              page.size_bytes.load(std::memory_order_relaxed), PROT_READ);
   }
-  if (any) DoorbellFault::install();
 }
 
 void DoorbellWatch::sleep(std::chrono::nanoseconds timeout) {

@@ -1,0 +1,380 @@
+// What runs before what: the ordering rules of a compute queue.
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+using Result = gfx9::Workgroup::Result;
+
+namespace {
+
+// A kernel that runs until it is let go.
+struct Gate {
+  std::atomic<bool> open{false};
+  std::atomic<unsigned> entered{0};
+  Body body() {
+    return [this](const Slice& slice) {
+      if (slice.turn == 0) ++entered;
+      return open.load(std::memory_order_acquire) ? Result::ended : Result::preempted;
+    };
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A dispatch runs every workgroup of its grid once, partial ones included") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  std::mutex mutex;
+  std::vector<WorkgroupId> seen;
+  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+    const std::lock_guard lock(mutex);
+    seen.push_back(slice.id);
+    return Result::ended;
+  });
+  amd_signal_t* done = device.signal(1);
+  auto packet = dispatch(kernel, 10, 4, false, done);
+  packet.setup = 3;
+  packet.grid_size_y = 3;
+  packet.workgroup_size_y = 2;
+  packet.grid_size_z = 2;
+  queue.submit(packet);
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  std::sort(seen.begin(), seen.end());
+  std::vector<WorkgroupId> expected;
+  for (std::uint32_t x = 0; x < 3; ++x)
+    for (std::uint32_t y = 0; y < 2; ++y)
+      for (std::uint32_t z = 0; z < 2; ++z) expected.push_back({x, y, z});
+  CHECK(seen == expected);
+}
+
+TEST_CASE(
+    "Dispatches without barrier bit run side by side and complete out of order, while slots come back in "
+    "order") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  Gate gate;
+  amd_signal_t* slow = device.signal(1);
+  amd_signal_t* fast = device.signal(1);
+  queue.write(dispatch(device.kernel(gate.body()), 1, 1, false, slow));
+  queue.write(dispatch(device.kernel(), 1, 1, false, fast));
+  queue.ring();
+  REQUIRE(eventually([&] { return DeviceFixture::value(fast) == 0; }));
+  CHECK(DeviceFixture::value(slow) == 1);
+  CHECK(queue.read_index() == 0);
+  gate.open = true;
+  REQUIRE(eventually([&] { return DeviceFixture::value(slow) == 0; }));
+  CHECK(queue.read_index() == 2);
+  CHECK(queue.header(0) == HSA_PACKET_TYPE_INVALID);
+  CHECK(queue.header(1) == HSA_PACKET_TYPE_INVALID);
+}
+
+TEST_CASE("A barrier bit waits for all earlier packets of its queue and for those alone") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  ComputeQueue other(device);
+  Gate gate;
+  Gate elsewhere;
+  amd_signal_t* done = device.signal(1);
+  std::atomic<bool> ran{false};
+  other.submit(dispatch(device.kernel(elsewhere.body())));
+  queue.write(dispatch(device.kernel(gate.body())));
+  queue.write(dispatch(device.kernel(gate.body())));
+  queue.write(dispatch(device.kernel([&](const Slice&) {
+    ran = true;
+    return Result::ended;
+  }),
+                       1, 1, true, done));
+  queue.ring();
+  REQUIRE(eventually([&] { return gate.entered == 2; }));
+  settle();
+  CHECK_FALSE(ran);
+  gate.open = true;
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  elsewhere.open = true;
+  CHECK(eventually([&] { return other.read_index() == 1; }));
+}
+
+TEST_CASE("A barrier packet holds back what is behind it, with or without barrier bit") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* dependency = device.signal(1);
+  amd_signal_t* done = device.signal(1);
+  std::atomic<bool> ran{false};
+  queue.write(barrier_and({dependency}));
+  queue.write(dispatch(device.kernel([&](const Slice&) {
+    ran = true;
+    return Result::ended;
+  }),
+                       1, 1, false, done));
+  queue.ring();
+  settle();
+  CHECK_FALSE(ran);
+  CHECK(queue.read_index() == 0);
+  DeviceFixture::set(dependency, 0);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}
+
+TEST_CASE("A barrier packet without barrier bit completes beside an earlier dispatch that still runs") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  Gate gate;
+  amd_signal_t* barrier = device.signal(1);
+  queue.write(dispatch(device.kernel(gate.body())));
+  queue.write(barrier_and({}, false, barrier));
+  queue.ring();
+  CHECK(eventually([&] { return DeviceFixture::value(barrier) == 0; }));
+  CHECK_FALSE(gate.open);
+  CHECK(queue.read_index() == 0);
+  gate.open = true;
+  CHECK(eventually([&] { return queue.read_index() == 2; }));
+}
+
+TEST_CASE("A barrier-AND waits for all five dependencies to be 0") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  std::vector<amd_signal_t*> dependencies;
+  std::vector<const amd_signal_t*> as_const;
+  for (int index = 0; index < 5; ++index) {
+    dependencies.push_back(device.signal(index + 1));
+    as_const.push_back(dependencies.back());
+  }
+  amd_signal_t* done = device.signal(1);
+  queue.submit(barrier_and(as_const, false, done));
+  for (amd_signal_t* dependency : dependencies) {
+    settle();
+    REQUIRE(DeviceFixture::value(done) == 1);
+    DeviceFixture::set(dependency, 0);
+  }
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}
+
+TEST_CASE("Only 0 satisfies a dependency: a negative value does not") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* dependency = device.signal(-1);
+  amd_signal_t* done = device.signal(1);
+  queue.submit(barrier_and({dependency}, false, done));
+  settle();
+  CHECK(DeviceFixture::value(done) == 1);
+  DeviceFixture::set(dependency, 0);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}
+
+TEST_CASE("A barrier-OR waits for any dependency to be 0, and null handles do not count") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* first = device.signal(1);
+  amd_signal_t* second = device.signal(1);
+  amd_signal_t* done = device.signal(1);
+  queue.submit(barrier_or({first, second}, false, done));
+  settle();
+  REQUIRE(DeviceFixture::value(done) == 1);
+  DeviceFixture::set(second, 0);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}
+
+TEST_CASE("A barrier-value packet compares the masked value") {
+  struct Row {
+    hsa_signal_condition32_t condition;
+    std::int64_t reference, mask, blocks, passes;
+  };
+  const std::vector<Row> rows{
+      {HSA_SIGNAL_CONDITION_EQ, 5, -1, 4, 5},        {HSA_SIGNAL_CONDITION_NE, 5, -1, 5, 6},
+      {HSA_SIGNAL_CONDITION_LT, 5, -1, 5, -9},       {HSA_SIGNAL_CONDITION_GTE, 5, -1, 4, 7},
+      {HSA_SIGNAL_CONDITION_EQ, 2, 0xf, 0x21, 0x32},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.condition, row.mask);
+    DeviceFixture device;
+    ComputeQueue queue(device);
+    amd_signal_t* signal = device.signal(row.blocks);
+    amd_signal_t* done = device.signal(1);
+    queue.submit(barrier_value(signal, row.condition, row.reference, row.mask, done));
+    settle();
+    CHECK(DeviceFixture::value(done) == 1);
+    DeviceFixture::set(signal, row.passes);
+    CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  }
+}
+
+TEST_CASE("A header that reads INVALID is waited for, also behind a doorbell") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* done = device.signal(1);
+  const auto packet = barrier_and({}, false, done);
+  auto late = packet;
+  late.header = HSA_PACKET_TYPE_INVALID;
+  queue.submit(late);
+  settle();
+  CHECK(queue.read_index() == 0);
+  CHECK(queue.error() == 0);
+  std::atomic_ref<std::uint16_t>(*static_cast<std::uint16_t*>(queue.slot(0)))
+      .store(packet.header, std::memory_order_release);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}
+
+TEST_CASE(
+    "Nothing is taken before a doorbell, and nothing beyond the write index whatever the doorbell says") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* first = device.signal(1);
+  amd_signal_t* second = device.signal(1);
+  queue.write(barrier_and({}, false, first));
+  settle();
+  CHECK(DeviceFixture::value(first) == 1);
+  // The second packet lies in the ring, but the write index has not passed it.
+  const auto packet = barrier_and({}, false, second);
+  *static_cast<hsa_barrier_and_packet_t*>(queue.slot(1)) = packet;
+  queue.ring(1);
+  REQUIRE(eventually([&] { return DeviceFixture::value(first) == 0; }));
+  settle();
+  CHECK(DeviceFixture::value(second) == 1);
+  queue.set_write_index(2);
+  CHECK(eventually([&] { return DeviceFixture::value(second) == 0; }));
+}
+
+TEST_CASE("Doorbells of several producers may come in any order: a lower one takes nothing back") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* done = device.signal(3);
+  for (int index = 0; index < 3; ++index) queue.write(barrier_and({}, false, done));
+  queue.ring(0);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  queue.write(barrier_and({}, false, done));
+  queue.write(barrier_and({}, false, done));
+  queue.ring(4);
+  queue.ring(3);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == -2; }));
+}
+
+TEST_CASE("A ring wraps many times") {
+  DeviceFixture device;
+  ComputeQueue queue(device, 16);
+  std::atomic<unsigned> runs{0};
+  ScriptedKernel* kernel = device.kernel([&](const Slice&) {
+    ++runs;
+    return Result::ended;
+  });
+  amd_signal_t* done = device.signal(1);
+  for (int index = 0; index < 999; ++index) queue.submit(dispatch(kernel, 1, 1, index % 3 == 0));
+  queue.submit(dispatch(kernel, 1, 1, true, done));
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(runs == 1000);
+  CHECK(queue.read_index() == 1000);
+}
+
+TEST_CASE("A queue created with percentage 0 does nothing until it is updated") {
+  DeviceFixture device;
+  ComputeQueue queue(device, 64, true);
+  amd_signal_t* done = device.signal(1);
+  queue.submit(barrier_and({}, false, done));
+  settle();
+  CHECK(DeviceFixture::value(done) == 1);
+  CHECK(device.processor->update_queue(
+      queue.id, DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address)),
+      queue.packets * 64, 100, 15));
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}
+
+TEST_CASE("An update with percentage 0 or ring size 0 suspends a queue, and the other queues go on") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  ComputeQueue other(device);
+  const auto ring = DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address));
+  bool by_size = false;
+  SECTION("by percentage") { by_size = false; }
+  SECTION("by ring size") { by_size = true; }
+  CHECK(
+      device.processor->update_queue(queue.id, ring, by_size ? 0 : queue.packets * 64, by_size ? 100 : 0, 7));
+  amd_signal_t* done = device.signal(1);
+  amd_signal_t* elsewhere = device.signal(1);
+  queue.submit(barrier_and({}, false, done));
+  other.submit(barrier_and({}, false, elsewhere));
+  CHECK(eventually([&] { return DeviceFixture::value(elsewhere) == 0; }));
+  settle();
+  CHECK(DeviceFixture::value(done) == 1);
+}
+
+TEST_CASE("Queues that do not exist are not destroyed, updated or masked") {
+  DeviceFixture device;
+  const std::array<std::uint32_t, 1> mask{1};
+  CHECK_FALSE(device.processor->destroy_queue(77));
+  CHECK_FALSE(device.processor->update_queue(77, 0, 0, 0, 0));
+  CHECK_FALSE(device.processor->set_cu_mask(77, mask));
+  ComputeQueue queue(device);
+  CHECK(device.processor->set_cu_mask(queue.id, mask));
+  CHECK(device.processor->destroy_queue(queue.id));
+  CHECK_FALSE(device.processor->destroy_queue(queue.id));
+}
+
+TEST_CASE("Null kernels complete without running, blit kernels of the runtime run") {
+  Options options;
+  options.null_kernels = true;
+  DeviceFixture device(options);
+  ComputeQueue queue(device);
+  std::atomic<unsigned> user{0};
+  std::atomic<unsigned> blit{0};
+  ScriptedKernel* user_kernel = device.kernel([&](const Slice&) {
+    ++user;
+    return Result::ended;
+  });
+  ScriptedKernel* blit_kernel = device.kernel([&](const Slice&) {
+    ++blit;
+    return Result::ended;
+  });
+  blit_kernel->version_major = 1;  // amd_kernel_code_t
+  blit_kernel->machine_kind = 1;
+  amd_signal_t* done = device.signal(2);
+  queue.write(dispatch(user_kernel, 1024, 64, true, done));
+  queue.write(dispatch(blit_kernel, 128, 64, true, done));
+  queue.ring();
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(user == 0);
+  CHECK(blit == 2);
+}
+
+TEST_CASE("The read index passes a running dispatch only where that was asked for, on the program's queues") {
+  std::uint64_t passed = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    Options options;
+    options.early_read_index = true;
+    options.seed = seed;
+    DeviceFixture device(options);
+    ComputeQueue runtime_queue(device);  // the first one is ROCr's own
+    ComputeQueue queue(device);
+    Gate gate;
+    std::atomic<unsigned> wrong{0};
+    ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+      // The kernel keeps its packet although the slot is someone else's by now.
+      const auto* packet =
+          reinterpret_cast<const hsa_kernel_dispatch_packet_t*>(slice.executor.memory.translate(
+              slice.dispatch.packet_address, sizeof(hsa_kernel_dispatch_packet_t), Access::read));
+      if (packet == nullptr || packet->grid_size_x != 64 ||
+          packet->kernel_object != slice.dispatch.packet.kernel_object)
+        ++wrong;
+      return gate.body()(slice);
+    });
+    for (int index = 0; index < 32; ++index) {
+      queue.write(dispatch(kernel, 64, 64));
+      runtime_queue.write(dispatch(kernel, 64, 64));
+    }
+    queue.ring();
+    runtime_queue.ring();
+    REQUIRE(eventually([&] { return gate.entered == 64; }));
+    passed += queue.read_index();
+    CHECK(queue.read_index() < 32);
+    CHECK(runtime_queue.read_index() == 0);
+    for (std::uint64_t index = 0; index < queue.read_index(); ++index)
+      static_cast<hsa_kernel_dispatch_packet_t*>(queue.slot(index))->grid_size_x = 0xdead;
+    settle();
+    gate.open = true;
+    CHECK(eventually([&] { return queue.read_index() == 32 && runtime_queue.read_index() == 32; }));
+    CHECK(wrong == 0);
+  }
+  CHECK(passed > 0);
+}

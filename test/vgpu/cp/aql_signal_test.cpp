@@ -1,0 +1,118 @@
+// How a packet tells that it is complete.
+#include <algorithm>
+
+#include "device/clock.hpp"
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+using Result = gfx9::Workgroup::Result;
+
+TEST_CASE("Each packet takes one from its completion signal, and no signal means none") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* done = device.signal(3);
+  queue.write(dispatch(device.kernel(), 256, 64, false, done));
+  queue.write(barrier_and({}, false, done));
+  queue.write(dispatch(device.kernel(), 1, 1));
+  queue.write(barrier_value(nullptr, HSA_SIGNAL_CONDITION_EQ, 9, -1, done));
+  queue.ring();
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(queue.read_index() == 4);
+}
+
+TEST_CASE("A packet's slot is free when its signal has fired") {
+  DeviceFixture device;
+  ComputeQueue queue(device, 16);
+  for (int index = 0; index < 200; ++index) {
+    amd_signal_t* done = device.signal(1);
+    const std::uint64_t packet = queue.submit(dispatch(device.kernel(), 1, 1, true, done));
+    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    REQUIRE(queue.read_index() == packet + 1);
+    REQUIRE(queue.header(packet) == HSA_PACKET_TYPE_INVALID);
+  }
+}
+
+TEST_CASE("What a kernel wrote is visible when its signal has fired") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  auto* words = device.allocate_object<std::uint32_t>(4096);
+  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+    ++words[slice.id[0]];
+    return Result::ended;
+  });
+  for (std::uint32_t round = 1; round <= 50; ++round) {
+    amd_signal_t* done = device.signal(1);
+    queue.submit(dispatch(kernel, 4096, 1, true, done));
+    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    CHECK(std::all_of(words, words + 4096, [&](std::uint32_t word) { return word == round; }));
+  }
+}
+
+TEST_CASE(
+    "An interrupt signal gets its event id in the mailbox and raises the event, after the value has "
+    "changed") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* quiet = device.signal(1);
+  amd_signal_t* loud = device.signal(1, 42);
+  queue.submit(barrier_and({}, false, quiet));
+  REQUIRE(eventually([&] { return DeviceFixture::value(quiet) == 0; }));
+  CHECK(device.interrupts.raised(0) == 0);
+  queue.submit(barrier_and({}, false, loud));
+  REQUIRE(eventually([&] { return device.interrupts.raised(42) == 1; }));
+  CHECK(DeviceFixture::value(loud) == 0);
+  CHECK(*reinterpret_cast<const std::uint64_t*>(loud->event_mailbox_ptr) == 42);
+}
+
+TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profiling is on") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* untimed = device.signal(1);
+  queue.submit(dispatch(device.kernel(), 64, 64, true, untimed));
+  REQUIRE(eventually([&] { return DeviceFixture::value(untimed) == 0; }));
+  CHECK(untimed->start_ts == 0);
+  CHECK(untimed->end_ts == 0);
+
+  AMD_HSA_BITS_SET(queue.queue->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, 1);
+  amd_signal_t* timed = device.signal(1);
+  ScriptedKernel* kernel = device.kernel([](const Slice&) {
+    const auto end = gpu_clock_ticks() + 2000;  // 20 us
+    while (gpu_clock_ticks() < end) {
+    }
+    return Result::ended;
+  });
+  const std::uint64_t before = gpu_clock_ticks();
+  queue.submit(dispatch(kernel, 1, 1, true, timed));
+  REQUIRE(eventually([&] { return DeviceFixture::value(timed) == 0; }));
+  CHECK(timed->start_ts >= before);
+  CHECK(timed->end_ts >= timed->start_ts + 2000);
+  CHECK(timed->end_ts <= gpu_clock_ticks());
+}
+
+TEST_CASE("A dependency between two queues carries the first one's results to the second") {
+  DeviceFixture device;
+  ComputeQueue first(device);
+  ComputeQueue second(device);
+  auto* word = device.allocate_object<std::uint32_t>();
+  for (std::uint32_t round = 1; round <= 100; ++round) {
+    amd_signal_t* produced = device.signal(1);
+    amd_signal_t* consumed = device.signal(1);
+    std::atomic<std::uint32_t> found{0};
+    second.write(barrier_and({produced}));
+    second.write(dispatch(device.kernel([&](const Slice&) {
+      found = *word;
+      return Result::ended;
+    }),
+                          1, 1, true, consumed));
+    second.ring();
+    first.submit(dispatch(device.kernel([&](const Slice&) {
+      *word = round;
+      return Result::ended;
+    }),
+                          1, 1, true, produced));
+    REQUIRE(eventually([&] { return DeviceFixture::value(consumed) == 0; }));
+    REQUIRE(found == round);
+  }
+}

@@ -1,0 +1,130 @@
+// Figures of the command processor alone, on this machine: nanoseconds per packet, round trip, wake-up, idle cost.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "device_fixture.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+using Clock = std::chrono::steady_clock;
+using Result = gfx9::Workgroup::Result;
+
+namespace {
+
+double ns_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double, std::nano>(end - begin).count();
+}
+
+// The ring is filled while the queue is suspended, so that only the processor's own work is timed.
+template <typename Packet>
+double full_ring(DeviceFixture& device, const Packet& packet, std::uint32_t packets = 16384) {
+  double best = 1e30;
+  for (int round = 0; round < 7; ++round) {
+    ComputeQueue queue(device, packets, true);
+    amd_signal_t* done = device.signal(1);
+    for (std::uint32_t index = 0; index + 1 < packets; ++index) queue.write(packet);
+    queue.write(barrier_and({}, true, done));
+    queue.ring();
+    const auto begin = Clock::now();
+    device.processor->update_queue(
+        queue.id, DeviceFixture::address(static_cast<std::byte*>(queue.queue->hsa_queue.base_address)),
+        packets * 64, 100, 7);
+    while (DeviceFixture::value(done) != 0) {
+    }
+    best = std::min(best, ns_between(begin, Clock::now()) / packets);
+    queue.destroy();
+  }
+  return best;
+}
+
+double process_cpu_ns() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ns = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+struct Quantiles {
+  double median, p90;
+};
+template <typename Measure>
+Quantiles quantiles(int rounds, Measure measure) {
+  std::vector<double> values;
+  for (int round = 0; round < rounds; ++round) values.push_back(measure());
+  std::sort(values.begin(), values.end());
+  return {values[values.size() / 2], values[values.size() * 9 / 10]};
+}
+
+}  // namespace
+
+int main() {
+  {
+    Options options;
+    options.null_kernels = true;
+    DeviceFixture device(options);
+    std::printf("null dispatch, full ring          %8.1f ns\n",
+                full_ring(device, dispatch(device.kernel(), 64, 64, true), 16384));
+    std::printf("empty barrier, full ring          %8.1f ns\n",
+                full_ring(device, barrier_and({}, true), 16384));
+  }
+  {
+    DeviceFixture device;
+    ComputeQueue queue(device, 1024);
+    amd_signal_t* done = device.signal(1);
+    const auto trip = quantiles(20000, [&] {
+      DeviceFixture::set(done, 1);
+      const auto begin = Clock::now();
+      queue.submit(barrier_and({}, true, done));
+      while (DeviceFixture::value(done) != 0) {
+      }
+      return ns_between(begin, Clock::now());
+    });
+    std::printf("round trip of a barrier           %8.1f ns median, %8.1f ns p90\n", trip.median, trip.p90);
+    const auto wake = quantiles(200, [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      DeviceFixture::set(done, 1);
+      const auto begin = Clock::now();
+      queue.submit(barrier_and({}, true, done));
+      while (DeviceFixture::value(done) != 0) {
+      }
+      return ns_between(begin, Clock::now());
+    });
+    std::printf("doorbell on a sleeping device     %8.1f ns median, %8.1f ns p90\n", wake.median, wake.p90);
+  }
+  for (const std::uint32_t workers : {1u, 2u}) {
+    Options options;
+    options.workers = workers;
+    DeviceFixture device(options);
+    ScriptedKernel* kernel = device.kernel();
+    std::printf("dispatch of 1 workgroup, %u worker(s)    %8.1f ns\n", workers,
+                full_ring(device, dispatch(kernel, 64, 64, true), 4096));
+    std::printf("dispatch of 64 workgroups, %u worker(s)  %8.1f ns\n", workers,
+                full_ring(device, dispatch(kernel, 64 * 64, 64, true), 2048));
+    ScriptedKernel* busy = device.kernel([](const Slice&) {
+      const auto end = Clock::now() + std::chrono::nanoseconds(1500);
+      while (Clock::now() < end) {
+      }
+      return Result::ended;
+    });
+    std::printf("dispatch of 64 x 1.5 us, %u worker(s)    %8.1f ns\n", workers,
+                full_ring(device, dispatch(busy, 64 * 64, 64, true), 256));
+  }
+  {
+    DeviceFixture device;
+    ComputeQueue queue(device);
+    amd_signal_t* done = device.signal(1);
+    queue.submit(barrier_and({}, true, done));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const double before = process_cpu_ns();
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+    std::printf("idle, open queue                  %8.3f %% of a core over 5 s\n",
+                (process_cpu_ns() - before) / 5e9 * 100);
+  }
+}

@@ -1,0 +1,169 @@
+// A command processor in this process with everything around it made by hand: memory that is mapped for the GPU at its own address, queues,
+// signals and doorbells as ROCr and KFD would lay them out, and an Interrupts that records.
+#pragma once
+
+#include <hsa/amd_hsa_queue.h>
+#include <hsa/amd_hsa_signal.h>
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cp/command_processor.hpp"
+#include "gfx9_double.hpp"
+
+namespace uptempo::vgpu::test {
+
+// Waits until `condition` holds; false after `limit`, so that a hang is a failure.
+bool eventually(const std::function<bool()>& condition,
+                std::chrono::milliseconds limit = std::chrono::seconds(20));
+
+// Gives a device that must not do something the time to do it wrongly.
+void settle();
+
+class RecordedInterrupts final : public Interrupts {
+ public:
+  void raise(std::uint32_t event_id) override;
+  void memory_fault(const MemoryFault& fault) override;
+
+  unsigned raised(std::uint32_t event_id) const;
+  std::vector<MemoryFault> faults() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::uint32_t> events_;
+  std::vector<MemoryFault> faults_;
+};
+
+struct DeviceFixture {
+  explicit DeviceFixture(Options with = {});
+  ~DeviceFixture();
+  DeviceFixture(const DeviceFixture&) = delete;
+  DeviceFixture& operator=(const DeviceFixture&) = delete;
+
+  // GPU memory at its own address; zeroed; released with the fixture.
+  void* allocate(std::size_t size_bytes, std::size_t alignment = 64);
+  template <typename T>
+  T* allocate_object(std::size_t count = 1) {
+    return static_cast<T*>(allocate(sizeof(T) * count, alignof(T) < 64 ? 64 : alignof(T)));
+  }
+  template <typename T>
+  static GpuAddress address(const T* object) {
+    return reinterpret_cast<GpuAddress>(object);
+  }
+
+  // A signal; with an event_id, one with mailbox and event.
+  amd_signal_t* signal(std::int64_t value, std::uint32_t event_id = 0);
+  static std::int64_t value(const amd_signal_t* signal);
+  static void set(amd_signal_t* signal, std::int64_t value);
+  static hsa_signal_t handle(const amd_signal_t* signal) { return {reinterpret_cast<std::uint64_t>(signal)}; }
+
+  ScriptedKernel* kernel(Body body = nullptr);
+
+  // The next free doorbell slot: as the program sees it, and the device's alias.
+  struct Doorbell {
+    std::uint64_t* program;
+    std::uint64_t* alias;
+  };
+  Doorbell doorbell(std::uint64_t initial);
+  void detach_doorbells();
+  std::byte* doorbell_page() const { return program_page; }
+
+  // The trace so far, one object per line. Needs `traced`.
+  std::vector<std::string> trace_lines() const;
+
+  Options options;
+  std::string trace_file;
+  AddressSpace memory;
+  RecordedInterrupts interrupts;
+  std::unique_ptr<Trace> trace;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<CommandProcessor> processor;
+
+ private:
+  static constexpr std::size_t kArenaBytes = 64u << 20;
+  static constexpr std::size_t kPageBytes = 8192;
+
+  std::byte* arena = nullptr;
+  std::size_t used = 0;
+  std::byte* program_page = nullptr;
+  std::byte* alias_page = nullptr;
+  std::size_t doorbells = 0;
+  std::vector<ScriptedKernel*> kernels;
+};
+
+Options traced(Options options = {});
+
+// A compute queue as ROCr makes it, and packets into it.
+class ComputeQueue {
+ public:
+  explicit ComputeQueue(DeviceFixture& fixture, std::uint32_t packets = 64, bool suspended = false);
+  ~ComputeQueue();
+
+  // Writes a packet at the next index, header last, and moves the write index. Returns its index. Nobody else writes.
+  template <typename Packet>
+  std::uint64_t write(const Packet& packet) {
+    static_assert(sizeof(Packet) == 64);
+    return write_bytes(&packet);
+  }
+  void ring() { ring(write_index() - 1); }
+  void ring(std::uint64_t value);
+  template <typename Packet>
+  std::uint64_t submit(const Packet& packet) {
+    const std::uint64_t index = write(packet);
+    ring(index);
+    return index;
+  }
+
+  std::uint64_t read_index() const;
+  std::uint64_t write_index() const;
+  void set_write_index(std::uint64_t index);
+  std::uint16_t header(std::uint64_t index) const;
+  void* slot(std::uint64_t index) const;
+  // What queue_inactive_signal says; 0: no error.
+  std::uint64_t error() const;
+  std::uint32_t error_event() const { return inactive->event_id; }
+  void destroy();
+
+  amd_queue_t* queue;
+  amd_signal_t* inactive;
+  QueueId id = 0;
+  std::uint32_t packets;
+  DeviceFixture::Doorbell bell{};
+
+ private:
+  std::uint64_t write_bytes(const void* packet);
+
+  DeviceFixture& fixture_;
+  std::byte* ring_;
+};
+
+constexpr std::uint16_t header_of(hsa_packet_type_t type, bool barrier = false,
+                                  hsa_fence_scope_t acquire = HSA_FENCE_SCOPE_NONE,
+                                  hsa_fence_scope_t release = HSA_FENCE_SCOPE_NONE) {
+  return static_cast<std::uint16_t>(type << HSA_PACKET_HEADER_TYPE |
+                                    (barrier ? 1 : 0) << HSA_PACKET_HEADER_BARRIER |
+                                    acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                                    release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+}
+
+hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, std::uint32_t grid = 1,
+                                      std::uint16_t workgroup = 1, bool barrier = false,
+                                      const amd_signal_t* completion = nullptr);
+hsa_barrier_and_packet_t barrier_and(std::vector<const amd_signal_t*> dependencies = {}, bool barrier = false,
+                                     const amd_signal_t* completion = nullptr);
+hsa_barrier_or_packet_t barrier_or(std::vector<const amd_signal_t*> dependencies, bool barrier = false,
+                                   const amd_signal_t* completion = nullptr);
+hsa_amd_barrier_value_packet_t barrier_value(const amd_signal_t* signal, hsa_signal_condition32_t condition,
+                                             std::int64_t value, std::int64_t mask = -1,
+                                             const amd_signal_t* completion = nullptr);
+
+}  // namespace uptempo::vgpu::test

@@ -1,0 +1,245 @@
+// Sleeping and waking: an idle device costs nothing and misses nothing.
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include "cp/doorbell_watch.hpp"
+#include "cp/idle_policy.hpp"
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+double process_cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+bool completes(DeviceFixture& device, ComputeQueue& queue) {
+  amd_signal_t* done = device.signal(1);
+  queue.submit(barrier_and({}, false, done));
+  return eventually([&] { return DeviceFixture::value(done) == 0; });
+}
+
+std::atomic<unsigned> program_faults{0};
+std::atomic<std::byte*> program_fault_page{nullptr};  // atomic: stored before the access that faults
+
+void program_handler(int, siginfo_t*, void*) {
+  ++program_faults;
+  mprotect(program_fault_page.load(), 4096, PROT_READ | PROT_WRITE);
+}
+
+// A page of the program's own that faults on the next store.
+volatile std::byte* guarded_page() {
+  program_fault_page =
+      static_cast<std::byte*>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  return program_fault_page.load();
+}
+
+class SegvAction {
+ public:
+  SegvAction() {
+    struct sigaction action {};
+    action.sa_sigaction = program_handler;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, &previous_);
+  }
+  ~SegvAction() { sigaction(SIGSEGV, &previous_, nullptr); }
+
+ private:
+  struct sigaction previous_ {};
+};
+
+}  // namespace
+
+TEST_CASE("Idle with open queues costs under 2 % of a core") {
+  DeviceFixture device;
+  ComputeQueue first(device);
+  ComputeQueue second(device);
+  REQUIRE(completes(device, first));
+  REQUIRE(completes(device, second));
+  std::this_thread::sleep_for(50ms);
+  const double before = process_cpu_seconds();
+  std::this_thread::sleep_for(1s);
+  CHECK(process_cpu_seconds() - before < 0.02);
+}
+
+TEST_CASE("Waiting for a dependency that the host will resolve costs under 10 % of a core") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  amd_signal_t* dependency = device.signal(1);
+  amd_signal_t* done = device.signal(1);
+  queue.submit(barrier_and({dependency}, false, done));
+  std::this_thread::sleep_for(100ms);
+  const double before = process_cpu_seconds();
+  std::this_thread::sleep_for(500ms);
+  CHECK(process_cpu_seconds() - before < 0.05);
+  DeviceFixture::set(dependency, 0);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}
+
+TEST_CASE("A doorbell on a sleeping device is seen, however often it has slept") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  for (int round = 0; round < 100; ++round) {
+    std::this_thread::sleep_for(round % 3 == 0 ? 3ms : 100us);
+    REQUIRE(completes(device, queue));
+  }
+}
+
+TEST_CASE("Doorbells of many threads, rung just as the device goes to sleep, are all seen") {
+  DeviceFixture device;
+  std::vector<std::thread> threads;
+  std::atomic<unsigned> failed{0};
+  std::vector<std::unique_ptr<ComputeQueue>> queues;
+  std::vector<amd_signal_t*> signals;
+  for (unsigned thread = 0; thread < 4; ++thread) {
+    queues.push_back(std::make_unique<ComputeQueue>(device));
+    signals.push_back(device.signal(0));
+  }
+  for (unsigned thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int round = 0; round < 300; ++round) {
+        std::this_thread::sleep_for(std::chrono::microseconds(10 + (round * 37 + thread * 11) % 90));
+        DeviceFixture::set(signals[thread], 1);
+        queues[thread]->submit(barrier_and({}, false, signals[thread]));
+        if (!eventually([&] { return DeviceFixture::value(signals[thread]) == 0; })) ++failed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+}
+
+TEST_CASE("Faults of the program go to the program's handler, installed before or after the device's") {
+  bool before = false;
+  SECTION("before") { before = true; }
+  SECTION("after") { before = false; }
+  std::unique_ptr<SegvAction> action;
+  if (before) action = std::make_unique<SegvAction>();
+  {
+    DeviceFixture device;
+    ComputeQueue queue(device);
+    REQUIRE(completes(device, queue));
+    if (!before) {
+      // While the device is busy its pages are writable, so nothing is lost by the exchange; the interposed sigaction makes it safe at any time.
+      std::atomic<bool> end{false};
+      ScriptedKernel* kernel = device.kernel([&](const Slice&) {
+        return end ? gfx9::Workgroup::Result::ended : gfx9::Workgroup::Result::preempted;
+      });
+      amd_signal_t* done = device.signal(1);
+      queue.submit(dispatch(kernel, 1, 1, true, done));
+      action = std::make_unique<SegvAction>();
+      end = true;
+      REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+    }
+    // Going to sleep puts the device's handler in front again.
+    device.processor->doorbell_rung();
+    std::this_thread::sleep_for(20ms);
+    const unsigned faults = program_faults;
+    guarded_page()[0] = std::byte{1};
+    CHECK(program_faults == faults + 1);
+    CHECK(completes(device, queue));
+    CHECK(program_faults == faults + 1);
+    munmap(program_fault_page.load(), 4096);
+  }
+}
+
+TEST_CASE("The program's view of its SIGSEGV action is replaced behind the device's handler") {
+  DeviceFixture device;
+  struct sigaction mine {};
+  mine.sa_sigaction = program_handler;
+  mine.sa_flags = SA_SIGINFO;
+  struct sigaction before {};
+  struct sigaction now {};
+  REQUIRE(replace_program_segv_action(&mine, &before));
+  REQUIRE(replace_program_segv_action(nullptr, &now));
+  CHECK(now.sa_sigaction == program_handler);
+  const unsigned faults = program_faults;
+  guarded_page()[0] = std::byte{1};
+  CHECK(program_faults == faults + 1);
+  munmap(program_fault_page.load(), 4096);
+  REQUIRE(replace_program_segv_action(&before, nullptr));
+}
+
+TEST_CASE("A mask that blocks everything leaves SIGSEGV open") {
+  sigset_t all;
+  sigfillset(&all);
+  const sigset_t mask = block_all_but_segv(all);
+  CHECK(sigismember(&mask, SIGSEGV) == 0);
+  CHECK(sigismember(&mask, SIGUSR1) == 1);
+}
+
+TEST_CASE("Detaching makes the page writable and forgets it; queues behind it see no more doorbells") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  REQUIRE(completes(device, queue));
+  std::this_thread::sleep_for(20ms);  // asleep, the page is protected
+  device.detach_doorbells();
+  amd_signal_t* done = device.signal(1);
+  queue.submit(barrier_and({}, false, done));  // an ordinary store now
+  settle();
+  CHECK(DeviceFixture::value(done) == 1);
+}
+
+TEST_CASE("A doorbell whose page nobody attached is polled for") {
+  DeviceFixture device;
+  auto* bare = device.allocate_object<std::uint64_t>();
+  *bare = ~std::uint64_t{0};
+  auto* queue = device.allocate_object<amd_queue_t>();
+  auto* ring = static_cast<hsa_barrier_and_packet_t*>(device.allocate(4096, 4096));
+  for (int index = 0; index < 64; ++index) ring[index].header = HSA_PACKET_TYPE_INVALID;
+  ComputeQueueConfig config;
+  config.ring = DeviceFixture::address(ring);
+  config.ring_bytes = 4096;
+  config.read_index = reinterpret_cast<GpuAddress>(&queue->read_dispatch_id);
+  config.write_index = reinterpret_cast<GpuAddress>(&queue->write_dispatch_id);
+  config.doorbell = bare;
+  const QueueId id = device.processor->create_compute_queue(config);
+  std::this_thread::sleep_for(20ms);
+  amd_signal_t* done = device.signal(1);
+  ring[0] = barrier_and({}, false, done);
+  std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(queue->write_dispatch_id))
+      .store(1, std::memory_order_release);
+  std::atomic_ref<std::uint64_t>(*bare).store(0, std::memory_order_release);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  device.processor->destroy_queue(id);
+}
+
+TEST_CASE("Idle policy: spin, then sleep; more spinning after short sleeps, less after long ones") {
+  IdlePolicy policy;
+  CHECK(policy.decide(0us, false).action == IdlePolicy::Action::spin);
+  CHECK(policy.decide(IdlePolicy::kMinSpin - 1us, false).action == IdlePolicy::Action::spin);
+  CHECK(policy.decide(IdlePolicy::kMinSpin, false).action == IdlePolicy::Action::sleep);
+  for (int round = 0; round < 10; ++round) policy.slept(100us);
+  CHECK(policy.spin() == IdlePolicy::kMaxSpin);
+  for (int round = 0; round < 10; ++round) policy.slept(100ms);
+  CHECK(policy.spin() == IdlePolicy::kMinSpin);
+}
+
+TEST_CASE(
+    "Idle policy: what no doorbell announces is polled for at growing intervals, and progress starts them "
+    "again") {
+  IdlePolicy policy;
+  CHECK(policy.decide(0us, true).action == IdlePolicy::Action::spin);
+  const auto first = policy.decide(IdlePolicy::kPollSpin, true);
+  CHECK(first.action == IdlePolicy::Action::doze);
+  CHECK(first.duration == IdlePolicy::kFirstDoze);
+  CHECK(policy.decide(IdlePolicy::kPollSpin, true).duration > first.duration);
+  for (int round = 0; round < 100; ++round) policy.decide(IdlePolicy::kPollSpin, true);
+  CHECK(policy.decide(IdlePolicy::kPollSpin, true).duration == IdlePolicy::kLastDoze);
+  policy.progressed();
+  CHECK(policy.decide(1s, true).action == IdlePolicy::Action::spin);
+  CHECK(policy.decide(2s, true).duration == IdlePolicy::kFirstDoze);
+}

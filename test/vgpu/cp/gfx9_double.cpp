@@ -1,0 +1,74 @@
+#include "gfx9_double.hpp"
+
+#include <utility>
+
+namespace uptempo::vgpu::gfx9 {
+
+struct CodePage {};
+
+struct CodeCache::Impl {};
+CodeCache::CodeCache(AddressSpace&, Target, Observation) : impl_(std::make_unique<Impl>()) {}
+CodeCache::~CodeCache() = default;
+void CodeCache::invalidate() noexcept {}
+
+Executor::Executor(AddressSpace& space, CodeCache& cache, Target the_target)
+    : memory(space), code(cache), target(the_target) {}
+Executor::Executor(Device& device, CodeCache& cache, Target the_target)
+    : Executor(device.memory, cache, the_target) {}
+Executor::~Executor() = default;
+void Executor::enter() noexcept { memory.enter(); }
+void Executor::leave() noexcept { memory.leave(); }
+
+std::array<std::uint32_t, 3> DispatchState::workgroups() const noexcept {
+  return {(packet.grid_size_x + packet.workgroup_size_x - 1) / packet.workgroup_size_x,
+          (packet.grid_size_y + packet.workgroup_size_y - 1) / packet.workgroup_size_y,
+          (packet.grid_size_z + packet.workgroup_size_z - 1) / packet.workgroup_size_z};
+}
+
+std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory, GpuAddress kernel_object,
+                                                    Target) {
+  const auto* scripted = reinterpret_cast<const test::ScriptedKernel*>(
+      memory.translate(kernel_object, sizeof(test::ScriptedKernel), Access::read));
+  if (scripted == nullptr)
+    return Rejected{QueueError::invalid_code_object, "the kernel object is not mapped"};
+  if (scripted->rejected != QueueError::none) return Rejected{scripted->rejected, "rejected by the test"};
+  Kernel kernel;
+  kernel.entry = kernel_object;
+  kernel.group_segment_bytes = scripted->group_segment_bytes;
+  kernel.private_segment_bytes = scripted->private_segment_bytes;
+  kernel.kernarg_bytes = scripted->kernarg_bytes;
+  return kernel;
+}
+
+struct Workgroup::Impl {
+  std::shared_ptr<const DispatchState> dispatch;
+  test::WorkgroupId id{};
+  std::uint32_t scratch_slot = 0;
+  unsigned turn = 0;
+};
+
+Workgroup::Workgroup() : impl_(std::make_unique<Impl>()) {}
+Workgroup::~Workgroup() = default;
+Workgroup::Workgroup(Workgroup&&) noexcept = default;
+Workgroup& Workgroup::operator=(Workgroup&&) noexcept = default;
+
+void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<std::uint32_t, 3> id,
+                      std::uint32_t scratch_slot) {
+  *impl_ = {std::move(dispatch), id, scratch_slot, 0};
+}
+
+unsigned Workgroup::waves() const noexcept {
+  const auto& packet = impl_->dispatch->packet;
+  return (unsigned{packet.workgroup_size_x} * packet.workgroup_size_y * packet.workgroup_size_z + 63) / 64;
+}
+const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
+
+Workgroup::Result Workgroup::run(Executor& executor, std::uint64_t) {
+  const auto* scripted = reinterpret_cast<const test::ScriptedKernel*>(
+      executor.memory.translate(impl_->dispatch->kernel.entry, sizeof(test::ScriptedKernel), Access::read));
+  executor.instructions += scripted->instructions_per_slice;
+  if (!scripted->body) return Result::ended;
+  return scripted->body({executor, *impl_->dispatch, impl_->id, impl_->scratch_slot, impl_->turn++});
+}
+
+}  // namespace uptempo::vgpu::gfx9

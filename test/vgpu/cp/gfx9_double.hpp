@@ -1,0 +1,42 @@
+// Stands in for gfx9/: a "kernel" is a C++ function that the test wrote, so that scheduling and packet processing are tested without instructions.
+//
+// Linked into the test, its definitions take the place of the gfx9 library's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "gfx9/workgroup.hpp"
+
+namespace uptempo::vgpu::test {
+
+using WorkgroupId = std::array<std::uint32_t, 3>;
+
+// What one call of a kernel's body sees. A body is called once per slice of its workgroup, with turn 0, 1, 2...
+struct Slice {
+  gfx9::Executor& executor;
+  const gfx9::DispatchState& dispatch;
+  WorkgroupId id;
+  std::uint32_t scratch_slot;
+  unsigned turn;
+};
+using Body = std::function<gfx9::Workgroup::Result(const Slice&)>;
+
+// Lies where a kernel object would lie. The first fields mirror amd_kernel_code_t's, so that it can pass for a blit kernel of ROCr.
+struct ScriptedKernel {
+  static constexpr std::uint32_t kMagic = 0x6b726e6c;
+
+  std::uint32_t version_major = kMagic;
+  std::uint32_t version_minor = 0;
+  std::uint16_t machine_kind = 0;
+  std::uint32_t group_segment_bytes = 0;
+  std::uint32_t private_segment_bytes = 0;
+  std::uint32_t kernarg_bytes = 0;
+  QueueError rejected = QueueError::none;
+  std::uint32_t instructions_per_slice = 64;
+  Body body;
+  std::byte rest_of_amd_kernel_code_t[256] = {};
+};
+
+}  // namespace uptempo::vgpu::test

@@ -1,0 +1,107 @@
+// Kernel names out of GPU memory: an image as the linker makes it and the loader copies it.
+#include <elf.h>
+
+#include <cstring>
+
+#include "cp/kernel_name.hpp"
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+
+namespace {
+
+// Two kernels' descriptors at 0xa00 and 0xa40, names in .dynstr, tables where PT_DYNAMIC says.
+struct Image {
+  alignas(4096) std::byte bytes[3 * 4096] = {};
+
+  template <typename T>
+  void put(std::size_t offset, const T& value) {
+    std::memcpy(bytes + offset, &value, sizeof value);
+  }
+
+  Image() {
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_machine = 224;
+    header.e_phoff = 64;
+    header.e_phnum = 2;
+    put(0, header);
+    Elf64_Phdr segment{};
+    segment.p_type = PT_LOAD;
+    put(64, segment);
+    segment.p_type = PT_DYNAMIC;
+    segment.p_vaddr = 0x2000;
+    segment.p_memsz = 4 * sizeof(Elf64_Dyn);
+    put(64 + sizeof segment, segment);
+    const char strings[] = "\0sort.kd\0other.kd";
+    std::memcpy(bytes + 0x300, strings, sizeof strings);
+    Elf64_Sym symbol{};
+    symbol.st_name = 1;
+    symbol.st_value = 0xa00;
+    put(0x400 + sizeof symbol, symbol);
+    symbol.st_name = 9;
+    symbol.st_value = 0xa40;
+    put(0x400 + 2 * sizeof symbol, symbol);
+    const std::uint32_t hash[2] = {1, 3};
+    put(0x500, hash);
+    const Elf64_Dyn entries[] = {
+        {DT_SYMTAB, {0x400}}, {DT_STRTAB, {0x300}}, {DT_HASH, {0x500}}, {DT_NULL, {0}}};
+    put(0x2000, entries);
+  }
+};
+
+struct LoadedImage {
+  Image image;
+  AddressSpace memory;
+  AddressSpace::Reader reader{memory};
+  static constexpr GpuAddress kBase = 0x7000'0000;
+
+  explicit LoadedImage(std::size_t pages = 3) {
+    Mapping mapping;
+    mapping.begin = kBase;
+    mapping.end = kBase + pages * 4096;
+    mapping.host = image.bytes;
+    memory.map(mapping);
+    reader.enter();
+  }
+  ~LoadedImage() { reader.leave(); }
+};
+
+}  // namespace
+
+TEST_CASE("A kernel's name is the dynamic symbol at its descriptor") {
+  LoadedImage loaded;
+  CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "sort.kd");
+  CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa40) == "other.kd");
+}
+
+TEST_CASE("Where no symbol is found the address stands for the name") {
+  LoadedImage loaded;
+  CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa80) == "0x70000a80");
+  CHECK(kernel_name(loaded.reader, 0x1234) == "0x1234");
+}
+
+TEST_CASE("An image that ends or lies anywhere is no trouble") {
+  SECTION("the dynamic section is not mapped") {
+    LoadedImage loaded(1);
+    CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "0x70000a00");
+  }
+  SECTION("the tables point outside") {
+    LoadedImage loaded;
+    for (std::size_t offset = 0; offset < 0x30; offset += 8) {
+      const std::uint64_t wild = 0xffff'ffff'ffff'0000 + offset;
+      loaded.image.put(0x2000 + 8, wild);
+      loaded.image.put(0x2000 + 24, wild);
+      CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "0x70000a00");
+    }
+  }
+  SECTION("a string that never ends") {
+    LoadedImage loaded;
+    std::memset(loaded.image.bytes + 0x2100, 'x', 0xf00);
+    const std::uint64_t strings = 0x2100;
+    loaded.image.put(0x2000 + 24, strings);
+    CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "0x70000a00");
+  }
+}

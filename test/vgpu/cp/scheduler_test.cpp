@@ -1,0 +1,151 @@
+// Progress and fairness of workgroups, and the deterministic order.
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+using Result = gfx9::Workgroup::Result;
+
+namespace {
+
+Options with_workers(std::uint32_t workers) {
+  Options options;
+  options.workers = workers;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("A kernel that spins on a kernel of another queue lets it run, with one worker as with several") {
+  for (const std::uint32_t workers : {1u, 2u, 4u}) {
+    CAPTURE(workers);
+    DeviceFixture device(with_workers(workers));
+    ComputeQueue first(device);
+    ComputeQueue second(device);
+    std::atomic<bool> released{false};
+    amd_signal_t* waited = device.signal(1);
+    first.submit(
+        dispatch(device.kernel([&](const Slice&) { return released ? Result::ended : Result::preempted; }),
+                 4096, 64, false, waited));
+    settle();
+    second.submit(dispatch(device.kernel([&](const Slice&) {
+      released = true;
+      return Result::ended;
+    }),
+                           64, 64));
+    CHECK(eventually([&] { return DeviceFixture::value(waited) == 0; }));
+  }
+}
+
+TEST_CASE("A kernel that spins on the host lets queues be served") {
+  DeviceFixture device(with_workers(1));
+  ComputeQueue queue(device);
+  ComputeQueue other(device);
+  auto* word = device.allocate_object<std::uint32_t>();
+  amd_signal_t* waited = device.signal(1);
+  queue.submit(dispatch(device.kernel([&](const Slice&) {
+    return std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire) != 0 ? Result::ended
+                                                                                      : Result::preempted;
+  }),
+                        1, 1, false, waited));
+  for (int round = 0; round < 50; ++round) {
+    amd_signal_t* done = device.signal(1);
+    other.submit(dispatch(device.kernel(), 256, 64, true, done));
+    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  }
+  CHECK(DeviceFixture::value(waited) == 1);
+  std::atomic_ref<std::uint32_t>(*word).store(1, std::memory_order_release);
+  CHECK(eventually([&] { return DeviceFixture::value(waited) == 0; }));
+}
+
+TEST_CASE("Workgroups of one dispatch that wait for all of it to arrive become resident together") {
+  for (const std::uint32_t workers : {1u, 3u}) {
+    CAPTURE(workers);
+    DeviceFixture device(with_workers(workers));
+    ComputeQueue queue(device);
+    constexpr unsigned groups = 416;  // four workgroups on each of 104 compute units
+    std::atomic<unsigned> arrived{0};
+    amd_signal_t* done = device.signal(1);
+    queue.submit(dispatch(device.kernel([&](const Slice& slice) {
+      if (slice.turn == 0) ++arrived;
+      return arrived == groups ? Result::ended : Result::preempted;
+    }),
+                          groups * 256, 256, false, done));
+    CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  }
+}
+
+TEST_CASE("A dispatch beside one that never ends gets a fair share") {
+  DeviceFixture device(with_workers(1));
+  ComputeQueue queue(device);
+  ComputeQueue other(device);
+  std::atomic<bool> stop{false};
+  ScriptedKernel* hog = device.kernel([&](const Slice&) { return stop ? Result::ended : Result::preempted; });
+  hog->instructions_per_slice = 4096;
+  queue.submit(dispatch(hog, 64 * 64, 64));
+  settle();
+  amd_signal_t* done = device.signal(1);
+  ScriptedKernel* worker = device.kernel();
+  worker->instructions_per_slice = 1000;
+  other.submit(dispatch(worker, 1000 * 64, 64, false, done));
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  stop = true;
+  CHECK(eventually([&] { return queue.read_index() == 1; }));
+}
+
+TEST_CASE("Deterministic: the order of workgroups depends on the seed alone") {
+  const auto order = [](std::uint64_t seed) {
+    Options options;
+    options.deterministic = true;
+    options.seed = seed;
+    DeviceFixture device(options);
+    ComputeQueue queue(device);
+    std::vector<std::uint32_t> ids;
+    ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+      if (slice.turn == 0) ids.push_back(slice.id[0]);
+      return slice.turn == slice.id[0] % 3 ? Result::ended : Result::preempted;
+    });
+    for (int round = 0; round < 5; ++round) {
+      amd_signal_t* done = device.signal(1);
+      queue.submit(dispatch(kernel, 101, 1, true, done));
+      if (!eventually([&] { return DeviceFixture::value(done) == 0; })) return std::vector<std::uint32_t>{};
+    }
+    return ids;
+  };
+  const auto first = order(1);
+  REQUIRE(first.size() == 505);
+  CHECK(order(1) == first);
+  CHECK(order(2) != first);
+}
+
+TEST_CASE("Destroying a queue abandons what it runs, and other queues are not disturbed") {
+  for (const std::uint32_t workers : {1u, 3u}) {
+    CAPTURE(workers);
+    DeviceFixture device(with_workers(workers));
+    ComputeQueue other(device);
+    std::atomic<std::uint64_t> runs{0};
+    ScriptedKernel* endless = device.kernel([&](const Slice&) {
+      ++runs;
+      return Result::preempted;
+    });
+    for (int round = 0; round < 20; ++round) {
+      ComputeQueue queue(device);
+      amd_signal_t* never = device.signal(1);
+      for (int index = 0; index < 10; ++index) queue.write(dispatch(endless, 640, 64, false, never));
+      queue.ring();
+      const std::uint64_t seen = runs;
+      REQUIRE(eventually([&] { return runs > seen + 10; }));
+      queue.destroy();
+      const std::uint64_t after = runs;
+      amd_signal_t* done = device.signal(1);
+      other.submit(dispatch(device.kernel(), 640, 64, true, done));
+      REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+      CHECK(runs == after);
+      CHECK(DeviceFixture::value(never) == 1);
+    }
+  }
+}

@@ -1,0 +1,145 @@
+// Private segments: the handshake with the runtime, and wave slots.
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+using Result = gfx9::Workgroup::Result;
+
+namespace {
+
+// What ROCr does when it is asked: new scratch for `lane_bytes` a work-item and `waves` waves.
+void give_scratch(ComputeQueue& queue, std::uint32_t lane_bytes, std::uint32_t waves) {
+  queue.queue->scratch_wave64_lane_byte_size = lane_bytes;
+  queue.queue->compute_tmpring_size = waves | (lane_bytes * 64 / 1024) << 12;
+  queue.queue->scratch_backing_memory_location = 0x500000;
+  queue.queue->scratch_backing_memory_byte_size = std::uint64_t{lane_bytes} * 64 * waves;
+  DeviceFixture::set(queue.inactive, 0);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "A private segment beyond the queue's scratch is asked for once the queue is empty, with the packet at "
+    "the read index") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  std::atomic<bool> earlier_may_end{false};
+  std::atomic<unsigned> ran{0};
+  ScriptedKernel* earlier =
+      device.kernel([&](const Slice&) { return earlier_may_end ? Result::ended : Result::preempted; });
+  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+    if (slice.dispatch.scratch_base == 0x500000 && slice.dispatch.scratch_bytes_per_wave == 64 * 256 &&
+        slice.dispatch.scratch_waves == 8)
+      ++ran;
+    return Result::ended;
+  });
+  kernel->private_segment_bytes = 200;
+  amd_signal_t* done = device.signal(1);
+  queue.write(dispatch(earlier));
+  auto packet = dispatch(kernel, 64, 64, false, done);
+  packet.private_segment_size = 200;
+  queue.write(packet);
+  queue.ring();
+  settle();
+  CHECK(queue.error() == 0);
+  earlier_may_end = true;
+  REQUIRE(eventually([&] { return queue.error() == 1; }));
+  CHECK(device.interrupts.raised(queue.error_event()) == 1);
+  CHECK(queue.read_index() == 1);
+  CHECK(queue.header(1) == packet.header);
+  settle();
+  CHECK(DeviceFixture::value(done) == 1);
+  give_scratch(queue, 256, 8);
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK(ran == 1);
+  // Enough for the next one: not asked for again.
+  amd_signal_t* again = device.signal(1);
+  packet.completion_signal = DeviceFixture::handle(again);
+  queue.submit(packet);
+  CHECK(eventually([&] { return DeviceFixture::value(again) == 0; }));
+  CHECK(device.interrupts.raised(queue.error_event()) == 1);
+}
+
+TEST_CASE("A runtime that gives too little scratch is asked three times, then the queue stops") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  ScriptedKernel* kernel = device.kernel();
+  auto packet = dispatch(kernel, 64, 64);
+  packet.private_segment_size = 200;
+  queue.submit(packet);
+  for (int request = 0; request < 3; ++request) {
+    REQUIRE(eventually([&] { return queue.error() == 1; }));
+    give_scratch(queue, 64, 8);
+  }
+  CHECK(eventually([&] { return queue.error() == static_cast<std::uint64_t>(QueueError::packet_format); }));
+}
+
+TEST_CASE("Scratch for one dispatch alone is given back before anything else is launched") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  ScriptedKernel* kernel = device.kernel();
+  auto packet = dispatch(kernel, 64, 64);
+  packet.private_segment_size = 256;
+  amd_signal_t* done = device.signal(1);
+  packet.completion_signal = DeviceFixture::handle(done);
+  amd_signal_t* behind = device.signal(1);
+  queue.write(packet);
+  queue.write(barrier_and({}, false, behind));
+  queue.ring();
+  REQUIRE(eventually([&] { return queue.error() == 1; }));
+  AMD_HSA_BITS_SET(queue.queue->queue_properties, AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE, 1);
+  give_scratch(queue, 256, 8);
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  REQUIRE(eventually([&] { return queue.error() == 0x200; }));
+  settle();
+  CHECK(DeviceFixture::value(behind) == 1);
+  // ROCr: signal to 0 first, then the property.
+  DeviceFixture::set(queue.inactive, 0);
+  std::atomic_ref<std::uint32_t>(queue.queue->queue_properties)
+      .fetch_and(~static_cast<std::uint32_t>(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE));
+  CHECK(eventually([&] { return DeviceFixture::value(behind) == 0; }));
+}
+
+TEST_CASE("Resident workgroups never share wave slots, and the queue's slots bound how many are resident") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  give_scratch(queue, 256, 8);
+  std::mutex mutex;
+  std::set<std::uint32_t> taken;
+  std::size_t most = 0;
+  bool clash = false;
+  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+    const std::lock_guard lock(mutex);
+    // Workgroups of three waves: three slots from the first one on.
+    for (std::uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot) {
+      if (slice.turn == 0) clash = clash || !taken.insert(slot).second || slot >= 8;
+      if (slice.turn == 3) taken.erase(slot);
+    }
+    most = std::max(most, taken.size());
+    return slice.turn == 3 ? Result::ended : Result::preempted;
+  });
+  amd_signal_t* done = device.signal(1);
+  auto packet = dispatch(kernel, 192 * 50, 192, false, done);
+  packet.private_segment_size = 256;
+  queue.submit(packet);
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  CHECK_FALSE(clash);
+  CHECK(most == 6);
+  CHECK(taken.empty());
+}
+
+TEST_CASE("A workgroup with more waves than the scratch has slots for is refused") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  give_scratch(queue, 256, 2);
+  auto packet = dispatch(device.kernel(), 192, 192);
+  packet.private_segment_size = 256;
+  queue.submit(packet);
+  CHECK(eventually(
+      [&] { return queue.error() == static_cast<std::uint64_t>(QueueError::workgroup_too_large); }));
+}

@@ -1,0 +1,313 @@
+// SDMA packets, encoded by hand as ROCr encodes them on gfx9.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "cp/sdma_packet.hpp"
+#include "device/clock.hpp"
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+
+namespace {
+
+using Words = std::vector<std::uint32_t>;
+
+std::uint32_t low(const void* address) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(address));
+}
+std::uint32_t high(const void* address) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(address) >> 32);
+}
+
+Words copy(void* destination, const void* source, std::uint32_t bytes) {
+  return {1, bytes - 1, 0, low(source), high(source), low(destination), high(destination)};
+}
+Words fence(void* address, std::uint32_t value) { return {5, low(address), high(address), value}; }
+Words trap(std::uint32_t event) { return {6, event}; }
+Words poll(const void* address, std::uint32_t reference, std::uint32_t function = 3) {
+  return {8u | function << 28 | 1u << 31, low(address), high(address), reference, 0xffffffff, 0x0fff0004};
+}
+Words hdp_flush() { return {8, 0, 0x80000000, 0, 0, 0}; }
+Words decrement(const void* address) {
+  return {10u | 47u << 25, low(address), high(address), 0xffffffff, 0xffffffff, 0, 0, 0};
+}
+Words fill(void* address, std::uint32_t value, std::uint32_t dwords) {
+  return {11u | 2u << 30, low(address), high(address), value, (dwords - 1) * 4};
+}
+Words timestamp(void* address) { return {13u | 2u << 8, low(address), high(address)}; }
+
+class SdmaRing {
+ public:
+  explicit SdmaRing(DeviceFixture& fixture, std::uint64_t bytes = 4096) : fixture_(fixture), bytes_(bytes) {
+    ring_ = static_cast<std::byte*>(fixture.allocate(bytes, 4096));
+    pointers_ = fixture.allocate_object<std::uint64_t>(2);
+    bell_ = fixture.doorbell(0);
+    SdmaQueueConfig config;
+    config.ring = DeviceFixture::address(ring_);
+    config.ring_bytes = bytes;
+    config.read_pointer = DeviceFixture::address(&pointers_[0]);
+    config.write_pointer = DeviceFixture::address(&pointers_[1]);
+    config.doorbell = bell_.alias;
+    id = fixture.processor->create_sdma_queue(config);
+  }
+  ~SdmaRing() { fixture_.processor->destroy_queue(id); }
+
+  void write(const Words& words) {
+    for (const std::uint32_t word : words) {
+      if (!eventually([&] { return written_ - read() < bytes_; }))
+        throw std::runtime_error("the SDMA ring stays full");
+      std::memcpy(ring_ + written_ % bytes_, &word, 4);
+      written_ += 4;
+    }
+  }
+  void ring() { std::atomic_ref<std::uint64_t>(*bell_.program).store(written_, std::memory_order_release); }
+  void submit(const Words& words) {
+    write(words);
+    ring();
+  }
+  std::uint64_t read() const {
+    return std::atomic_ref<std::uint64_t>(pointers_[0]).load(std::memory_order_acquire);
+  }
+  std::uint64_t written() const { return written_; }
+  bool drained() const {
+    return eventually([this] { return read() == written_; });
+  }
+  QueueId id = 0;
+
+ private:
+  DeviceFixture& fixture_;
+  std::uint64_t bytes_;
+  std::byte* ring_;
+  std::uint64_t* pointers_;
+  DeviceFixture::Doorbell bell_{};
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("A copy as ROCr submits it: dependency, times, flush, copy, signal, mailbox, interrupt") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  constexpr std::uint32_t bytes = 100'003;
+  auto* source = static_cast<std::uint8_t*>(device.allocate(bytes + 1));
+  auto* destination = static_cast<std::uint8_t*>(device.allocate(bytes + 1));
+  std::iota(source, source + bytes + 1, std::uint8_t{1});
+  amd_signal_t* dependency = device.signal(1ll << 33 | 1);
+  amd_signal_t* done = device.signal(1, 77);
+  auto* dependency_words = reinterpret_cast<std::uint32_t*>(const_cast<std::int64_t*>(&dependency->value));
+  ring.write(poll(dependency_words + 1, 0));
+  ring.write(poll(dependency_words, 0));
+  ring.write(timestamp(&done->start_ts));
+  ring.write(hdp_flush());
+  ring.write(copy(destination, source, bytes));
+  ring.write(timestamp(&done->end_ts));
+  ring.write(decrement(const_cast<std::int64_t*>(&done->value)));
+  ring.write(fence(reinterpret_cast<void*>(done->event_mailbox_ptr), 77));
+  ring.submit(trap(77));
+  settle();
+  CHECK(DeviceFixture::value(done) == 1);
+  DeviceFixture::set(dependency, 1);
+  settle();
+  CHECK(ring.read() == 24);  // the upper half is 0 now, the lower half not yet
+  const std::uint64_t before = gpu_clock_ticks();
+  DeviceFixture::set(dependency, 0);
+  REQUIRE(eventually([&] { return device.interrupts.raised(77) == 1; }));
+  CHECK(DeviceFixture::value(done) == 0);
+  CHECK(std::memcmp(source, destination, bytes) == 0);
+  CHECK(destination[bytes] == 0);
+  CHECK(done->start_ts >= before);
+  CHECK(done->end_ts >= done->start_ts);
+  CHECK(*reinterpret_cast<std::uint32_t*>(done->event_mailbox_ptr) == 77);
+  CHECK(ring.drained());
+}
+
+TEST_CASE("A fill writes its dwords and no more") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  auto* words = device.allocate_object<std::uint32_t>(1002);
+  ring.submit(fill(words + 1, 0xdeadbeef, 1000));
+  REQUIRE(ring.drained());
+  CHECK(words[0] == 0);
+  CHECK(std::all_of(words + 1, words + 1001, [](std::uint32_t word) { return word == 0xdeadbeef; }));
+  CHECK(words[1001] == 0);
+}
+
+TEST_CASE("A sub-window copy moves a box between pitched buffers, for every element size") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  for (std::uint32_t log2_element = 0; log2_element <= 4; ++log2_element) {
+    CAPTURE(log2_element);
+    const std::uint32_t element = 1u << log2_element;
+    const std::uint32_t source_pitch = 16 * element, source_slice = source_pitch * 9;
+    const std::uint32_t target_pitch = 20 * element, target_slice = target_pitch * 7;
+    auto* source = static_cast<std::uint8_t*>(device.allocate(source_slice * 4));
+    auto* target = static_cast<std::uint8_t*>(device.allocate(target_slice * 4));
+    for (std::uint32_t at = 0; at < source_slice * 4; ++at)
+      source[at] = static_cast<std::uint8_t>(at * 7 + 1);
+    const std::uint32_t width = 5, height = 4, depth = 3;
+    ring.submit({1u | 4u << 8 | log2_element << 29, low(source), high(source), 2u | 3u << 16,
+                 1u | (source_pitch / element - 1) << 13, source_slice / element - 1, low(target),
+                 high(target), 1u | 2u << 16, 0u | (target_pitch / element - 1) << 13,
+                 target_slice / element - 1, (width - 1) | (height - 1) << 16, depth - 1});
+    REQUIRE(ring.drained());
+    std::vector<std::uint8_t> expected(target_slice * 4, 0);
+    for (std::uint32_t z = 0; z < depth; ++z)
+      for (std::uint32_t y = 0; y < height; ++y)
+        std::memcpy(&expected[z * target_slice + (y + 2) * target_pitch + element],
+                    source + (z + 1) * source_slice + (y + 3) * source_pitch + 2 * element, width * element);
+    CHECK(std::memcmp(expected.data(), target, expected.size()) == 0);
+  }
+}
+
+TEST_CASE("Every comparison of a poll") {
+  using sdma::PollMemory;
+  struct Row {
+    std::uint32_t function, below, equal, above;
+  };
+  for (const Row& row : {Row{0, 1, 1, 1}, Row{1, 1, 0, 0}, Row{2, 1, 1, 0}, Row{3, 0, 1, 0}, Row{4, 1, 0, 1},
+                         Row{5, 0, 1, 1}, Row{6, 0, 0, 1}}) {
+    CAPTURE(row.function);
+    const PollMemory poll_packet{0, 5, 0xff, row.function};
+    CHECK(sdma::poll_holds(poll_packet, 0x104) == (row.below != 0));
+    CHECK(sdma::poll_holds(poll_packet, 0x105) == (row.equal != 0));
+    CHECK(sdma::poll_holds(poll_packet, 0x106) == (row.above != 0));
+  }
+}
+
+TEST_CASE("Padding, a ring that wraps, and many copies") {
+  DeviceFixture device;
+  SdmaRing ring(device, 1024);
+  auto* words = device.allocate_object<std::uint32_t>(2000);
+  for (std::uint32_t index = 0; index < 1000; ++index) {
+    if (const std::uint64_t left = 1024 - ring.written() % 1024; left < 4 * 4) ring.write(Words(left / 4, 0));
+    ring.submit(fence(&words[index], index + 1));
+  }
+  REQUIRE(ring.drained());
+  for (std::uint32_t index = 0; index < 1000; ++index) REQUIRE(words[index] == index + 1);
+  // A NOP may announce that dwords follow it.
+  ring.write({2u << 16, 0xffffffff, 0xffffffff});
+  ring.submit(fence(&words[1500], 9));
+  REQUIRE(ring.drained());
+  CHECK(words[1500] == 9);
+}
+
+TEST_CASE("A large copy does not hold up another queue") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  ComputeQueue queue(device);
+  constexpr std::uint32_t bytes = 16u << 20;
+  auto* source = static_cast<std::uint8_t*>(device.allocate(bytes));
+  auto* destination = static_cast<std::uint8_t*>(device.allocate(bytes));
+  std::memset(source, 0x5a, bytes);
+  ring.write(copy(destination, source, 0x3fffe0));
+  const std::uint64_t one = ring.written();
+  for (std::uint32_t at = 0x3fffe0; at < bytes; at += 0x3fffe0)
+    ring.write(copy(destination + at, source + at, std::min(0x3fffe0u, bytes - at)));
+  amd_signal_t* done = device.signal(1);
+  ring.ring();
+  queue.submit(barrier_and({}, false, done));
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  const bool before_the_end = ring.read() < ring.written();
+  REQUIRE(ring.drained());
+  CHECK(before_the_end);
+  CHECK(ring.read() > one);
+  CHECK(std::memcmp(source, destination, bytes) == 0);
+}
+
+TEST_CASE("A copy crosses from one mapping to the next") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  auto* pages = static_cast<std::byte*>(device.allocate(8192, 4096));
+  std::memset(pages, 0x77, 8192);
+  // Two GPU ranges side by side whose host memory lies apart.
+  Mapping first, second;
+  first.begin = 0x100000;
+  first.end = second.begin = 0x101000;
+  second.end = 0x102000;
+  first.host = pages + 4096;
+  second.host = pages;
+  device.memory.map(first);
+  device.memory.map(second);
+  auto* source = static_cast<std::byte*>(device.allocate(6000));
+  for (int at = 0; at < 6000; ++at) source[at] = static_cast<std::byte>(at);
+  ring.submit(copy(reinterpret_cast<void*>(0x100000), source, 6000));
+  REQUIRE(ring.drained());
+  CHECK(std::memcmp(pages + 4096, source, 4096) == 0);
+  CHECK(std::memcmp(pages, source + 4096, 6000 - 4096) == 0);
+  CHECK(pages[6000 - 4096] == std::byte{0x77});
+}
+
+TEST_CASE("Unsupported SDMA packets are named") {
+  for (const auto& [words, name] :
+       std::vector<std::pair<Words, std::string>>{{{2, 0, 0, 0}, "WRITE"},
+                                                  {{1u | 1u << 8, 0, 0, 0, 0, 0, 0}, "COPY"},
+                                                  {{10u | 15u << 25, 0, 0, 0, 0, 0, 0, 0}, "operation 15"},
+                                                  {{17, 0, 0, 0, 0}, "GCR"},
+                                                  {{13, 0, 0}, "TIMESTAMP"},
+                                                  {{8u | 3u << 28, 0, 0, 0, 0, 0}, "register"},
+                                                  {{5, 0}, "cut off"},
+                                                  {{200}, "unknown"}}) {
+    CAPTURE(name);
+    const sdma::Decoded decoded = sdma::decode(words);
+    const auto* unsupported = std::get_if<sdma::Unsupported>(&decoded.packet);
+    REQUIRE(unsupported != nullptr);
+    CHECK(unsupported->reason.find(name) != std::string::npos);
+  }
+}
+
+TEST_CASE("An unsupported SDMA packet stops its queue, and the others go on") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  SdmaRing other(device);
+  auto* word = device.allocate_object<std::uint32_t>(2);
+  ring.write(fence(&word[0], 1));
+  ring.write({2, 0, 0, 0});
+  ring.submit(fence(&word[0], 2));
+  other.submit(fence(&word[1], 3));
+  CHECK(other.drained());
+  REQUIRE(eventually([&] { return ring.read() == 16; }));
+  settle();
+  CHECK(word[0] == 1);
+  CHECK(ring.read() == 16);
+}
+
+TEST_CASE(
+    "SDMA outside the address space, or into read-only memory, is a memory fault with the first bad "
+    "address") {
+  DeviceFixture device;
+  auto* page = static_cast<std::byte*>(device.allocate(4096, 4096));
+  Mapping readable;
+  readable.begin = 0x200000;
+  readable.end = 0x201000;
+  readable.host = page;
+  readable.writable = false;
+  device.memory.map(readable);
+  struct Row {
+    Words words;
+    GpuAddress address;
+    Access access;
+    bool present;
+  };
+  auto* memory = device.allocate(4096);
+  for (const Row& row :
+       {Row{copy(memory, reinterpret_cast<void*>(0x200800), 4096), 0x201000, Access::read, false},
+        Row{copy(reinterpret_cast<void*>(0x200000), memory, 16), 0x200000, Access::write, true},
+        Row{fence(reinterpret_cast<void*>(0x300000), 1), 0x300000, Access::write, false},
+        Row{poll(reinterpret_cast<void*>(0x300004), 1), 0x300004, Access::read, false},
+        Row{decrement(reinterpret_cast<void*>(0x300008)), 0x300008, Access::atomic, false},
+        Row{fill(reinterpret_cast<void*>(0x30000c), 1, 4), 0x30000c, Access::write, false}}) {
+    CAPTURE(row.address);
+    SdmaRing ring(device);
+    const std::size_t before = device.interrupts.faults().size();
+    ring.submit(row.words);
+    REQUIRE(eventually([&] { return device.interrupts.faults().size() == before + 1; }));
+    const MemoryFault fault = device.interrupts.faults().back();
+    CHECK(fault.address == row.address);
+    CHECK(fault.access == row.access);
+    CHECK(fault.present == row.present);
+  }
+}
