@@ -74,7 +74,7 @@ const Op* execute(const Op& op, Wave& wave) {
   constexpr unsigned kDwords = sizeof(Value) / 4;
   std::uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
-  GpuAddress address[kLanes];
+  GpuAddress address[kLanes] = {};
   if (op.in.format == Format::mubuf) {
     const Buffer buffer(op, wave);
     for_each_lane(exec, [&](unsigned lane) {

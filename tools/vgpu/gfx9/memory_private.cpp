@@ -34,7 +34,7 @@ HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, std::uint64_t exe
     whole = whole && offset[lane] % 4 + kPieceBytes <= 4;
   });
   for (unsigned piece = 0; Observer::enabled && piece < kPieces; ++piece) {
-    GpuAddress observed[kLanes];
+    GpuAddress observed[kLanes] = {};
     for_each_lane(exec,
                   [&](unsigned lane) HWY_ATTR { observed[lane] = address[lane] + piece * sizeof(Vgpr); });
     Observer::access(op, wave, Kind, kPieceBytes, exec, observed);
@@ -132,7 +132,7 @@ HWY_NOINLINE const Op* buffer_lanes(const Op& op, Wave& wave, std::uint64_t exec
       const auto address = buffer.address(op, wave, lane, piece * 4, kPieceBytes);
       if (!address) continue;
       if constexpr (Observer::enabled) {
-        GpuAddress observed[kLanes];
+        GpuAddress observed[kLanes] = {};
         observed[lane] = *address;
         Observer::access(op, wave, Kind, kPieceBytes, std::uint64_t{1} << lane, observed);
       }

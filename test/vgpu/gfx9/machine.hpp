@@ -1,0 +1,99 @@
+// A gfx9 core without a driver or command processor: memory, code and one worker, so that kernels run in the test's own thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gfx9/workgroup.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+
+// Memory that the device sees at an address of its own, unlike the host's.
+struct Buffer {
+  GpuAddress address = 0;
+  std::span<std::byte> bytes;
+
+  template <class T>
+  std::span<T> as() const {
+    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+};
+
+// Packs kernel arguments at their natural alignment.
+class Arguments {
+ public:
+  template <class T>
+  Arguments& add(const T& value) {
+    bytes_.resize((bytes_.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
+    const auto* raw = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+    return *this;
+  }
+  Arguments& add(const Buffer& buffer) { return add(buffer.address); }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+struct Launch {
+  std::array<std::uint32_t, 3> grid{64, 1, 1};
+  std::array<std::uint16_t, 3> workgroup{64, 1, 1};
+  std::uint32_t dynamic_lds = 0;
+};
+
+class Machine {
+ public:
+  explicit Machine(Target target = Target::gfx90a, Observation observation = Observation::off);
+  ~Machine();
+
+  // Nothing is mapped behind its last page. Contents start as 0xcc.
+  Buffer allocate(std::size_t size_bytes, bool writable = true);
+  void release(const Buffer& buffer);
+
+  // Loads an ELF code object, or the one for this target out of a clang offload bundle.
+  void load(std::span<const std::byte> object);
+  GpuAddress kernel(std::string_view name) const;  // its descriptor; throws when there is none
+
+  // A kernel made of these words: descriptor and code. rsrc2 defaults to workgroup id x in the first SGPR behind the user SGPRs (kernarg pointer in s[0:1]).
+  GpuAddress assemble_kernel(std::span<const std::uint32_t> code, std::uint32_t rsrc2 = 2u << 1 | 1u << 7);
+
+  // What a dispatch of `kernel_object` starts from; throws when the kernel is rejected.
+  std::shared_ptr<const DispatchState> prepare(GpuAddress kernel_object, const Launch& launch,
+                                               std::span<const std::byte> arguments);
+
+  // Runs all workgroups, several resident at once, in slices of `slice` instructions. The fault, if any.
+  std::optional<Executor::Fault> run(const std::shared_ptr<const DispatchState>& dispatch,
+                                     std::uint64_t slice = 1000);
+  std::optional<Executor::Fault> run(std::string_view name, const Launch& launch,
+                                     const Arguments& arguments) {
+    return run(prepare(kernel(name), launch, arguments.bytes()));
+  }
+
+  AddressSpace memory;
+  const Target target;
+  CodeCache code;
+  Executor executor;
+
+ private:
+  struct Block;
+  struct Symbol {
+    std::string name;
+    GpuAddress address;
+  };
+
+  GpuAddress next_ = 0x100000000000;
+  std::deque<std::unique_ptr<Block>> blocks_;
+  std::vector<Symbol> symbols_;
+  std::vector<Workgroup> workgroups_;
+};
+
+}  // namespace uptempo::vgpu::gfx9::test
