@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "bitonic_sort/options.hpp"
+#include "bitonic_sort/report.hpp"
+#include "bitonic_sort/sorter.hpp"
+#include "support/device.hpp"
+#include "support/program.hpp"
+
+namespace {
+
+using namespace uptempo;
+
+sort::Network network_for(uint64_t length) {
+  try {
+    return sort::Network(length);
+  } catch (const std::invalid_argument& error) {
+    throw support::UsageError(std::string("--length: ") + error.what());
+  }
+}
+
+std::vector<uint32_t> expected_from(std::vector<uint32_t> keys, bool descending) {
+  if (descending) {
+    std::ranges::sort(keys, std::greater{});
+  } else {
+    std::ranges::sort(keys);
+  }
+  return keys;
+}
+
+support::ExitCode run(const sort::Options& options, int argc, char** argv) {
+  const std::vector<sort::Rung> rungs = sort::rungs(options);
+  const sort::Network network = network_for(options.length);
+  const support::Device device = support::open_device(options.device, argc, argv);
+  support::print_report(options.json_file, device.line());
+
+  const std::vector<uint32_t> keys = sort::random_keys(network.length(), options.seed);
+  const std::vector<uint32_t> expected =
+      options.verify ? expected_from(keys, options.descending) : std::vector<uint32_t>{};
+  sort::Sorter sorter(device.gpu, network, options.descending);
+  sorter.set_keys(keys);
+
+  support::Progress progress;
+  const auto results = sort::measure(
+      rungs, options.iterations,
+      [&](const sort::Switches& switches) {
+        sort::Iteration iteration = sorter.run(switches);
+        if (options.verify) iteration.correct = std::ranges::equal(sorter.output(), expected);
+        return iteration;
+      },
+      [&](const std::string& what) { progress.show(what); });
+  progress.clear();
+
+  sort::Report report{.device = device.name(),
+                      .is_virtual = device.is_virtual,
+                      .length = network.length(),
+                      .kernels = static_cast<uint32_t>(network.passes().size()),
+                      .workgroup = network.workgroup(),
+                      .iterations = options.iterations,
+                      .seed = options.seed,
+                      .descending = options.descending,
+                      .verified = std::nullopt,
+                      .rungs = results};
+  if (options.verify)
+    report.verified =
+        std::ranges::all_of(results, [](const auto& result) { return result.wrong_iterations == 0; });
+
+  support::print_report(options.json_file, sort::table(report));
+  if (!options.json_file.empty()) support::write_output(options.json_file, sort::json(report).dump(2) + '\n');
+  if (!options.svg_file.empty()) support::write_output(options.svg_file, sort::svg(report));
+  return report.verified.value_or(true) ? support::exit_ok : support::exit_measured_failure;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("", "bitonic_sort");
+  sort::Options options;
+  sort::declare(app, options);
+  return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
+}

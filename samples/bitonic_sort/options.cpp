@@ -1,0 +1,43 @@
+#include "bitonic_sort/options.hpp"
+
+#include "support/device.hpp"
+#include "support/program.hpp"
+
+namespace uptempo::sort {
+
+void declare(CLI::App& app, Options& options) {
+  app.description(
+      "Sorts keys on the GPU with one kernel dispatch for each pass of a bitonic sort, and shows what makes "
+      "the dispatches cheaper.\n"
+      "Without a switch it climbs the ladder: the baseline, then one switch more on each rung.");
+  for (const SwitchInfo& info : kSwitches)
+    app.add_flag("--" + std::string(info.name), options.switches.*info.member, info.help)->group("Switches");
+  app.add_flag("--baseline", options.baseline, "Measure without any switch")->group("Switches");
+  app.add_flag("--ladder", options.ladder, "Baseline, then add the switches one at a time (the default)")
+      ->group("Switches");
+  app.add_option("--length", options.length, "Number of keys, a power of two from 2 to 2^24")
+      ->capture_default_str();
+  app.add_option("--iterations", options.iterations, "Timed sorts for each rung; the median is shown")
+      ->check(CLI::Range(1u, 1000000u))
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the random keys")->capture_default_str();
+  app.add_flag("--descending", options.descending, "Largest key first");
+  app.add_flag("--verify,!--no-verify", options.verify, "Compare every result with std::sort (the default)");
+  support::add_device_option(app, options.device);
+  support::add_json_option(app, options.json_file);
+  app.add_option("--svg", options.svg_file, "Draw the ladder as a chart")->type_name("FILE");
+}
+
+std::vector<Rung> rungs(const Options& options) {
+  const bool any_switch = !(options.switches == Switches{});
+  if (options.baseline && any_switch)
+    throw support::UsageError("--baseline means no switch at all, but " + name_of(options.switches) +
+                              " was given too");
+  if (options.ladder && (options.baseline || any_switch))
+    throw support::UsageError("--ladder adds all switches by itself; leave out " + name_of(options.switches));
+  if (options.baseline || any_switch)
+    return {{.name = name_of(options.switches), .switches = options.switches}};
+  return ladder();
+}
+
+}  // namespace uptempo::sort

@@ -1,0 +1,34 @@
+// The command line of bitonic_sort.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bitonic_sort/switches.hpp"
+
+namespace uptempo::sort {
+
+struct Options {
+  Switches switches;
+  bool baseline = false;
+  bool ladder = false;
+  uint64_t length = 32768;
+  uint32_t iterations = 25;
+  uint64_t seed = 1;
+  bool descending = false;
+  bool verify = true;
+  std::string device = "auto";
+  std::string json_file;  // empty: none; "-": standard output
+  std::string svg_file;
+};
+
+// Declares the options; their values are in `options` once `app` has parsed.
+void declare(CLI::App& app, Options& options);
+
+// What is to be measured: the ladder, or one rung of exactly the switches given (--baseline: none of them).
+// Throws support::UsageError where options contradict each other.
+std::vector<Rung> rungs(const Options& options);
+
+}  // namespace uptempo::sort

@@ -1,0 +1,39 @@
+// What was measured, as a table, as JSON and as a chart.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bitonic_sort/measurement.hpp"
+
+namespace uptempo::sort {
+
+struct Report {
+  std::string device;  // e.g. "AMD Instinct MI210 (gfx90a)"
+  bool is_virtual = false;
+  uint32_t length = 0;
+  uint32_t kernels = 0;
+  uint32_t workgroup = 0;
+  uint32_t iterations = 0;
+  uint64_t seed = 0;
+  bool descending = false;
+  std::optional<bool> verified;  // empty: not looked at
+  std::vector<RungResult> rungs;
+};
+
+// What is to be sorted and how, then times, then the counts that explain them; at most 80 columns.
+std::string table(const Report& report);
+
+// {device, virtual_gpu, length, kernels, workgroup, iterations, seed, order, verified, rungs: [{name, switches, us_per_iteration, us_low,
+//  us_high, delta_us, speedup, counts: {..., copies_by_path}}]}. us_low and us_high: 95 % interval of the median. verified: null if not looked at.
+nlohmann::ordered_json json(const Report& report);
+
+// A bar for each rung, readable on light and dark ground; the device, and that times are a virtual GPU's, are part of the picture.
+std::string svg(const Report& report);
+
+}  // namespace uptempo::sort

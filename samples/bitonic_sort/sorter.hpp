@@ -1,0 +1,71 @@
+// Sorts keys on a GPU, one kernel dispatch for each pass of the network, with any combination of the switches.
+//
+// Timed and counted: copy to the device, whatever the switches leave to be made during the iteration (signal, kernarg blocks), all kernels,
+// copy back. Not timed: set-up, filling the input, looking at the output, and giving back what an iteration made.
+//
+// Thread safety: one owner. Lifetime: not beyond the Runtime that its agent comes from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bitonic_sort/measurement.hpp"
+#include "bitonic_sort/network.hpp"
+#include "bitonic_sort/switches.hpp"
+#include "engine/uptempo.hpp"
+
+namespace uptempo::sort {
+
+// Barrier bit and scopes that packet `index` of `count` asks for. Packets that carry a completion signal (all of them without
+// avoid_host_sync) release at system scope whatever is asked: the engine sees to that.
+aql::HeaderFlags packet_flags(const Switches& switches, size_t index, size_t count);
+
+// The five switches, all on.
+inline constexpr Switches kFullyOptimised{true, true, true, true, true};
+
+class Sorter {
+ public:
+  // Makes queue, buffers and kernel. Throws Error.
+  Sorter(const Agent& gpu, Network network, bool descending);
+
+  // The keys that every later run sorts. Throws std::invalid_argument unless there are as many as the network sorts.
+  void set_keys(std::span<const uint32_t> keys);
+
+  // One iteration; Iteration::correct stays true, nothing is looked at. Throws Error if the device fails.
+  Iteration run(const Switches& switches);
+
+  // Fully optimised, but every packet between first and last has these flags.
+  Iteration run_with_interior(const aql::HeaderFlags& interior);
+
+  // What the last run brought back. Overwritten with a pattern before each run, so that nothing old can pass for a result.
+  std::span<const uint32_t> output() const noexcept { return last_output_; }
+
+  const Network& network() const noexcept { return network_; }
+  const Queue& queue() const noexcept { return queue_; }
+
+ private:
+  using SortKernel = Kernel<uint32_t*, uint32_t, uint32_t, uint32_t>;
+
+  Iteration run(const Switches& switches, const std::optional<aql::HeaderFlags>& interior);
+  void dispatch_all(const Switches& switches, const std::optional<aql::HeaderFlags>& interior,
+                    const Signal* signal, std::vector<KernargBuffer>& blocks);
+
+  Agent gpu_;
+  Network network_;
+  uint32_t ascending_;
+  SortKernel kernel_;
+  Queue queue_;
+  BatchSubmitter batch_;
+  Copier copier_;
+  DeviceBuffer<uint32_t> keys_;
+  std::vector<uint32_t> pageable_input_, pageable_output_;
+  PinnedBuffer<uint32_t> pinned_input_, pinned_output_;
+  std::span<const uint32_t> last_output_;
+};
+
+// Random keys for `seed`, the same on every machine.
+std::vector<uint32_t> random_keys(uint32_t length, uint64_t seed);
+
+}  // namespace uptempo::sort

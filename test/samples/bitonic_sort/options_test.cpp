@@ -1,0 +1,114 @@
+#include "bitonic_sort/options.hpp"
+
+#include "bitonic_sort/network.hpp"
+#include "support/catch.hpp"
+#include "support/program.hpp"
+
+using namespace uptempo::sort;
+
+namespace {
+
+Options parse(const std::string& line) {
+  CLI::App app;
+  Options options;
+  declare(app, options);
+  app.parse(line, false);
+  return options;
+}
+
+std::vector<std::string> names(const std::vector<Rung>& rungs) {
+  std::vector<std::string> names;
+  for (const Rung& rung : rungs) names.push_back(rung.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("without a switch the ladder is climbed: baseline, then each switch added to those before") {
+  for (const char* line : {"", "--ladder"}) {
+    const auto rungs = uptempo::sort::rungs(parse(line));
+    CHECK(names(rungs) == std::vector<std::string>{"baseline", "prealloc-signal", "prealloc-kernarg",
+                                                   "avoid-host-sync", "fence", "pinned-host"});
+    CHECK(rungs[0].switches == Switches{});
+    CHECK(rungs[3].switches == Switches{true, true, true, false, false});
+    CHECK(rungs[5].switches == Switches{true, true, true, true, true});
+  }
+}
+
+TEST_CASE("each switch on the command line sets that switch and no other") {
+  for (const SwitchInfo& info : kSwitches) {
+    CAPTURE(info.name);
+    Switches expected;
+    expected.*info.member = true;
+    const auto rungs = uptempo::sort::rungs(parse("--" + std::string(info.name)));
+    REQUIRE(rungs.size() == 1);
+    CHECK(rungs[0].switches == expected);
+    CHECK(rungs[0].name == info.name);
+  }
+}
+
+TEST_CASE("switches combine into one rung that is named after them") {
+  const auto rungs = uptempo::sort::rungs(parse("--fence --prealloc-signal"));
+  REQUIRE(rungs.size() == 1);
+  CHECK(rungs[0].name == "prealloc-signal+fence");
+  CHECK(rungs[0].switches == Switches{true, false, false, true, false});
+}
+
+TEST_CASE("--baseline measures without any switch") {
+  const auto rungs = uptempo::sort::rungs(parse("--baseline"));
+  CHECK(names(rungs) == std::vector<std::string>{"baseline"});
+  CHECK(rungs[0].switches == Switches{});
+}
+
+TEST_CASE("options that contradict each other are refused") {
+  for (const char* line : {"--baseline --fence", "--ladder --fence", "--ladder --baseline"}) {
+    CAPTURE(line);
+    CHECK_THROWS_AS(uptempo::sort::rungs(parse(line)), uptempo::support::UsageError);
+  }
+}
+
+TEST_CASE("results are verified unless --no-verify is given") {
+  CHECK(parse("").verify);
+  CHECK(parse("--verify").verify);
+  CHECK_FALSE(parse("--no-verify").verify);
+}
+
+TEST_CASE("values that no run can have are refused by the parser") {
+  for (const char* line :
+       {"--iterations 0", "--iterations -3", "--iterations many", "--length x", "--device moon", "--seed"}) {
+    CAPTURE(line);
+    CHECK_THROWS_AS(parse(line), CLI::ParseError);
+  }
+}
+
+TEST_CASE("2^n keys take n (n + 1) / 2 passes over half as many work-items") {
+  const Network network(32768);
+  CHECK(network.passes().size() == 120);
+  CHECK(network.work_items() == 16384);
+  CHECK(network.workgroup() == 256);
+  CHECK(network.passes().front().stage == 0);
+  CHECK(network.passes().back().stage == 14);
+  CHECK(network.passes().back().pass == 14);
+  CHECK(Network(1u << 24).passes().size() == 300);
+}
+
+TEST_CASE("small inputs have workgroups of half their keys") {
+  CHECK(Network(2).workgroup() == 1);
+  CHECK(Network(2).passes().size() == 1);
+  CHECK(Network(64).workgroup() == 32);
+  CHECK(Network(512).workgroup() == 256);
+  CHECK(Network(1024).workgroup() == 256);
+}
+
+TEST_CASE("lengths other than powers of two from 2 to 2^24 are refused, saying what is accepted") {
+  for (const uint64_t length : {0ull, 1ull, 3ull, 1000ull, (1ull << 24) + 1, 1ull << 25, 1ull << 32, ~0ull}) {
+    CAPTURE(length);
+    try {
+      const Network network(length);
+      FAIL("accepted");
+    } catch (const std::invalid_argument& error) {
+      CHECK(std::string(error.what()).find(std::to_string(length)) != std::string::npos);
+      CHECK(std::string(error.what()).find("power of two from 2 to 16777216") != std::string::npos);
+    }
+  }
+}

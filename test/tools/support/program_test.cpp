@@ -1,0 +1,57 @@
+#include "support/program.hpp"
+
+#include <cstring>
+
+#include "support/catch.hpp"
+#include "support/command.hpp"
+
+using namespace uptempo::support;
+
+namespace {
+
+int run(std::vector<const char*> arguments, const std::function<ExitCode()>& body) {
+  CLI::App app("", "tried");
+  arguments.insert(arguments.begin(), "tried");
+  return run_program(app, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()), body);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a program's exit code tells a failed measurement, a wrong command line and a missing device apart") {
+  CHECK(run({}, [] { return exit_ok; }) == 0);
+  CHECK(run({}, [] { return exit_measured_failure; }) == 1);
+  CHECK(run({}, []() -> ExitCode { throw std::runtime_error("broken"); }) == 1);
+  CHECK(run({}, []() -> ExitCode { throw UsageError("wrong"); }) == 2);
+  CHECK(run({}, []() -> ExitCode { throw Unavailable("absent"); }) == 77);
+}
+
+TEST_CASE("an unknown option ends with 2 before anything runs, and --help and --version with 0") {
+  bool ran = false;
+  const auto body = [&] {
+    ran = true;
+    return exit_ok;
+  };
+  CHECK(run({"--no-such-option"}, body) == 2);
+  CHECK(run({"--help"}, body) == 0);
+  CHECK(run({"--version"}, body) == 0);
+  CHECK_FALSE(ran);
+}
+
+TEST_CASE("output goes to the file that was named, and a file that cannot be written is named in the error") {
+  const uptempo::test::TemporaryDirectory directory;
+  write_output(directory.file("out.json"), "{}\n");
+  CHECK(uptempo::test::contents_of(directory.file("out.json")) == "{}\n");
+  const std::string nowhere = directory.file("no/such/folder/out.json");
+  try {
+    write_output(nowhere, "{}");
+    FAIL("nothing was thrown");
+  } catch (const std::runtime_error& error) {
+    CHECK(std::strstr(error.what(), nowhere.c_str()) != nullptr);
+    CHECK(std::strstr(error.what(), "No such file or directory") != nullptr);
+  }
+}
+
+TEST_CASE("a full device is an error, not a short file") {
+  CHECK_THROWS_AS(write_output("/dev/full", std::string(100000, 'x')), std::runtime_error);
+}

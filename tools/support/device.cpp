@@ -1,0 +1,38 @@
+#include "support/device.hpp"
+
+#include <fmt/format.h>
+
+#include "support/program.hpp"
+#include "vgpu/launch.hpp"
+
+namespace uptempo::support {
+
+void add_device_option(CLI::App& app, std::string& choice) {
+  app.add_option("--device", choice, "Where to run; auto: the GPU where there is one, else the virtual GPU")
+      ->check(CLI::IsMember({"auto", "hardware", "virtual"}))
+      ->capture_default_str();
+}
+
+std::string Device::name() const {
+  const std::string& product = gpu.properties().product_name;
+  return product.empty() ? gpu.name() : fmt::format("{} ({})", product, gpu.name());
+}
+
+std::string Device::line() const {
+  return is_virtual ? fmt::format("Device: virtual GPU, {}; times are the virtual GPU's\n", name())
+                    : fmt::format("Device: {}\n", name());
+}
+
+Device open_device(const std::string& choice, int argc, char** argv) {
+  try {
+    const bool is_virtual =
+        vgpu::choose_device(vgpu::parse_device(choice), argc, argv) == vgpu::RunningOn::virtual_gpu;
+    Runtime runtime;
+    Agent gpu = runtime.gpu();
+    return {.runtime = runtime, .gpu = gpu, .is_virtual = is_virtual};
+  } catch (const std::runtime_error& error) {
+    throw Unavailable(error.what());
+  }
+}
+
+}  // namespace uptempo::support

@@ -1,0 +1,90 @@
+#include "support/program.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#ifndef UPTEMPO_VERSION
+#error "UPTEMPO_VERSION comes from the build"
+#endif
+
+namespace uptempo::support {
+namespace {
+
+ExitCode report(const CLI::App& app, std::string message, ExitCode code) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  fmt::print(stderr, "{}: {}\n", app.get_name(), message);
+  return code;
+}
+
+}  // namespace
+
+int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCode()>& body) {
+  app.set_version_flag("--version", fmt::format("{} (uptempo) {}", app.get_name(), UPTEMPO_VERSION));
+  app.get_formatter()->column_width(32);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // --help, --version
+    return app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    return report(app, error.what(), exit_usage);
+  }
+  try {
+    const ExitCode code = body();
+    std::cout.flush();
+    return code;
+  } catch (const UsageError& error) {
+    return report(app, error.what(), exit_usage);
+  } catch (const Unavailable& error) {
+    return report(app, error.what(), exit_unavailable);
+  } catch (const std::exception& error) {
+    return report(app, error.what(), exit_measured_failure);
+  }
+}
+
+void add_json_option(CLI::App& app, std::string& file) {
+  app.add_option("--json", file,
+                 "Write the results as JSON; '-' is standard output, which then carries nothing else")
+      ->type_name("FILE|-");
+}
+
+void write_output(const std::string& file, std::string_view text) {
+  if (file == "-") {
+    std::cout << text << std::flush;
+    return;
+  }
+  errno = 0;
+  std::ofstream out(file);
+  out << text;
+  out.close();
+  if (!out) throw std::runtime_error(fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
+}
+
+void print_report(const std::string& json_file, std::string_view text) {
+  if (json_file != "-") std::cout << text << std::flush;
+}
+
+Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::~Progress() { clear(); }
+
+void Progress::show(std::string_view what) {
+  if (!terminal_) return;
+  fmt::print(stderr, "\r\x1b[K{}", what.substr(0, 79));
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void Progress::clear() {
+  if (!shown_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+}  // namespace uptempo::support

@@ -1,0 +1,48 @@
+#include "support/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+namespace uptempo::support {
+namespace {
+
+std::vector<double> sorted(std::span<const double> values) {
+  if (values.empty()) throw std::invalid_argument("the median of no values was asked for");
+  std::vector<double> copy(values.begin(), values.end());
+  std::sort(copy.begin(), copy.end());
+  return copy;
+}
+
+double middle(const std::vector<double>& ascending) {
+  const size_t half = ascending.size() / 2;
+  return ascending.size() % 2 == 1 ? ascending[half] : (ascending[half - 1] + ascending[half]) / 2;
+}
+
+}  // namespace
+
+double median(std::span<const double> values) { return middle(sorted(values)); }
+
+MedianInterval median_interval(std::span<const double> values, double confidence) {
+  const std::vector<double> ascending = sorted(values);
+  const auto n = static_cast<double>(ascending.size());
+  // probability(k) of exactly k values below the true median; through logarithms, for 2^-n leaves the range of double at n = 1075.
+  const auto probability = [n](double k) {
+    return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
+  };
+  size_t dropped = 0;  // values outside the interval on either side
+  double tail = probability(0);
+  for (;;) {
+    const double next_tail = tail + probability(static_cast<double>(dropped + 1));
+    if (1 - 2 * next_tail < confidence || 2 * (dropped + 1) >= ascending.size()) break;
+    tail = next_tail;
+    ++dropped;
+  }
+  return {.median = middle(ascending),
+          .low = ascending[dropped],
+          .high = ascending[ascending.size() - 1 - dropped],
+          .coverage = ascending.size() == 1 ? 0 : 1 - 2 * tail};
+}
+
+}  // namespace uptempo::support

@@ -1,0 +1,27 @@
+// What a handful of timings says, without assuming how they are distributed: times on a shared machine have a long right tail, so the
+// median stands for them and ranks give its interval.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <span>
+
+namespace uptempo::support {
+
+// The middle value, or the mean of the two middle ones. Throws std::invalid_argument when there is none.
+double median(std::span<const double> values);
+
+struct MedianInterval {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+  double coverage =
+      0;  // probability that the interval holds the true median; below the one asked for when there are too few values
+};
+
+// The narrowest symmetric pair of ranks that holds the true median with at least `confidence`: the number of values below it is binomial
+// (n, 1/2), whatever the distribution. Fewer than 6 values cannot give 95 %: then all of them are spanned and `coverage` says how much that is.
+// Throws std::invalid_argument when there is no value.
+MedianInterval median_interval(std::span<const double> values, double confidence = 0.95);
+
+}  // namespace uptempo::support
