@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bitonic_sort/sorter.hpp"
+#include "dispatch_bench/comparison.hpp"
+#include "dispatch_bench/pocl_sort.hpp"
+#include "support/device.hpp"
+#include "support/program.hpp"
+
+namespace {
+
+using namespace uptempo;
+
+struct Options {
+  uint64_t length = 32768;
+  uint32_t pairs = 40;
+  double max_ratio = 0;
+  std::string device = "virtual";
+  std::string json_file;
+};
+
+// Cores that this process, and so the virtual GPU and PoCL alike, may use.
+uint32_t usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<uint32_t>(CPU_COUNT(&set));
+}
+
+void require_sorted(std::span<const uint32_t> result, std::span<const uint32_t> expected, const char* whose) {
+  if (!std::ranges::equal(result, expected))
+    throw std::runtime_error(
+        fmt::format("{} did not sort: its result differs from std::sort of the input", whose));
+}
+
+support::ExitCode run(const Options& options, int argc, char** argv) {
+  if (options.length < sort::kMinLength || options.length > sort::kMaxLength)
+    throw support::UsageError(fmt::format("--length is {}; it must be from 2 to 16777216", options.length));
+  const sort::Network network(options.length);
+  const support::Device device = support::open_device(options.device, argc, argv);
+  support::print_report(options.json_file, device.line());
+  bench::PoclSort pocl(network.length());
+
+  const std::vector<uint32_t> keys = sort::random_keys(network.length(), 1);
+  std::vector<uint32_t> expected = keys;
+  std::ranges::sort(expected);
+  sort::Sorter sorter(device.gpu, network, false);
+  sorter.set_keys(keys);
+
+  const auto ours = [&] {
+    const double us = sorter.run(sort::kFullyOptimised).us;
+    require_sorted(sorter.output(), expected, "Uptempo");
+    return us;
+  };
+  const auto peer = [&] {
+    std::vector<uint32_t> copy = keys;
+    const std::chrono::duration<double, std::micro> elapsed = pocl.sort(copy);
+    require_sorted(copy, expected, "PoCL");
+    return elapsed.count();
+  };
+  // Untimed: PoCL compiles for the workgroup size at its first launch, the virtual GPU decodes the kernel.
+  ours();
+  peer();
+
+  support::Progress progress;
+  const bench::SortComparisonReport report{
+      .device = device.name(),
+      .is_virtual = device.is_virtual,
+      .peer_device = pocl.device(),
+      .peer_version = pocl.version(),
+      .length = network.length(),
+      .kernels = static_cast<uint32_t>(network.passes().size()),
+      .cores = usable_cores(),
+      .comparison =
+          bench::compare(options.pairs, ours, peer, [&](const std::string& what) { progress.show(what); })};
+  progress.clear();
+  support::print_report(options.json_file, bench::table(report));
+  if (!options.json_file.empty())
+    support::write_output(options.json_file, bench::json(report).dump(2) + '\n');
+  if (options.max_ratio > 0 && report.comparison.ratio().median > options.max_ratio)
+    throw std::runtime_error(fmt::format("the ratio is {:.2f}, above --max-ratio {:.2f}",
+                                         report.comparison.ratio().median, options.max_ratio));
+  return support::exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Wall time of the fully optimised bitonic sort beside PoCL's, which runs the same kernel source on the "
+      "host's cores.",
+      "sort_vs_pocl");
+  Options options;
+  app.add_option("--length", options.length, "Number of keys, a power of two from 2 to 2^24")
+      ->capture_default_str();
+  app.add_option("--pairs", options.pairs, "Pairs of runs, at least 20")
+      ->check(CLI::Range(20u, 100000u))
+      ->capture_default_str();
+  app.add_option("--max-ratio", options.max_ratio,
+                 "Exit with 1 if the median ratio Uptempo / PoCL is above this")
+      ->check(CLI::PositiveNumber)
+      ->type_name("R");
+  support::add_device_option(app, options.device);
+  support::add_json_option(app, options.json_file);
+  return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
+}
