@@ -105,7 +105,7 @@ void threaded(Producers producers, Gate gate, uint64_t seed, uint32_t ring_size,
       const aql::Chunking chunking{.lead = static_cast<uint32_t>(random() % 3),
                                    .chunk = 1 + static_cast<uint32_t>(random() % 16)};
       const auto result = writer.publish(
-          count, Deadline::after(60s),
+          count, Deadline::after(15s),
           [&](uint64_t i, void* slot) noexcept { return fill_ticketed(slot, first + i, [] {}); }, chunking);
       if (!result) {
         ++refused;
