@@ -1,0 +1,347 @@
+// Code objects, bundles, target IDs, metadata and argument layout: everything of engine/program that needs no device.
+#include <hsa/hsa.h>
+#include <kernels/basics.hpp>
+#include <kernels/bitonic_sort.hpp>
+#include <kernels/probes.hpp>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "engine/program/arguments.hpp"
+#include "engine/program/code_object.hpp"
+#include "engine/program/metadata.hpp"
+#include "engine/runtime/error.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+TargetId target(std::string_view text) {
+  const auto id = parse_target_id(text);
+  REQUIRE(id);
+  return *id;
+}
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::vector<std::byte> elf_for(std::string_view processor) {
+  const CodeObject object = select_code_object(kernels::probes(), target(processor));
+  return {object.bytes.begin(), object.bytes.end()};
+}
+
+const KernelMetadata& kernel_named(const ProgramMetadata& program, std::string_view name) {
+  for (const KernelMetadata& kernel : program.kernels) {
+    if (kernel.name == name) return kernel;
+  }
+  FAIL("no kernel " << name);
+  return program.kernels.front();
+}
+
+KernelMetadata kernel_with(std::vector<ArgumentMetadata> arguments, uint32_t size) {
+  KernelMetadata kernel;
+  kernel.name = "k";
+  kernel.kernarg_size = size;
+  kernel.kernarg_alignment = 8;
+  kernel.arguments = std::move(arguments);
+  return kernel;
+}
+
+ArgumentMetadata argument(ArgumentKind kind, uint32_t offset, uint32_t size, std::string kind_name = {}) {
+  return {.kind = kind,
+          .kind_name = std::move(kind_name),
+          .offset = offset,
+          .size = size,
+          .name = {},
+          .type_name = {}};
+}
+
+template <class T>
+T at(const std::vector<std::byte>& block, size_t offset) {
+  T value;
+  std::memcpy(&value, block.data() + offset, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("a target ID is read alone, behind its triple, and with features in any order", "[program]") {
+  CHECK(target("gfx90a") == TargetId{"gfx90a", TargetFeature::any, TargetFeature::any});
+  CHECK(target("amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-") ==
+        TargetId{"gfx90a", TargetFeature::on, TargetFeature::off});
+  CHECK(target("gfx908:xnack+:sramecc-") == TargetId{"gfx908", TargetFeature::off, TargetFeature::on});
+  CHECK(to_string(target("gfx908:xnack+:sramecc-")) == "gfx908:sramecc-:xnack+");
+  for (const char* bad : {"", "gfx", "gfx90a:", "gfx90a:xnack", "gfx90a:tgsplit+", "amdgcn-amd-amdhsa--",
+                          "x86_64", "gfx90a:xnack+:", "amdgcn-amd-amdhsagfx90a", "gfx90A"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_target_id(bad));
+  }
+}
+
+TEST_CASE("code runs where processor and features match, and an unset feature matches either", "[program]") {
+  const TargetId agent = target("gfx90a:sramecc+:xnack-");
+  CHECK(why_incompatible(target("gfx90a"), agent).empty());
+  CHECK(why_incompatible(target("gfx90a:xnack-"), agent).empty());
+  CHECK(why_incompatible(target("gfx90a:sramecc+:xnack-"), agent).empty());
+  CHECK(why_incompatible(target("gfx908"), agent) == "is for gfx908, the agent is gfx90a");
+  CHECK(why_incompatible(target("gfx90a:xnack+"), agent) == "needs xnack+, the agent has xnack-");
+  CHECK(why_incompatible(target("gfx90a:sramecc-"), agent) == "needs sramecc-, the agent has sramecc+");
+  CHECK(why_incompatible(target("gfx900:sramecc+"), target("gfx900:xnack-")) ==
+        "needs sramecc+, which the agent does not have");
+}
+
+TEST_CASE("of a bundle the object for the agent's ISA is taken", "[program]") {
+  for (const char* processor : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
+    const CodeObject object = select_code_object(kernels::bitonic_sort(), target(processor));
+    CHECK(object.target.processor == processor);
+    CHECK(object.version == 4);
+    const ProgramMetadata program = read_metadata(metadata_note(object));
+    REQUIRE(program.kernels.size() == 1);
+    CHECK(program.kernels[0].name == "bitonic_sort");
+    CHECK(program.kernels[0].symbol == "bitonic_sort.kd");
+  }
+}
+
+TEST_CASE("a plain ELF file is a candidate by itself", "[program]") {
+  const std::vector<std::byte> elf = elf_for("gfx906");
+  CHECK(select_code_object(elf, target("gfx906:sramecc+:xnack-")).target.processor == "gfx906");
+  CHECK(contains(error_of([&] { select_code_object(elf, target("gfx90a")); }),
+                 "'ELF file' is for gfx906, the agent is gfx90a"));
+}
+
+TEST_CASE("when nothing fits, every candidate is named with its reason", "[program]") {
+  const std::string error = error_of([] { select_code_object(kernels::bitonic_sort(), target("gfx1030")); });
+  CAPTURE(error);
+  for (const char* processor : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
+    CHECK(contains(error, std::string("'hipv4-amdgcn-amd-amdhsa--") + processor + "' is for " + processor +
+                              ", the agent is gfx1030"));
+  }
+  CHECK(contains(error, "GPU_TARGETS"));
+  CHECK(contains(error, "HSA_STATUS_ERROR_INVALID_ISA"));
+}
+
+TEST_CASE("foreign input is refused by what it is", "[program]") {
+  const auto refusal = [](std::string_view text) {
+    return error_of([&] { candidates_in(std::as_bytes(std::span(text))); });
+  };
+  CHECK(contains(refusal(""), "no bytes at all"));
+  CHECK(contains(refusal("BC\xC0\xDE..."), "LLVM bitcode"));
+  CHECK(contains(refusal("CCOB...."), "compressed offload bundle"));
+  CHECK(contains(refusal("kernel void f() {}"), "18 bytes that begin as neither"));
+
+  std::vector<std::byte> elf = elf_for("gfx900");
+  elf[18] = std::byte{62};  // e_machine: x86-64
+  CHECK(contains(error_of([&] { read_code_object(elf); }), "machine 62"));
+  elf = elf_for("gfx900");
+  elf[7] = std::byte{0};  // OS ABI: System V
+  CHECK(contains(error_of([&] { read_code_object(elf); }), "OS ABI 0, not HSA"));
+  elf = elf_for("gfx900");
+  elf[8] = std::byte{0};  // ABI version: code object version 2
+  CHECK(contains(error_of([&] { read_code_object(elf); }), "ABI version 0"));
+  elf = elf_for("gfx900");
+  elf[16] = std::byte{1};  // e_type: relocatable
+  CHECK(contains(error_of([&] { read_code_object(elf); }), "not been linked"));
+}
+
+TEST_CASE("features of a code object are read from its flags", "[program]") {
+  std::vector<std::byte> elf = elf_for("gfx90a");
+  // e_flags at 48, LLVM AMDGPU User Guide, "e_flags": xnack in bits 8-9, sramecc in bits 10-11; 1 any, 2 off, 3 on.
+  elf[49] = std::byte{0x2 | 0x3 << 2};
+  CHECK(to_string(read_code_object(elf).target) == "gfx90a:sramecc+:xnack-");
+  elf[49] = std::byte{0x1 | 0x1 << 2};
+  CHECK(to_string(read_code_object(elf).target) == "gfx90a");
+  // Version 3: one bit each, clear means off.
+  elf[8] = std::byte{1};
+  elf[49] = std::byte{0x2};
+  CHECK(to_string(read_code_object(elf).target) == "gfx90a:sramecc+:xnack-");
+}
+
+TEST_CASE("a code object cut off anywhere is refused, and nothing outside it is read", "[program]") {
+  const std::vector<std::byte> whole = elf_for("gfx90a");
+  for (size_t length = 0; length < whole.size(); ++length) {
+    // A copy of exactly that size, so that an address sanitizer sees a read past the end.
+    const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
+    const bool refused = error_of([&] { select_code_object(part, target("gfx90a")); }) != "no error";
+    if (!refused) FAIL("accepted " << length << " bytes of " << whole.size());
+  }
+  CHECK(error_of([&] { select_code_object(whole, target("gfx90a")); }) == "no error");
+}
+
+TEST_CASE("a bundle cut off anywhere is refused or still holds what was asked for", "[program]") {
+  const auto bundle = kernels::bitonic_sort();
+  for (size_t length = 0; length < bundle.size(); length += length < 512 ? 1 : 61) {
+    const std::vector<std::byte> part(bundle.begin(), bundle.begin() + static_cast<std::ptrdiff_t>(length));
+    const std::string error = error_of([&] { select_code_object(part, target("gfx90a")); });
+    if (error == "no error") FAIL("accepted a bundle of " << length << " of " << bundle.size() << " bytes");
+  }
+}
+
+TEST_CASE("a code object with flipped bytes ends in an error or in a layout inside its block", "[program]") {
+  const std::vector<std::byte> whole = elf_for("gfx90a");
+  std::mt19937 random(20260101);
+  unsigned accepted = 0, refused = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::vector<std::byte> damaged = whole;
+    const size_t limit = round % 2 == 0 ? 6000 : 512;  // headers and notes come first
+    for (unsigned flips = 1 + random() % 4; flips > 0; --flips)
+      damaged[random() % limit] ^= std::byte(1u << random() % 8);
+    try {
+      const ProgramMetadata program =
+          read_metadata(metadata_note(select_code_object(damaged, target("gfx90a"))));
+      for (const KernelMetadata& kernel : program.kernels) {
+        for (const ArgumentMetadata& a : kernel.arguments) {
+          if (uint64_t{a.offset} + a.size > kernel.kernarg_size) FAIL("argument outside its block");
+        }
+      }
+      ++accepted;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  // Damage in code or names is not this reader's to find; damage in structure is.
+  CHECK(accepted > 0);
+  CHECK(refused > 400);
+}
+
+TEST_CASE("metadata gives each argument its offset, size and kind", "[program]") {
+  const ProgramMetadata program =
+      read_metadata(metadata_note(select_code_object(kernels::probes(), target("gfx90a"))));
+  const KernelMetadata& kernel = kernel_named(program, "probe_arguments");
+  struct Expected {
+    uint32_t offset, size;
+    ArgumentKind kind;
+  };
+  const Expected expected[] = {
+      {0, 8, ArgumentKind::global_buffer},  {8, 1, ArgumentKind::by_value},
+      {10, 2, ArgumentKind::by_value},      {12, 4, ArgumentKind::by_value},
+      {16, 8, ArgumentKind::by_value},      {24, 1, ArgumentKind::by_value},
+      {28, 4, ArgumentKind::by_value},      {32, 8, ArgumentKind::by_value},
+      {48, 16, ArgumentKind::by_value},     {64, 16, ArgumentKind::by_value},
+      {80, 8, ArgumentKind::global_buffer},
+  };
+  REQUIRE(kernel.arguments.size() >= std::size(expected));
+  for (size_t i = 0; i < std::size(expected); ++i) {
+    CAPTURE(i);
+    CHECK(kernel.arguments[i].offset == expected[i].offset);
+    CHECK(kernel.arguments[i].size == expected[i].size);
+    CHECK(kernel.arguments[i].kind == expected[i].kind);
+  }
+  CHECK(kernel.wavefront_size == 64);
+  CHECK(kernel.max_workgroup_size == 256);
+  CHECK_FALSE(program.has_printf);
+}
+
+TEST_CASE("C++ types must match the kernel's parameters in number, size and nature", "[program]") {
+  const ProgramMetadata program =
+      read_metadata(metadata_note(select_code_object(kernels::bitonic_sort(), target("gfx90a"))));
+  const ArgumentLayout layout(program.kernels[0], false);
+  const auto require = [&](std::vector<ArgumentType> types) {
+    return error_of([&] { layout.require(types); });
+  };
+  const ArgumentType pointer = argument_type<uint32_t*>(), word = argument_type<uint32_t>();
+  CHECK(require({pointer, word, word, word}) == "no error");
+  CHECK(contains(require({pointer, word, word}), "3 arguments: the kernel takes 4"));
+  CHECK(contains(require({pointer, word, argument_type<uint64_t>(), word}),
+                 "argument 2 as a value of 8 bytes"));
+  CHECK(contains(require({argument_type<uint64_t>(), word, word, word}),
+                 "argument 0 as a value of 8 bytes: the kernel takes an address"));
+  CHECK(contains(require({pointer, argument_type<LocalBytes>(), word, word}), "argument 1 as LocalBytes"));
+}
+
+TEST_CASE("hidden arguments are filled from geometry and queue, and every other byte is zero", "[program]") {
+  using Kind = ArgumentKind;
+  // Code object version 5's order, with an explicit pointer and a gap before the hidden part.
+  const KernelMetadata kernel = kernel_with(
+      {
+          argument(Kind::global_buffer, 0, 8),
+          argument(Kind::by_value, 8, 2),
+          argument(Kind::hidden_block_count_x, 16, 4),
+          argument(Kind::hidden_block_count_y, 20, 4),
+          argument(Kind::hidden_block_count_z, 24, 4),
+          argument(Kind::hidden_group_size_x, 28, 2),
+          argument(Kind::hidden_group_size_y, 30, 2),
+          argument(Kind::hidden_group_size_z, 32, 2),
+          argument(Kind::hidden_remainder_x, 34, 2),
+          argument(Kind::hidden_remainder_y, 36, 2),
+          argument(Kind::hidden_remainder_z, 38, 2),
+          argument(Kind::hidden_global_offset_x, 56, 8),
+          argument(Kind::hidden_grid_dims, 80, 2),
+          argument(Kind::hidden_private_base, 208, 4),
+          argument(Kind::hidden_shared_base, 212, 4),
+          argument(Kind::hidden_queue_ptr, 216, 8),
+      },
+      272);
+  const ArgumentLayout layout(kernel, false);
+  std::vector<std::byte> block(288, std::byte{0xcc});
+  const uint32_t canary = 0xcccccccc;
+  std::memset(block.data(), 0x11, 10);  // as if the explicit arguments had been stored
+  layout.fill_hidden(
+      block.data(), Grid{1000, 50, 3}.by(64, 4, 2),
+      {.queue_address = 0x123456789a, .private_aperture_high = 0x2000, .group_aperture_high = 0x1000});
+  CHECK(at<uint64_t>(block, 0) == 0x1111111111111111u);
+  CHECK(at<uint16_t>(block, 8) == 0x1111);
+  CHECK(at<uint32_t>(block, 16) == 15);
+  CHECK(at<uint32_t>(block, 20) == 12);
+  CHECK(at<uint32_t>(block, 24) == 1);
+  CHECK(at<uint16_t>(block, 28) == 64);
+  CHECK(at<uint16_t>(block, 30) == 4);
+  CHECK(at<uint16_t>(block, 32) == 2);
+  CHECK(at<uint16_t>(block, 34) == 40);
+  CHECK(at<uint16_t>(block, 36) == 2);
+  CHECK(at<uint16_t>(block, 38) == 1);
+  CHECK(at<uint64_t>(block, 56) == 0);
+  CHECK(at<uint16_t>(block, 80) == 3);
+  CHECK(at<uint32_t>(block, 208) == 0x2000);
+  CHECK(at<uint32_t>(block, 212) == 0x1000);
+  CHECK(at<uint64_t>(block, 216) == 0x123456789a);
+  CHECK(at<uint16_t>(block, 10) == 0);  // a gap
+  CHECK(at<uint32_t>(block, 268) == 0);
+  CHECK(at<uint32_t>(block, 272) == canary);  // past the block
+}
+
+TEST_CASE("a kernel that needs what this library does not offer is refused by name", "[program]") {
+  const auto refusal = [](ArgumentKind kind, const char* name, bool printf = false) {
+    return error_of([&] { ArgumentLayout(kernel_with({argument(kind, 0, 8, name)}, 8), printf); });
+  };
+  CHECK(contains(refusal(ArgumentKind::hidden_hostcall_buffer, "hidden_hostcall_buffer"), "host calls"));
+  CHECK(contains(refusal(ArgumentKind::hidden_heap_v1, "hidden_heap_v1"), "device heap"));
+  CHECK(contains(refusal(ArgumentKind::hidden_printf_buffer, "hidden_printf_buffer", true), "printf"));
+  CHECK(refusal(ArgumentKind::hidden_printf_buffer, "hidden_printf_buffer", false) == "no error");
+  CHECK(contains(refusal(ArgumentKind::image, "image"), "kind 'image'"));
+  CHECK(refusal(ArgumentKind::hidden_none, "hidden_none") == "no error");
+}
+
+TEST_CASE("dynamic LDS arrays follow the static ones, aligned to 16 bytes", "[program]") {
+  std::vector<std::byte> block(16);
+  uint32_t group_segment = 20;  // static
+  detail::store_argument(block.data(), 0, LocalBytes{100}, group_segment);
+  detail::store_argument(block.data(), 4, LocalBytes{8}, group_segment);
+  CHECK(at<uint32_t>(block, 0) == 32);
+  CHECK(at<uint32_t>(block, 4) == 144);
+  CHECK(group_segment == 152);
+}
+
+TEST_CASE("an Error tells its facts in one sentence and one by one", "[runtime]") {
+  const Error error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                     .call = "hsa_queue_create",
+                     .asked = "a queue of 64 packets",
+                     .found = "HSA refused",
+                     .remedy = "destroy queues that are no longer used"});
+  CHECK(std::string(error.what()) ==
+        "hsa_queue_create: a queue of 64 packets: HSA refused; destroy queues that are no longer used "
+        "(HSA_STATUS_ERROR_OUT_OF_RESOURCES)");
+  CHECK(error.status() == HSA_STATUS_ERROR_OUT_OF_RESOURCES);
+  CHECK(error.asked() == "a queue of 64 packets");
+  CHECK(status_name(static_cast<hsa_status_t>(0x1777)) == "status 0x1777");
+}
