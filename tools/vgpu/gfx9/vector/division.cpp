@@ -4,7 +4,7 @@
 // quotient must be scaled back; v_div_fmas does that with its last step; v_div_fixup puts in the special values.
 //
 // Where AMD's published pseudocode cannot be what hardware does, this follows the arithmetic: a denominator whose reciprocal is denormal is scaled
-// down in every case (scaling it up overflows), and v_div_fmas scales by 2^64 or 2^-64 (2^128, 2^-128) as the RDNA 3 manual has it.
+// down in every case (scaling it up overflows); a quotient that became NaN in the steps between is an overflow; v_div_fmas scales by 2^64 or 2^-64 (2^128, 2^-128) as the RDNA 3 manual has it.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/division.cpp"
@@ -107,7 +107,9 @@ constexpr auto div_fixup = [](auto quotient, auto denominator, auto numerator) H
   const auto underflow =
       hn::RebindMask(d, hn::Lt(distance, hn::Set(di, I{Layout<hn::TFromV<V>>::kUnderflow})));
 
-  auto result = hn::IfThenElse(underflow, with_sign(zero), with_sign(hn::Abs(quotient)));
+  // Everything special is excluded below: a NaN here comes from steps that overflowed.
+  auto result = with_sign(hn::IfThenElse(hn::IsNaN(quotient), infinity, hn::Abs(quotient)));
+  result = hn::IfThenElse(underflow, with_sign(zero), result);
   result = hn::IfThenElse(hn::Or(d_infinite, n_zero), with_sign(zero), result);
   result = hn::IfThenElse(hn::Or(d_zero, n_infinite), with_sign(infinity), result);
   const auto undefined = hn::Or(hn::And(n_zero, d_zero), hn::And(n_infinite, d_infinite));

@@ -120,6 +120,7 @@ struct Instr;
 
 template <class R, class... S, unsigned kFlags, class F>
 struct Instr<R(S...), kFlags, F> {
+  static_assert(std::is_empty_v<F>, "a function object, not a pointer: it is made anew from its type");
   static constexpr bool kWide = (kFlags & vector::kWide) || is_wide(R::type) || (is_wide(S::type) || ...);
   static constexpr std::size_t kStep = kChunk<kWide>;
   static constexpr unsigned kSources = (0u + ... + (S::type != Type::bit && S::type != Type::none ? 1u : 0u));

@@ -95,7 +95,7 @@ double trig_preop(double x, u32 segment) {
 }
 
 constexpr Entry kEntries[] = {
-    scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_u8, sad_u8),
+    scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_u8, [](u32 a, u32 b, u32 c) { return sad_u8(a, b, c); }),
     scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_hi_u8,
                                   [](u32 a, u32 b, u32 c) { return (sad_u8(a, b, 0) << 16) + c; }),
     scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_u16,
@@ -103,9 +103,11 @@ constexpr Entry kEntries[] = {
                                     return c + distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16);
                                   }),
     scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_u32, [](u32 a, u32 b, u32 c) { return c + distance(a, b); }),
-    scalar_op<U32(U32, U32, U32)>(Opcode::v_msad_u8, msad_u8),
-    scalar_op<U64(U64, U32, U64)>(Opcode::v_qsad_pk_u16_u8, qsad<sad_u8>),
-    scalar_op<U64(U64, U32, U64)>(Opcode::v_mqsad_pk_u16_u8, qsad<msad_u8>),
+    scalar_op<U32(U32, U32, U32)>(Opcode::v_msad_u8, [](u32 a, u32 b, u32 c) { return msad_u8(a, b, c); }),
+    scalar_op<U64(U64, U32, U64)>(Opcode::v_qsad_pk_u16_u8,
+                                  [](u64 a, u32 b, u64 c) { return qsad<sad_u8>(a, b, c); }),
+    scalar_op<U64(U64, U32, U64)>(Opcode::v_mqsad_pk_u16_u8,
+                                  [](u64 a, u32 b, u64 c) { return qsad<msad_u8>(a, b, c); }),
     scalar_op<U32(U32, U32, U32)>(Opcode::v_lerp_u8,
                                   [](u32 a, u32 b, u32 c) {
                                     u32 result = 0;
@@ -148,7 +150,8 @@ constexpr Entry kEntries[] = {
                                     const Face f = face(x, y, z);
                                     return 2.0f * (f == Face::z ? z : f == Face::y ? y : x);
                                   }),
-    scalar_op<F64(F64, U32)>(Opcode::v_trig_preop_f64, trig_preop),
+    scalar_op<F64(F64, U32)>(Opcode::v_trig_preop_f64,
+                             [](double x, u32 segment) { return trig_preop(x, segment); }),
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ struct ScalarInstr;
 
 template <class R, class... S, class F>
 struct ScalarInstr<R(S...), F> {
+  static_assert(std::is_empty_v<F>, "a function object, not a pointer: it is made anew from its type");
   static void core(Lanes& lanes) { core(lanes, std::index_sequence_for<S...>{}); }
   template <std::size_t... I>
   static void core(Lanes& lanes, std::index_sequence<I...>) {

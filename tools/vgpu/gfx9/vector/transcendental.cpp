@@ -93,7 +93,7 @@ constexpr auto cos_narrow = [](auto v) HWY_ATTR { return narrowed(cos_of(widened
 constexpr Entry kEntries[] = {
     op<F32(F32)>(Opcode::v_rcp_f32, float_rcp),
     op<F32(F32)>(Opcode::v_rcp_iflag_f32, float_rcp),
-    op<F32(F32)>(Opcode::v_rsq_f32, float_rsq),
+    op<F32(F32), kWide>(Opcode::v_rsq_f32, [](auto v) HWY_ATTR { return narrowed(float_rsq(widened(v))); }),
     op<F32(F32)>(Opcode::v_sqrt_f32, float_sqrt),
     op<F64(F64)>(Opcode::v_rcp_f64, float_rcp),
     op<F64(F64)>(Opcode::v_rsq_f64, float_rsq),
