@@ -101,16 +101,20 @@ TEST_CASE("unmap takes the address a mapping begins at, and nothing else", "[mem
   reader.leave();
 }
 
-TEST_CASE("a section keeps its view, the next one sees the change", "[memory]") {
-  std::array<std::byte, kPage> host{};
+TEST_CASE("memory that is mapped during a section is found in it, and what was found before stays valid",
+          "[memory]") {
+  std::array<std::byte, 2 * kPage> host{};
   AddressSpace space;
+  space.map(page_at(0x10000, host.data()));
   AddressSpace::Reader reader(space);
   reader.enter();
-  space.map(page_at(0x10000, host.data()));
-  CHECK(reader.find(0x10000) == nullptr);
-  reader.leave();
-  reader.enter();
-  CHECK(reader.find(0x10000) != nullptr);
+  const Mapping* first = reader.find(0x10000);
+  REQUIRE(first != nullptr);
+  CHECK(reader.find(0x11000) == nullptr);
+  space.map(page_at(0x11000, host.data() + kPage));
+  CHECK(reader.translate(0x11010, 4, Access::read) == host.data() + kPage + 0x10);
+  CHECK(first->at(0x10008) == host.data() + 8);
+  CHECK(reader.translate(0x10000, 4, Access::read) == host.data());
   reader.leave();
 }
 

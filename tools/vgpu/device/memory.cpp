@@ -117,12 +117,15 @@ void AddressSpace::Reader::leave() noexcept {
 }
 
 const Mapping* AddressSpace::Reader::search(GpuAddress address) noexcept {
-  const auto after = std::upper_bound(snapshot_->begin(), snapshot_->end(), address, begins_after);
-  if (after == snapshot_->begin()) return nullptr;
-  const Mapping& candidate = *std::prev(after);
-  if (address >= candidate.end) return nullptr;
-  last_ = &candidate;
-  return last_;
+  for (;;) {
+    const auto after = std::upper_bound(snapshot_->begin(), snapshot_->end(), address, begins_after);
+    if (after != snapshot_->begin() && address < std::prev(after)->end) return last_ = &*std::prev(after);
+    // A packet that was published during this section may refer to memory that was mapped during it. The older snapshot stays alive
+    // until leave(), as every reclaim() waits for that.
+    const Snapshot* latest = space_.current_.load(std::memory_order_seq_cst);
+    if (latest == snapshot_) return nullptr;
+    snapshot_ = latest;
+  }
 }
 
 }  // namespace uptempo::vgpu

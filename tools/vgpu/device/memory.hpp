@@ -90,7 +90,7 @@ class AddressSpace::Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Between enter() and leave() translations are stable. Keep the section short (one time slice): unmap() waits for it.
+  // Between enter() and leave() translations are stable, and what is mapped meanwhile is found too. Keep the section short (one time slice): unmap() waits for it.
   void enter() noexcept;
   void leave() noexcept;
 
