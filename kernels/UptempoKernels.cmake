@@ -30,7 +30,8 @@ if(NOT DEFINED GPU_TARGETS)
   set(GPU_TARGETS "${_UPTEMPO_DEFAULT_GPU_TARGETS}"
       CACHE STRING "GPU instruction sets that kernels are compiled for (a semicolon-separated list of LLVM target IDs)")
 endif()
-set(_UPTEMPO_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/uptempo_embed.cmake")
+# For every directory that calls the function, not only the one that included this file first.
+set_property(GLOBAL PROPERTY UPTEMPO_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/uptempo_embed.cmake")
 
 function(_uptempo_find_device_compiler)
   if(_UPTEMPO_DEVICE_COMPILER_CHECKED)
@@ -146,6 +147,7 @@ function(uptempo_add_kernels target)
     _uptempo_check_gpu_target(${gpu})
   endforeach()
 
+  get_property(embed_script GLOBAL PROPERTY UPTEMPO_EMBED_SCRIPT)
   set(out "${CMAKE_CURRENT_BINARY_DIR}/${target}_kernels")
   file(MAKE_DIRECTORY "${out}/include/kernels")
   set(include_scope PUBLIC)
@@ -200,8 +202,8 @@ function(uptempo_add_kernels target)
     add_custom_command(
       OUTPUT "${embedded}" "${header}"
       COMMAND "${CMAKE_COMMAND}" -D "BUNDLE=${bundle}" -D "SOURCE=${embedded}" -D "HEADER=${header}" -D "NAME=${name}"
-              -D "NAMESPACE=${arg_NAMESPACE}" -D "TARGET=${target}" -P "${_UPTEMPO_EMBED_SCRIPT}"
-      DEPENDS "${_UPTEMPO_EMBED_SCRIPT}" "${bundle}"
+              -D "NAMESPACE=${arg_NAMESPACE}" -D "TARGET=${target}" -P "${embed_script}"
+      DEPENDS "${embed_script}" "${bundle}"
       COMMENT "Embedding ${name}"
       VERBATIM)
     target_sources(${target} PRIVATE "${embedded}" "${header}")

@@ -4,44 +4,21 @@
 #include <optional>
 
 #include "gfx9/encoding.hpp"
+#include "gfx9/encoding_rules.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-constexpr unsigned kVcc = 106;
 constexpr unsigned kSdwa = 249, kDpp = 250;  // as src0 of VOP1, VOP2, VOPC: another dword says more
 
-constexpr std::uint32_t bits(std::uint32_t word, unsigned low, unsigned count) { return word >> low & ((1u << count) - 1); }
+constexpr std::uint32_t bits(std::uint32_t word, unsigned low, unsigned count) {
+  return word >> low & ((1u << count) - 1);
+}
 constexpr bool bit(std::uint32_t word, unsigned at) { return word >> at & 1; }
 
 constexpr std::int32_t sign_extend(std::uint32_t value, unsigned width) {
   const std::uint32_t sign = 1u << (width - 1);
   return static_cast<std::int32_t>((value ^ sign) - sign);
-}
-
-constexpr bool is_constant(unsigned code) {
-  return (code >= 128 && code <= 208) || (code >= 240 && code <= 248);
-}
-
-// The lowest register of an aligned group: the hardware ignores the low bits of a scalar register number.
-constexpr unsigned align_scalar(unsigned code, unsigned count) {
-  const unsigned step = count > 4 ? 4 : count;
-  if (code <= 101) return code / step * step;
-  if (code >= 108 && code <= 123) return 108 + (code - 108) / step * step;
-  return code;
-}
-
-// Scalar registers 0..127 that exist: SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap temporaries, M0, EXEC.
-constexpr bool is_scalar_register(unsigned code, unsigned count) {
-  if (code <= 101) return align_scalar(code, count) + count <= 102;
-  if (code >= 108 && code <= 123) return align_scalar(code, count) + count <= 124;
-  if (count == 1) return code <= 107 || code == 124 || code == 126 || code == 127;
-  return count == 2 && (code == 102 || code == 104 || code == kVcc || code == 126);
-}
-
-// What can be read but not written: apertures, pops_exiting_wave_id, vccz, execz, scc; lds_direct only as a 32-bit operand.
-constexpr bool is_special_source(unsigned code, unsigned count) {
-  return (code >= 235 && code <= 239) || (code >= 251 && code <= 253) || (code == 254 && count == 1);
 }
 
 enum class Literals : bool { no, yes };
@@ -67,25 +44,38 @@ class Decoder {
     }
     if (!bit(w0_, 30)) {
       switch (bits(w0_, 23, 7)) {
-        case 0x7d: return sop1();
-        case 0x7e: return sopc();
-        case 0x7f: return sopp();
-        default: return bits(w0_, 28, 2) == 3 ? sopk() : sop2();
+        case 0x7d:
+          return sop1();
+        case 0x7e:
+          return sopc();
+        case 0x7f:
+          return sopp();
+        default:
+          return bits(w0_, 28, 2) == 3 ? sopk() : sop2();
       }
     }
     if (bits(w0_, 26, 4) == 0b0101) return named(Family::vintrp, bits(w0_, 16, 2));
     if (words_.size() < 2) return false;
     in_.size_bytes = 8;
     switch (bits(w0_, 26, 4)) {
-      case 0b0000: return smem();
-      case 0b0001: return named(Family::exp, 0);
-      case 0b0100: return bits(w0_, 23, 3) == 7 ? vop3p() : vop3();
-      case 0b0110: return ds();
-      case 0b0111: return flat();
-      case 0b1000: return mubuf();
-      case 0b1010: return mtbuf();
-      case 0b1100: return named(Family::mimg, bits(w0_, 18, 7));
-      default: return false;
+      case 0b0000:
+        return smem();
+      case 0b0001:
+        return named(Family::exp, 0);
+      case 0b0100:
+        return bits(w0_, 23, 3) == 7 ? vop3p() : vop3();
+      case 0b0110:
+        return ds();
+      case 0b0111:
+        return flat();
+      case 0b1000:
+        return mubuf();
+      case 0b1010:
+        return mtbuf();
+      case 0b1100:
+        return named(Family::mimg, bits(w0_, 18, 7));
+      default:
+        return false;
     }
   }
 
@@ -107,17 +97,31 @@ class Decoder {
     if (kind == Operand::none) return true;
     const unsigned count = dwords(kind);
     switch (kind) {
-      case Operand::i8: in_.src[position] = static_cast<OperandCode>(code); return true;
-      case Operand::s1: case Operand::s2: case Operand::mask:
+      case Operand::i8:
+        in_.src[position] = static_cast<OperandCode>(code);
+        return true;
+      case Operand::s1:
+      case Operand::s2:
+      case Operand::mask:
         if (!is_scalar_register(code, count)) return false;
         in_.src[position] = static_cast<OperandCode>(align_scalar(code, count));
         return true;
-      case Operand::v1: case Operand::v2: case Operand::v3: case Operand::v4:
-      case Operand::a1: case Operand::a2: case Operand::av1: case Operand::av2:
+      case Operand::v1:
+      case Operand::v2:
+      case Operand::v3:
+      case Operand::v4:
+      case Operand::a1:
+      case Operand::a2:
+      case Operand::av1:
+      case Operand::av2:
         if (!is_vgpr(static_cast<OperandCode>(code)) || code - kFirstVgpr + count > 256) return false;
         break;
-      case Operand::a4: case Operand::a8: case Operand::a16: case Operand::a32:  // MFMA's addend: also an inline constant
-        if (is_vgpr(static_cast<OperandCode>(code)) ? code - kFirstVgpr + count > 256 : !is_constant(code)) return false;
+      case Operand::a4:
+      case Operand::a8:
+      case Operand::a16:
+      case Operand::a32:  // MFMA's addend: also an inline constant
+        if (is_vgpr(static_cast<OperandCode>(code)) ? code - kFirstVgpr + count > 256 : !is_constant(code))
+          return false;
         break;
       case Operand::lane:
         if (!is_scalar_register(code, 1) && !is_constant(code) && !is_special_source(code, 1)) return false;
@@ -179,23 +183,19 @@ class Decoder {
   }
 
   bool sopk() {
-    if (!find(Family::sopk, bits(w0_, 23, 5), Format::sopk) || !scalar_destination(bits(w0_, 16, 7))) return false;
+    if (!find(Family::sopk, bits(w0_, 23, 5), Format::sopk) || !scalar_destination(bits(w0_, 16, 7)))
+      return false;
     in_.src[0] = in_.dst;
-    if (encoding_->src[1] == Operand::literal) {  // s_setreg_imm32_b32: simm16 names the hardware register, the value follows
+    if (encoding_->src[1] ==
+        Operand::literal) {  // s_setreg_imm32_b32: simm16 names the hardware register, the value follows
       in_.dst = static_cast<std::uint16_t>(bits(w0_, 0, 16));
       in_.src[0] = kLiteral;
       return take_literal();
     }
-    in_.literal = is_unsigned_sopk(in_.opcode) ? bits(w0_, 0, 16) : static_cast<std::uint32_t>(sign_extend(bits(w0_, 0, 16), 16));
+    in_.literal = is_unsigned_sopk(in_.opcode)
+                      ? bits(w0_, 0, 16)
+                      : static_cast<std::uint32_t>(sign_extend(bits(w0_, 0, 16), 16));
     return true;
-  }
-
-  static bool is_unsigned_sopk(Opcode opcode) {
-    switch (opcode) {
-      case Opcode::s_cmpk_eq_u32: case Opcode::s_cmpk_lg_u32: case Opcode::s_cmpk_gt_u32: case Opcode::s_cmpk_ge_u32:
-      case Opcode::s_cmpk_lt_u32: case Opcode::s_cmpk_le_u32: case Opcode::s_getreg_b32: case Opcode::s_setreg_b32: return true;
-      default: return false;
-    }
   }
 
   bool sopp() {
@@ -238,13 +238,6 @@ class Decoder {
     return true;
   }
 
-  static bool has_glc(Opcode opcode) {
-    switch (opcode) {
-      case Opcode::s_dcache_discard: case Opcode::s_dcache_discard_x2: case Opcode::s_atc_probe: case Opcode::s_atc_probe_buffer: return false;
-      default: return true;
-    }
-  }
-
   // ---- vector, 32-bit encodings ----
 
   bool vop1() {
@@ -262,7 +255,8 @@ class Decoder {
     implied_masks();
     if (src0 == kSdwa && encoding_->forms.sdwa) return sdwa(dst, src1);
     if (src0 == kDpp && encoding_->forms.dpp) return dpp(dst, src1);
-    if (encoding_->src[1] == Operand::literal || encoding_->src[2] == Operand::literal) return vop2_with_literal(dst, src0, src1);
+    if (encoding_->src[1] == Operand::literal || encoding_->src[2] == Operand::literal)
+      return vop2_with_literal(dst, src0, src1);
     return destination(dst) && source(0, src0, Literals::yes) && source(1, src1, Literals::no);
   }
 
@@ -301,13 +295,6 @@ class Decoder {
     return true;
   }
 
-  static bool is_float(Operand kind) {
-    switch (kind) {
-      case Operand::f16: case Operand::f32: case Operand::f64: case Operand::pk_f16: return true;
-      default: return false;
-    }
-  }
-
   bool sdwa(unsigned dst, unsigned src1) {
     if (words_.size() < 2) return false;
     in_.size_bytes = 8;
@@ -333,12 +320,14 @@ class Decoder {
     const auto half = [&](unsigned position, unsigned number, unsigned at) {
       if (encoding_->src[position] == Operand::none) return bits(w1_, at, 6) == 0 && !bit(w1_, at + 7);
       if (bits(w1_, at, 3) == 7) return false;
-      const bool sext = bit(w1_, at + 3), neg = bit(w1_, at + 4), abs = bit(w1_, at + 5), scalar = bit(w1_, at + 7);
+      const bool sext = bit(w1_, at + 3), neg = bit(w1_, at + 4), abs = bit(w1_, at + 5),
+                 scalar = bit(w1_, at + 7);
       if (is_float(encoding_->src[position]) ? sext : (neg || abs)) return false;
       in_.neg |= static_cast<std::uint8_t>(neg << position);
       in_.abs |= static_cast<std::uint8_t>(abs << position);
       const unsigned code = scalar ? number : kFirstVgpr + number;
-      if (scalar && !is_scalar_register(code, 1) && !is_constant(code) && !is_special_source(code, 1)) return false;
+      if (scalar && !is_scalar_register(code, 1) && !is_constant(code) && !is_special_source(code, 1))
+        return false;
       in_.src[position] = static_cast<OperandCode>(code);
       return true;
     };
@@ -369,7 +358,7 @@ class Decoder {
       if (is_float(kind)) {
         in_.neg |= static_cast<std::uint8_t>(neg << position);
         in_.abs |= static_cast<std::uint8_t>(abs << position);
-      } else if ((neg || abs) && !ignores_dpp_modifiers()) {
+      } else if ((neg || abs) && !ignores_dpp_modifiers(in_.opcode)) {
         return false;
       }
       if (kind == Operand::none) return true;
@@ -380,22 +369,23 @@ class Decoder {
     return half(0, kFirstVgpr + bits(w1_, 0, 8), 20) && half(1, src1, 22);
   }
 
-  bool ignores_dpp_modifiers() const {
-    switch (in_.opcode) {
-      case Opcode::v_cndmask_b32: case Opcode::v_ldexp_f16: case Opcode::v_dot2c_i32_i16: case Opcode::v_dot4c_i32_i8:
-      case Opcode::v_dot8c_i32_i4: return true;
-      default: return false;
-    }
-  }
-
   // 64-bit sources have row_newbcast only (gfx90a).
   bool is_dpp_control(unsigned control, bool wide) const {
     const bool newbcast = control >= 0x150 && control <= 0x15f && target_ == Target::gfx90a;
     if (wide) return newbcast;
     if (control <= 0xff || newbcast) return true;
     switch (control) {
-      case 0x130: case 0x134: case 0x138: case 0x13c: case 0x140: case 0x141: case 0x142: case 0x143: return true;
-      default: return control > 0x100 && control <= 0x12f && control % 16 != 0;
+      case 0x130:
+      case 0x134:
+      case 0x138:
+      case 0x13c:
+      case 0x140:
+      case 0x141:
+      case 0x142:
+      case 0x143:
+        return true;
+      default:
+        return control > 0x100 && control <= 0x12f && control % 16 != 0;
     }
   }
 
@@ -443,14 +433,6 @@ class Decoder {
     return matrix_accumulators();
   }
 
-  static bool takes_abs(Opcode opcode) {
-    switch (opcode) {
-      case Opcode::v_mad_mix_f32: case Opcode::v_mad_mixlo_f16: case Opcode::v_mad_mixhi_f16:
-      case Opcode::v_fma_mix_f32: case Opcode::v_fma_mixlo_f16: case Opcode::v_fma_mixhi_f16: return true;
-      default: return false;
-    }
-  }
-
   bool vop3_sources() {
     const unsigned code[] = {bits(w1_, 0, 9), bits(w1_, 9, 9), bits(w1_, 18, 9)};
     for (unsigned i = 0; i < 3; ++i) {
@@ -484,10 +466,11 @@ class Decoder {
 
   bool ds() {
     if (!find(Family::ds, bits(w0_, 17, 8), Format::ds)) return false;
-    const unsigned addr = bits(w1_, 0, 8), data0 = bits(w1_, 8, 8), data1 = bits(w1_, 16, 8), dst = bits(w1_, 24, 8);
+    const unsigned addr = bits(w1_, 0, 8), data0 = bits(w1_, 8, 8), data1 = bits(w1_, 16, 8),
+                   dst = bits(w1_, 24, 8);
     const auto absent = [](Operand kind, unsigned number) { return kind == Operand::none && number != 0; };
-    if (absent(encoding_->src[0], addr) || absent(encoding_->src[1], data0) || absent(encoding_->src[2], data1) ||
-        absent(encoding_->dst, dst)) {
+    if (absent(encoding_->src[0], addr) || absent(encoding_->src[1], data0) ||
+        absent(encoding_->src[2], data1) || absent(encoding_->dst, dst)) {
       return false;
     }
     in_.addr = static_cast<std::uint8_t>(addr);
@@ -495,18 +478,15 @@ class Decoder {
     in_.offset = static_cast<std::int32_t>(bits(w0_, 0, 16));
     if (encoding_->offset == Offset::none && (in_.offset || in_.gds)) return false;
     if (is_global_only(in_.opcode) ? !in_.gds : in_.gds && is_local_only(in_.opcode)) return false;
-    if (target_ == Target::gfx90a && bit(w0_, 25)) {
-      if (encoding_->src[0] == Operand::none && encoding_->src[1] == Operand::none && encoding_->dst == Operand::none) return false;
-      in_.acc = 8;
+    if (bit(w0_, 25)) {  // data in accumulation registers: refused where there is none, ignored before gfx90a
+      const bool data_in_address = is_global_only(in_.opcode) && encoding_->src[0] != Operand::none;
+      if (encoding_->src[1] == Operand::none && encoding_->dst == Operand::none && !data_in_address)
+        return false;
+      if (target_ == Target::gfx90a) in_.acc = 8;
     }
-    return data_registers(1, data0, in_.data0) && data_registers(2, data1, in_.data1) && vector_destination(dst);
+    return data_registers(1, data0, in_.data0) && data_registers(2, data1, in_.data1) &&
+           vector_destination(dst);
   }
-
-  // Global wave sync and ordered count exist in GDS only; permutes do not touch memory.
-  static bool is_global_only(Opcode opcode) {
-    return (opcode >= Opcode::ds_gws_barrier && opcode <= Opcode::ds_gws_sema_v) || opcode == Opcode::ds_ordered_count;
-  }
-  static bool is_local_only(Opcode opcode) { return opcode == Opcode::ds_permute_b32 || opcode == Opcode::ds_bpermute_b32; }
 
   bool flat() {
     static constexpr Family kFamily[] = {Family::flat, Family::scratch, Family::global};
@@ -541,30 +521,6 @@ class Decoder {
     return data_registers(1, bits(w1_, 8, 8), in_.data0) && flat_destination();
   }
 
-  static bool can_load_to_lds(Opcode opcode) {
-    switch (opcode) {
-      case Opcode::global_load_ubyte: case Opcode::global_load_sbyte: case Opcode::global_load_ushort: case Opcode::global_load_sshort:
-      case Opcode::global_load_dword:
-      case Opcode::scratch_load_ubyte: case Opcode::scratch_load_sbyte: case Opcode::scratch_load_ushort: case Opcode::scratch_load_sshort:
-      case Opcode::scratch_load_dword:
-      case Opcode::buffer_load_ubyte: case Opcode::buffer_load_sbyte: case Opcode::buffer_load_ushort: case Opcode::buffer_load_sshort:
-      case Opcode::buffer_load_dword: case Opcode::buffer_load_format_x: return true;
-      default: return false;
-    }
-  }
-
-  // They have no SCC bit.
-  static bool is_float_atomic(Opcode opcode) {
-    switch (opcode) {
-      case Opcode::flat_atomic_add_f64: case Opcode::flat_atomic_min_f64: case Opcode::flat_atomic_max_f64:
-      case Opcode::global_atomic_add_f64: case Opcode::global_atomic_min_f64: case Opcode::global_atomic_max_f64:
-      case Opcode::global_atomic_add_f32: case Opcode::global_atomic_pk_add_f16:
-      case Opcode::buffer_atomic_add_f64: case Opcode::buffer_atomic_min_f64: case Opcode::buffer_atomic_max_f64:
-      case Opcode::buffer_atomic_add_f32: case Opcode::buffer_atomic_pk_add_f16: return true;
-      default: return false;
-    }
-  }
-
   // gfx908's first float atomics do not return the old value.
   bool returns_nothing() const { return target_ == Target::gfx908 && is_float_atomic(in_.opcode); }
 
@@ -586,7 +542,8 @@ class Decoder {
     if (!is_scalar_register(resource, 4)) return false;
     in_.srsrc = static_cast<std::uint8_t>(resource);
     const unsigned soffset = bits(w1_, 24, 8);
-    if (!is_scalar_register(soffset, 1) && !is_constant(soffset) && !is_special_source(soffset, 1)) return false;
+    if (!is_scalar_register(soffset, 1) && !is_constant(soffset) && !is_special_source(soffset, 1))
+      return false;
     in_.soffset = static_cast<std::uint8_t>(soffset);
     if (target_ == Target::gfx90a && bit(w1_, 23)) in_.acc = 8;
     if (in_.offen && in_.idxen && in_.addr == 255) return false;
@@ -606,7 +563,8 @@ class Decoder {
     in_.scc_bit = target_ == Target::gfx90a && bit(w0_, 15);
     in_.tfe = target_ != Target::gfx90a && bit(w1_, 23);
     if (encoding_->src[0] == Operand::none) return cache_control();
-    if (in_.opcode == Opcode::buffer_store_lds_dword ? !in_.lds : in_.lds && !can_load_to_lds(in_.opcode)) return false;
+    if (in_.opcode == Opcode::buffer_store_lds_dword ? !in_.lds : in_.lds && !can_load_to_lds(in_.opcode))
+      return false;
     if (in_.opcode == Opcode::buffer_store_lds_dword && (bit(w0_, 12) || bit(w0_, 13))) return false;
     return buffer_fields();
   }
@@ -639,10 +597,10 @@ class Decoder {
 constexpr std::string_view kMnemonics[] = {
     "invalid",
 #define OPCODE(mnemonic) #mnemonic,
+#include "gfx9/opcodes_image.inc"
+#include "gfx9/opcodes_memory.inc"
 #include "gfx9/opcodes_scalar.inc"
 #include "gfx9/opcodes_vector.inc"
-#include "gfx9/opcodes_memory.inc"
-#include "gfx9/opcodes_image.inc"
 #undef OPCODE
 };
 static_assert(std::size(kMnemonics) == kOpcodeCount);

@@ -6,7 +6,8 @@
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-constexpr std::uint8_t all = 0b1111, not_90a = 0b0111, only_900 = 0b0001, since_906 = 0b1110, since_908 = 0b1100, only_90a = 0b1000;
+constexpr std::uint8_t all = 0b1111, not_90a = 0b0111, only_900 = 0b0001, since_906 = 0b1110,
+                       since_908 = 0b1100, only_90a = 0b1000;
 
 // d: used, =: ignored, F: must be 0; in the order of Modifiers' bits.
 consteval Modifiers pattern(std::string_view bits) {
@@ -55,24 +56,58 @@ struct Set {
   Forms forms;
 };
 constexpr Set operator|(Set a, Set b) {
-  return {{.sdwa = a.forms.sdwa || b.forms.sdwa, .omod = a.forms.omod || b.forms.omod, .dpp = a.forms.dpp || b.forms.dpp}};
+  return {{.sdwa = a.forms.sdwa || b.forms.sdwa,
+           .omod = a.forms.omod || b.forms.omod,
+           .dpp = a.forms.dpp || b.forms.dpp}};
 }
 constexpr Set none{}, sdwa{{.sdwa = true}}, omod{{.omod = true}}, dpp{{.dpp = true}};
 consteval Forms forms_of(Set set) { return set.forms; }
 }  // namespace form
 
 #define SCALAR(family, number, mnemonic, dst, src0, src1) \
-  {Family::family, number, Opcode::mnemonic, all, Operand::dst, Operand::none, {Operand::src0, Operand::src1, Operand::none}},
+  {Family::family,                                        \
+   number,                                                \
+   Opcode::mnemonic,                                      \
+   all,                                                   \
+   Operand::dst,                                          \
+   Operand::none,                                         \
+   {Operand::src0, Operand::src1, Operand::none}},
 #define MEMORY(family, number, mnemonic, targets, dst, data0, data1, base, offset) \
-  {Family::family, number, Opcode::mnemonic, targets, Operand::dst, Operand::none, {Operand::base, Operand::data0, Operand::data1}, {}, {}, \
+  {Family::family,                                                                 \
+   number,                                                                         \
+   Opcode::mnemonic,                                                               \
+   targets,                                                                        \
+   Operand::dst,                                                                   \
+   Operand::none,                                                                  \
+   {Operand::base, Operand::data0, Operand::data1},                                \
+   {},                                                                             \
+   {},                                                                             \
    Offset::offset},
 #define VECTOR(family, number, mnemonic, targets, dst, sdst, src0, src1, src2, forms) \
-  {Family::family, number, Opcode::mnemonic, targets, Operand::dst, Operand::sdst, {Operand::src0, Operand::src1, Operand::src2}, {}, \
-   [] { using namespace form; return forms_of(forms); }()},
+  {Family::family,                                                                    \
+   number,                                                                            \
+   Opcode::mnemonic,                                                                  \
+   targets,                                                                           \
+   Operand::dst,                                                                      \
+   Operand::sdst,                                                                     \
+   {Operand::src0, Operand::src1, Operand::src2},                                     \
+   {},                                                                                \
+   [] {                                                                               \
+     using namespace form;                                                            \
+     return forms_of(forms);                                                          \
+   }()},
 #define VOP3(family, number, mnemonic, targets, dst, sdst, src0, src1, src2, modifiers) \
-  {Family::family, number, Opcode::mnemonic, targets, Operand::dst, Operand::sdst, {Operand::src0, Operand::src1, Operand::src2}, modifiers},
-#define NAMED(family, number, mnemonic, targets) \
-  {Family::family, number, Opcode::mnemonic, targets, Operand::none, Operand::none, {}, {}, {}, Offset::none, true},
+  {Family::family,                                                                      \
+   number,                                                                              \
+   Opcode::mnemonic,                                                                    \
+   targets,                                                                             \
+   Operand::dst,                                                                        \
+   Operand::sdst,                                                                       \
+   {Operand::src0, Operand::src1, Operand::src2},                                       \
+   modifiers},
+#define NAMED(family, number, mnemonic, targets)                                                \
+  {Family::family, number, Opcode::mnemonic, targets, Operand::none, Operand::none, {}, {}, {}, \
+   Offset::none,   true},
 
 constexpr Encoding kEncodings[] = {
 #include "gfx9/encodings_flat_buffer.inc"
@@ -96,7 +131,9 @@ constexpr Encoding kEncodings[] = {
 constexpr unsigned kFamilies = static_cast<unsigned>(Family::vintrp) + 1, kTargets = 4;
 constexpr unsigned kSlots = 1024;
 
-constexpr unsigned capacity(Family family) { return family == Family::vop3 || family == Family::vop3p ? kSlots : 256; }
+constexpr unsigned capacity(Family family) {
+  return family == Family::vop3 || family == Family::vop3p ? kSlots : 256;
+}
 constexpr unsigned first_slot(Family family) {
   unsigned at = 0;
   for (unsigned f = 0; f < static_cast<unsigned>(family); ++f) at += capacity(static_cast<Family>(f));
@@ -106,7 +143,8 @@ constexpr unsigned kTotal = first_slot(Family::vintrp) + capacity(Family::vintrp
 
 constexpr auto kFirstSlot = [] {
   std::array<std::uint16_t, kFamilies> first{};
-  for (unsigned f = 0; f < kFamilies; ++f) first[f] = static_cast<std::uint16_t>(first_slot(static_cast<Family>(f)));
+  for (unsigned f = 0; f < kFamilies; ++f)
+    first[f] = static_cast<std::uint16_t>(first_slot(static_cast<Family>(f)));
   return first;
 }();
 
@@ -129,21 +167,43 @@ std::span<const Encoding> encodings() noexcept { return kEncodings; }
 
 const Encoding* find_encoding(Family family, unsigned number, Target target) noexcept {
   if (number >= capacity(family)) return nullptr;
-  const unsigned position = kIndex[static_cast<unsigned>(target)][kFirstSlot[static_cast<unsigned>(family)] + number];
+  const unsigned position =
+      kIndex[static_cast<unsigned>(target)][kFirstSlot[static_cast<unsigned>(family)] + number];
   return position ? &kEncodings[position - 1] : nullptr;
 }
 
 unsigned dwords(Operand operand) noexcept {
   switch (operand) {
-    case Operand::none: case Operand::imm: case Operand::i8: return 0;
-    case Operand::s2: case Operand::v2: case Operand::a2: case Operand::av2: case Operand::mask:
-    case Operand::i64: case Operand::f64: case Operand::pk_i32: case Operand::pk_f32: return 2;
-    case Operand::v3: return 3;
-    case Operand::s4: case Operand::v4: case Operand::a4: return 4;
-    case Operand::s8: case Operand::a8: return 8;
-    case Operand::s16: case Operand::a16: return 16;
-    case Operand::a32: return 32;
-    default: return 1;
+    case Operand::none:
+    case Operand::imm:
+    case Operand::i8:
+      return 0;
+    case Operand::s2:
+    case Operand::v2:
+    case Operand::a2:
+    case Operand::av2:
+    case Operand::mask:
+    case Operand::i64:
+    case Operand::f64:
+    case Operand::pk_i32:
+    case Operand::pk_f32:
+      return 2;
+    case Operand::v3:
+      return 3;
+    case Operand::s4:
+    case Operand::v4:
+    case Operand::a4:
+      return 4;
+    case Operand::s8:
+    case Operand::a8:
+      return 8;
+    case Operand::s16:
+    case Operand::a16:
+      return 16;
+    case Operand::a32:
+      return 32;
+    default:
+      return 1;
   }
 }
 

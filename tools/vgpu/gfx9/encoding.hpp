@@ -13,21 +13,64 @@ namespace uptempo::vgpu::gfx9 {
 
 // Where an opcode number is counted: a format, or a segment of the flat family.
 enum class Family : std::uint8_t {
-  sop1, sop2, sopk, sopc, sopp, smem, vop1, vop2, vopc, vop3, vop3p, ds, flat, scratch, global, mubuf, mtbuf, mimg, exp, vintrp,
+  sop1,
+  sop2,
+  sopk,
+  sopc,
+  sopp,
+  smem,
+  vop1,
+  vop2,
+  vopc,
+  vop3,
+  vop3p,
+  ds,
+  flat,
+  scratch,
+  global,
+  mubuf,
+  mtbuf,
+  mimg,
+  exp,
+  vintrp,
 };
 
 // What an operand field may name.
 enum class Operand : std::uint8_t {
-  none,                                            // no such operand: the field must be 0 in VOP3, is ignored elsewhere
-  s1, s2, s4, s8, s16,                             // that many scalar registers
-  v1, v2, v3, v4,                                  // that many vector registers (accumulation registers when the instruction's acc bit says so)
-  a1, a2, a4, a8, a16, a32,                        // that many accumulation registers (MFMA of gfx90a: either file)
-  av1, av2,                                        // either file
-  mask,                                            // a 64-bit lane mask in scalar registers
-  lane,                                            // a scalar register or inline integer; no literal
-  i16, i32, i64, f16, f32, f64,                    // a register of either file or a constant of this type
-  pk_i16, pk_f16, pk_i32, pk_f32, mix,             // the same, packed; mix: f32 or half of a register, as op_sel_hi says
-  imm, i8, literal,                                // simm16; 8 bits of a source field taken as a number; the 32 bits that follow
+  none,  // no such operand: the field must be 0 in VOP3, is ignored elsewhere
+  s1,
+  s2,
+  s4,
+  s8,
+  s16,  // that many scalar registers
+  v1,
+  v2,
+  v3,
+  v4,  // that many vector registers (accumulation registers when the instruction's acc bit says so)
+  a1,
+  a2,
+  a4,
+  a8,
+  a16,
+  a32,  // that many accumulation registers (MFMA of gfx90a: either file)
+  av1,
+  av2,   // either file
+  mask,  // a 64-bit lane mask in scalar registers
+  lane,  // a scalar register or inline integer; no literal
+  i16,
+  i32,
+  i64,
+  f16,
+  f32,
+  f64,  // a register of either file or a constant of this type
+  pk_i16,
+  pk_f16,
+  pk_i32,
+  pk_f32,
+  mix,  // the same, packed; mix: f32 or half of a register, as op_sel_hi says
+  imm,
+  i8,
+  literal,  // simm16; 8 bits of a source field taken as a number; the 32 bits that follow
 };
 
 // Where DS, FLAT, SMEM and buffer instructions keep their offset.

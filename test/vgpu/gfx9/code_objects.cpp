@@ -1,0 +1,81 @@
+#include "code_objects.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include "llvm_mc.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+namespace {
+
+// e_flags, low byte: EF_AMDGPU_MACH (llvm/BinaryFormat/ELF.h).
+std::optional<Target> target_of(std::uint32_t flags) {
+  switch (flags & 0xff) {
+    case 0x2c:
+      return Target::gfx900;
+    case 0x2f:
+      return Target::gfx906;
+    case 0x30:
+      return Target::gfx908;
+    case 0x3f:
+      return Target::gfx90a;
+    default:
+      return std::nullopt;
+  }
+}
+
+template <typename T>
+std::optional<T> read(std::string_view bytes, std::size_t at) {
+  if (at > bytes.size() || bytes.size() - at < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+std::vector<std::uint32_t> text(std::string_view elf, const Elf64_Ehdr& header) {
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    const auto section = read<Elf64_Shdr>(elf, header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (!section || section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_EXECINSTR)) continue;
+    if (section->sh_offset + section->sh_size > elf.size()) continue;
+    std::vector<std::uint32_t> words(section->sh_size / 4);
+    std::memcpy(words.data(), elf.data() + section->sh_offset, words.size() * 4);
+    return words;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Code> find_code(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(stream), {}};
+  const std::string_view bytes = content;
+  const std::string_view magic = ELFMAG;
+  const std::boyer_moore_horspool_searcher searcher(magic.begin(), magic.end());
+  std::vector<Code> found;
+  for (auto at = bytes.begin();; ++at) {
+    at = std::search(at, bytes.end(), searcher);
+    if (at == bytes.end()) return found;
+    const std::string_view elf = bytes.substr(static_cast<std::size_t>(at - bytes.begin()));
+    const auto header = read<Elf64_Ehdr>(elf, 0);
+    if (!header || header->e_machine != EM_AMDGPU || header->e_ident[EI_CLASS] != ELFCLASS64) continue;
+    const auto target = target_of(header->e_flags);
+    if (!target) continue;
+    auto words = text(elf, *header);
+    if (words.empty()) continue;
+    found.push_back({*target,
+                     std::filesystem::path(file).filename().string() + " #" + std::to_string(found.size()) +
+                         " " + cpu_name(*target),
+                     std::move(words)});
+  }
+}
+
+}  // namespace uptempo::vgpu::gfx9::test

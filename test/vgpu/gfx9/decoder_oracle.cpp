@@ -1,0 +1,147 @@
+#include "decoder_oracle.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "assembly.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+bool starts(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view b) { return text.starts_with(b); });
+}
+
+std::string_view mnemonic_of(std::string_view text) { return text.substr(0, text.find(' ')); }
+std::string_view first_operand(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  if (space == text.npos) return {};
+  const std::string_view rest = text.substr(space + 1);
+  return rest.substr(0, rest.find(','));
+}
+
+// Text without the encoding's suffix: "v_add_f32_e64 v1, ..." -> "v_add_f32 v1, ...".
+std::string without_suffix(std::string text) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  for (const std::string_view suffix : {"_e32", "_e64", "_sdwa", "_dpp"}) {
+    if (std::string_view(text).substr(0, end).ends_with(suffix)) {
+      text.erase(end - suffix.size(), suffix.size());
+      break;
+    }
+  }
+  return text;
+}
+
+constexpr Exclusion kExclusions[] = {
+    {"operand code 125 is NULL on gfx10 and reserved on gfx9; LLVM decodes it for all targets",
+     [](const Instruction&, std::string_view ours, std::string_view theirs) {
+       return ours.empty() && has(theirs, "null");
+     }},
+    {"LLVM prints an operand that is no register where one must be as an invalid immediate instead of "
+     "refusing it",
+     [](const Instruction&, std::string_view ours, std::string_view theirs) {
+       return ours.empty() && has(theirs, "/*");
+     }},
+    {"operands that must be a register: LLVM drops the ninth bit of the operand code, or takes any scalar or "
+     "constant",
+     [](const Instruction&, std::string_view ours, std::string_view theirs) {
+       return ours.empty() && starts(theirs, {"v_mfma_", "v_readfirstlane_b32 ", "v_swap_b32 ", "v_accvgpr_",
+                                              "v_readlane_b32 ", "v_writelane_b32 ", "v_mqsad_u32_u8 ",
+                                              "s_movrels_", "s_cbranch_join ", "s_setpc_b64 ", "s_rfe_b64 "});
+     }},
+    {"the lane mask of these must be in scalar registers: LLVM takes any source",
+     [](const Instruction&, std::string_view ours, std::string_view theirs) {
+       return ours.empty() &&
+              starts(theirs, {"v_cndmask_b32 ", "v_addc_co_u32 ", "v_subb_co_u32 ", "v_subbrev_co_u32 "});
+     }},
+    {"the destination of a compare must be a scalar register that can be written",
+     [](const Instruction&, std::string_view ours, std::string_view theirs) {
+       const std::string_view dst = first_operand(theirs);
+       const bool constant =
+           !dst.empty() && (std::isdigit(static_cast<unsigned char>(dst[0])) || dst[0] == '-');
+       return ours.empty() && theirs.starts_with("v_cmp") &&
+              (dst.starts_with("src_") || constant || dst.starts_with("v["));
+     }},
+    {"gfx9 has 102 SGPRs, and VCC and the like are no part of a group of four or more",
+     [](const Instruction&, std::string_view ours, std::string_view theirs) {
+       const auto past_end = {"s[100:103]", "s[96:103]", "s[92:103]", "s[88:103]"};
+       const bool group = std::ranges::any_of(past_end, [&](const char* g) { return has(theirs, g); });
+       const bool pair = std::ranges::any_of(
+           std::initializer_list<const char*>{"vcc", "xnack_mask", "flat_scratch", "exec"},
+           [&](const char* p) { return has(theirs, p); });
+       return ours.empty() && (group || (pair && starts(theirs, {"s_", "buffer_", "tbuffer_"})));
+     }},
+    {"v_nop in its SDWA form: LLVM has it, the instruction set has not",
+     [](const Instruction&, std::string_view ours, std::string_view theirs) {
+       return ours.empty() && theirs == "v_nop";
+     }},
+    {"MIMG, EXP and VINTRP are named without looking at their fields",
+     [](const Instruction& in, std::string_view, std::string_view theirs) {
+       return in.format == Format::other && theirs.empty();
+     }},
+    {"symbolic names of messages, gpr_idx modes and swizzle patterns are not imitated",
+     [](const Instruction& in, std::string_view ours, std::string_view theirs) {
+       return mnemonic_of(ours) == mnemonic_of(theirs) &&
+              (in.opcode == Opcode::s_sendmsg || in.opcode == Opcode::s_sendmsghalt ||
+               in.opcode == Opcode::s_set_gpr_idx_on || in.opcode == Opcode::s_set_gpr_idx_mode ||
+               in.opcode == Opcode::ds_swizzle_b32);
+     }},
+    {"neg of an integer source under DPP means nothing; LLVM prints it as sext",
+     [](const Instruction& in, std::string_view, std::string_view theirs) {
+       return in.opcode == Opcode::v_ldexp_f16 && in.modifier == OperandModifier::dpp && has(theirs, "sext(");
+     }},
+    {"LLVM prints src0 of v_madmk_f16 as if it were f32",
+     [](const Instruction& in, std::string_view ours, std::string_view theirs) {
+       return in.opcode == Opcode::v_madmk_f16 && (in.src[0] == kLiteral || in.src[0] >= 240) &&
+              mnemonic_of(ours) == mnemonic_of(theirs);
+     }},
+};
+
+}  // namespace
+
+std::span<const Exclusion> exclusions() noexcept { return kExclusions; }
+
+std::optional<std::string> DecoderOracle::compare(std::span<const std::uint32_t> words,
+                                                  unsigned& size_bytes) {
+  size_bytes = 4;
+  const Instruction instruction = decode(words, target_);
+  const bool accepted = instruction.opcode != Opcode::invalid;
+  if (LlvmMc::is_fatal(words)) {
+    // LLVM would end the process. The same first word with select 7 or unused mode 3 is nothing we may accept.
+    if (accepted && instruction.modifier == OperandModifier::sdwa)
+      return fmt::format("{:08x} {:08x}: accepted a reserved SDWA select", words[0], words[1]);
+    ++excluded;
+    return std::nullopt;
+  }
+  const auto disassembled = llvm_.disassemble(words);
+  if (!disassembled && !accepted) {
+    ++both_refuse;
+    return std::nullopt;
+  }
+  if (disassembled) size_bytes = disassembled->size_bytes;
+  const std::string ours = accepted ? to_assembly(instruction, target_) : "";
+  std::string theirs = disassembled ? without_suffix(disassembled->text) : "";
+  // A scalar offset of both kinds says so even where the number is 0; the sum is the same.
+  if (const std::size_t zero = theirs.find(" offset:0x0");
+      instruction.format == Format::smem && zero != theirs.npos)
+    theirs.erase(zero, 11);
+  if (accepted && instruction.format == Format::other && disassembled) theirs = mnemonic_of(theirs);
+  if (accepted && disassembled && ours == theirs && instruction.size_bytes == disassembled->size_bytes) {
+    ++agreed;
+    return std::nullopt;
+  }
+  const bool same_size = !accepted || !disassembled || instruction.size_bytes == disassembled->size_bytes;
+  if (same_size && std::ranges::any_of(kExclusions, [&](const Exclusion& e) {
+        return e.applies(instruction, ours, theirs);
+      })) {
+    ++excluded;
+    return std::nullopt;
+  }
+  return fmt::format("{} {:08x} {:08x}: ours \"{}\" ({} bytes), LLVM's \"{}\" ({} bytes)", cpu_name(target_),
+                     words[0], words.size() > 1 ? words[1] : 0, accepted ? ours : "refused",
+                     instruction.size_bytes, disassembled ? theirs : "refused", size_bytes);
+}
+
+}  // namespace uptempo::vgpu::gfx9::test

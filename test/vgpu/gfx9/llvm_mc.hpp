@@ -1,0 +1,43 @@
+// LLVM's assembler and disassembler for one gfx9 target: the oracle that our decoder is compared with, and the way tests write instructions as text.
+//
+// Not thread-safe. LLVM is used by tests only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gfx9/decoder.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+
+class LlvmMc {
+ public:
+  explicit LlvmMc(Target target);
+  ~LlvmMc();
+
+  struct Disassembled {
+    unsigned size_bytes = 0;
+    std::string text;  // "v_add_f32_e32 v1, v2, v3"
+  };
+  // nullopt where LLVM knows no instruction. Must not be asked about is_fatal() words.
+  std::optional<Disassembled> disassemble(std::span<const std::uint32_t> words);
+
+  // LLVM ends the process on an SDWA select of 7 or an unused-bits mode of 3 instead of refusing them.
+  static bool is_fatal(std::span<const std::uint32_t> words) noexcept;
+
+  // The words of one or more lines of assembly. Throws std::runtime_error with LLVM's message.
+  std::vector<std::uint32_t> assemble(std::string_view text);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+const char* cpu_name(Target target) noexcept;  // "gfx90a"
+
+}  // namespace uptempo::vgpu::gfx9::test
