@@ -597,10 +597,7 @@ class Decoder {
 constexpr std::string_view kMnemonics[] = {
     "invalid",
 #define OPCODE(mnemonic) #mnemonic,
-#include "gfx9/opcodes_image.inc"
-#include "gfx9/opcodes_memory.inc"
-#include "gfx9/opcodes_scalar.inc"
-#include "gfx9/opcodes_vector.inc"
+#include "gfx9/opcodes.inc"
 #undef OPCODE
 };
 static_assert(std::size(kMnemonics) == kOpcodeCount);

@@ -13,10 +13,7 @@ namespace uptempo::vgpu::gfx9 {
 enum class Opcode : std::uint16_t {
   invalid,
 #define OPCODE(mnemonic) mnemonic,
-#include "gfx9/opcodes_scalar.inc"
-#include "gfx9/opcodes_vector.inc"
-#include "gfx9/opcodes_memory.inc"
-#include "gfx9/opcodes_image.inc"
+#include "gfx9/opcodes.inc"
 #undef OPCODE
   count_,  // not an opcode: how many enumerators there are
 };
