@@ -12,14 +12,6 @@ namespace {
 
 using namespace uptempo;
 
-sort::Network network_for(uint64_t length) {
-  try {
-    return sort::Network(length);
-  } catch (const std::invalid_argument& error) {
-    throw support::UsageError(std::string("--length: ") + error.what());
-  }
-}
-
 std::vector<uint32_t> expected_from(std::vector<uint32_t> keys, bool descending) {
   if (descending) {
     std::ranges::sort(keys, std::greater{});
@@ -31,7 +23,7 @@ std::vector<uint32_t> expected_from(std::vector<uint32_t> keys, bool descending)
 
 support::ExitCode run(const sort::Options& options, int argc, char** argv) {
   const std::vector<sort::Rung> rungs = sort::rungs(options);
-  const sort::Network network = network_for(options.length);
+  const sort::Network network = sort::network_for_option(options.length);
   const support::Device device = support::open_device(options.device, argc, argv);
   support::print_report(options.json_file, device.line());
 

@@ -8,8 +8,8 @@
 
 namespace uptempo::sort {
 
-Network::Network(uint64_t length) {
-  if (length < kMinLength || length > kMaxLength || !std::has_single_bit(length))
+Network::Network(int64_t length) {
+  if (length < kMinLength || length > kMaxLength || !std::has_single_bit(static_cast<uint64_t>(length)))
     throw std::invalid_argument(
         fmt::format("the number of keys is {}; it must be a power of two from 2 to 16777216 (2^24)", length));
   length_ = static_cast<uint32_t>(length);

@@ -18,7 +18,7 @@ struct Pass {
 class Network {
  public:
   // Throws std::invalid_argument, saying what is accepted, unless `length` is a power of two from 2 to 2^24.
-  explicit Network(uint64_t length);
+  explicit Network(int64_t length);
 
   uint32_t length() const noexcept { return length_; }
   uint32_t work_items() const noexcept { return length_ / 2; }

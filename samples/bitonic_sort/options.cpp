@@ -7,25 +7,24 @@ namespace uptempo::sort {
 
 void declare(CLI::App& app, Options& options) {
   app.description(
-      "Sorts keys on the GPU with one kernel dispatch for each pass of a bitonic sort, and shows what makes "
-      "the dispatches cheaper.\n"
-      "Without a switch it climbs the ladder: the baseline, then one switch more on each rung.");
+      "Sorts keys on the GPU, one kernel dispatch for each pass of a bitonic sort, and\n"
+      "shows what makes the dispatches cheaper. Without a switch it climbs the ladder:\n"
+      "the baseline, then one switch more on each rung.");
   for (const SwitchInfo& info : kSwitches)
     app.add_flag("--" + std::string(info.name), options.switches.*info.member, info.help)->group("Switches");
   app.add_flag("--baseline", options.baseline, "Measure without any switch")->group("Switches");
-  app.add_flag("--ladder", options.ladder, "Baseline, then add the switches one at a time (the default)")
-      ->group("Switches");
-  app.add_option("--length", options.length, "Number of keys, a power of two from 2 to 2^24")
-      ->capture_default_str();
-  app.add_option("--iterations", options.iterations, "Timed sorts for each rung; the median is shown")
-      ->check(CLI::Range(1u, 1000000u))
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of the random keys")->capture_default_str();
+  app.add_flag("--ladder", options.ladder, "Climb the ladder (the default)")->group("Switches");
+  app.add_option("--length", options.length, "Keys: a power of two from 2 to 2^24 (32768)")->type_name("N");
+  app.add_option("--iterations", options.iterations, "Timed sorts for each rung (25)")
+      ->check(CLI::Range(1u, 1000000u).description(""))
+      ->type_name("N");
+  app.add_option("--seed", options.seed, "Seed of the random keys (1)")->type_name("N");
   app.add_flag("--descending", options.descending, "Largest key first");
-  app.add_flag("--verify,!--no-verify", options.verify, "Compare every result with std::sort (the default)");
+  app.add_flag("!--no-verify", options.verify, "Do not compare every result with std::sort");
+  app.add_flag("--verify", options.verify, "Compare them (the default)");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
-  app.add_option("--svg", options.svg_file, "Draw the ladder as a chart")->type_name("FILE");
+  app.add_option("--svg", options.svg_file, "Draw the times as a chart")->type_name("FILE");
 }
 
 std::vector<Rung> rungs(const Options& options) {
@@ -38,6 +37,14 @@ std::vector<Rung> rungs(const Options& options) {
   if (options.baseline || any_switch)
     return {{.name = name_of(options.switches), .switches = options.switches}};
   return ladder();
+}
+
+Network network_for_option(int64_t length) {
+  try {
+    return Network(length);
+  } catch (const std::invalid_argument& error) {
+    throw support::UsageError(std::string("--length: ") + error.what());
+  }
 }
 
 }  // namespace uptempo::sort

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bitonic_sort/network.hpp"
 #include "bitonic_sort/switches.hpp"
 
 namespace uptempo::sort {
@@ -14,7 +15,7 @@ struct Options {
   Switches switches;
   bool baseline = false;
   bool ladder = false;
-  uint64_t length = 32768;
+  int64_t length = 32768;
   uint32_t iterations = 25;
   uint64_t seed = 1;
   bool descending = false;
@@ -30,5 +31,8 @@ void declare(CLI::App& app, Options& options);
 // What is to be measured: the ladder, or one rung of exactly the switches given (--baseline: none of them).
 // Throws support::UsageError where options contradict each other.
 std::vector<Rung> rungs(const Options& options);
+
+// The network of `--length length`. Throws support::UsageError for a length that no network has.
+Network network_for_option(int64_t length);
 
 }  // namespace uptempo::sort

@@ -70,7 +70,7 @@ std::string verdict(const Report& report) {
 
 std::string table(const Report& report) {
   return fmt::format(
-      "{} keys {}, {} kernels, workgroups of {}; median of {} iteration{}{}\n\n{}\n{}\n{}\n{}", report.length,
+      "{} keys {}, {} kernels, workgroups of {}\nMedian of {} iteration{}{}\n\n{}\n{}\n{}\n{}", report.length,
       report.descending ? "descending" : "ascending", report.kernels, report.workgroup, report.iterations,
       report.iterations == 1 ? "" : "s", report.is_virtual ? ", virtual GPU time" : "", times_table(report),
 

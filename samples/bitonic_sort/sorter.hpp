@@ -43,7 +43,7 @@ class Sorter {
   std::span<const uint32_t> output() const noexcept { return last_output_; }
 
   const Network& network() const noexcept { return network_; }
-  const Queue& queue() const noexcept { return queue_; }
+  Queue& queue() noexcept { return queue_; }
 
  private:
   using SortKernel = Kernel<uint32_t*, uint32_t, uint32_t, uint32_t>;

@@ -28,14 +28,11 @@ struct SwitchInfo {
 
 // In the ladder's order.
 inline constexpr std::array<SwitchInfo, 5> kSwitches{{
-    {"prealloc-signal", &Switches::prealloc_signal, "Take the signal from a pool made in set-up"},
-    {"prealloc-kernarg", &Switches::prealloc_kernarg,
-     "Take 64-byte-aligned kernarg blocks from one allocation made in set-up"},
-    {"avoid-host-sync", &Switches::avoid_host_sync,
-     "Submit all kernels at once, with one completion signal, on the last"},
-    {"fence", &Switches::fence,
-     "System scope only where the first packet acquires and the last releases; agent scope between"},
-    {"pinned-host", &Switches::pinned_host, "Copy from and to pinned host memory"},
+    {"prealloc-signal", &Switches::prealloc_signal, "Take the signal from a pool"},
+    {"prealloc-kernarg", &Switches::prealloc_kernarg, "Take kernarg blocks from a pool"},
+    {"avoid-host-sync", &Switches::avoid_host_sync, "Submit all kernels at once, wait once"},
+    {"fence", &Switches::fence, "System scope at both ends, agent scope between"},
+    {"pinned-host", &Switches::pinned_host, "Copy from and to pinned memory"},
 }};
 
 struct Rung {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bitonic_sort/options.hpp"
 #include "bitonic_sort/sorter.hpp"
 #include "dispatch_bench/comparison.hpp"
 #include "dispatch_bench/pocl_sort.hpp"
@@ -15,7 +16,7 @@ namespace {
 using namespace uptempo;
 
 struct Options {
-  uint64_t length = 32768;
+  int64_t length = 32768;
   uint32_t pairs = 40;
   double max_ratio = 0;
   std::string device = "virtual";
@@ -36,9 +37,7 @@ void require_sorted(std::span<const uint32_t> result, std::span<const uint32_t> 
 }
 
 support::ExitCode run(const Options& options, int argc, char** argv) {
-  if (options.length < sort::kMinLength || options.length > sort::kMaxLength)
-    throw support::UsageError(fmt::format("--length is {}; it must be from 2 to 16777216", options.length));
-  const sort::Network network(options.length);
+  const sort::Network network = sort::network_for_option(options.length);
   const support::Device device = support::open_device(options.device, argc, argv);
   support::print_report(options.json_file, device.line());
   bench::PoclSort pocl(network.length());
@@ -89,18 +88,16 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Wall time of the fully optimised bitonic sort beside PoCL's, which runs the same kernel source on the "
-      "host's cores.",
+      "Wall time of the fully optimised bitonic sort beside PoCL's, which runs the same\n"
+      "kernel source on the host's cores.",
       "sort_vs_pocl");
   Options options;
-  app.add_option("--length", options.length, "Number of keys, a power of two from 2 to 2^24")
-      ->capture_default_str();
-  app.add_option("--pairs", options.pairs, "Pairs of runs, at least 20")
-      ->check(CLI::Range(20u, 100000u))
-      ->capture_default_str();
-  app.add_option("--max-ratio", options.max_ratio,
-                 "Exit with 1 if the median ratio Uptempo / PoCL is above this")
-      ->check(CLI::PositiveNumber)
+  app.add_option("--length", options.length, "Keys: a power of two from 2 to 2^24 (32768)")->type_name("N");
+  app.add_option("--pairs", options.pairs, "Pairs of runs, at least 20 (40)")
+      ->check(CLI::Range(20u, 100000u).description(""))
+      ->type_name("N");
+  app.add_option("--max-ratio", options.max_ratio, "Exit with 1 if Uptempo / PoCL is above R")
+      ->check(CLI::PositiveNumber.description(""))
       ->type_name("R");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);

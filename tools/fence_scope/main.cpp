@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bitonic_sort/options.hpp"
 #include "bitonic_sort/report.hpp"
 #include "bitonic_sort/sorter.hpp"
 #include "fence_scope/scopes.hpp"
@@ -12,7 +13,7 @@ namespace {
 using namespace uptempo;
 
 struct Options {
-  uint64_t length = 32768;
+  int64_t length = 32768;
   uint32_t iterations = 20;
   uint64_t seed = 1;
   std::string device = "auto";
@@ -20,29 +21,21 @@ struct Options {
 };
 
 void declare(CLI::App& command, Options& options) {
-  command.add_option("--length", options.length, "Number of keys, a power of two from 2 to 2^24")
-      ->capture_default_str();
-  command.add_option("--iterations", options.iterations, "Timed sorts for each line; the median is shown")
-      ->check(CLI::Range(1u, 1000000u))
-      ->capture_default_str();
-  command.add_option("--seed", options.seed, "Seed of the random keys")->capture_default_str();
+  command.add_option("--length", options.length, "Keys: a power of two from 2 to 2^24 (32768)")
+      ->type_name("N");
+  command.add_option("--iterations", options.iterations, "Timed sorts for each line (20)")
+      ->check(CLI::Range(1u, 1000000u).description(""))
+      ->type_name("N");
+  command.add_option("--seed", options.seed, "Seed of the random keys (1)")->type_name("N");
   support::add_device_option(command, options.device);
   support::add_json_option(command, options.json_file);
-}
-
-sort::Network network_for(uint64_t length) {
-  try {
-    return sort::Network(length);
-  } catch (const std::invalid_argument& error) {
-    throw support::UsageError(std::string("--length: ") + error.what());
-  }
 }
 
 // The sort that both experiments are made on, and its verdict.
 class Experiment {
  public:
   Experiment(const Options& options, int argc, char** argv)
-      : network_(network_for(options.length)),
+      : network_(sort::network_for_option(options.length)),
         device_(support::open_device(options.device, argc, argv)),
         sorter_(device_.gpu, network_, false),
         sorted_(sort::random_keys(network_.length(), options.seed)) {
@@ -128,9 +121,8 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App* ladder = app.add_subcommand("ladder", "Baseline, then one optimisation more on each line");
   declare(*ladder, options);
-  CLI::App* scopes = app.add_subcommand(
-      "scopes",
-      "Every choice of barrier bit, acquire and release for the packets between the first and the last");
+  CLI::App* scopes =
+      app.add_subcommand("scopes", "Barrier bit x acquire x release, for all packets in between");
   declare(*scopes, options);
   return support::run_program(app, argc, argv, [&] {
     return ladder->parsed() ? run_ladder(options, argc, argv) : run_scopes(options, argc, argv);

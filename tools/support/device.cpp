@@ -8,9 +8,9 @@
 namespace uptempo::support {
 
 void add_device_option(CLI::App& app, std::string& choice) {
-  app.add_option("--device", choice, "Where to run; auto: the GPU where there is one, else the virtual GPU")
-      ->check(CLI::IsMember({"auto", "hardware", "virtual"}))
-      ->capture_default_str();
+  app.add_option("--device", choice, "auto, hardware or virtual (" + choice + ")")
+      ->check(CLI::IsMember({"auto", "hardware", "virtual"}).description(""))
+      ->type_name("D");
 }
 
 std::string Device::name() const {

@@ -8,7 +8,7 @@
 
 namespace uptempo::support {
 
-// `--device auto|hardware|virtual`; auto is hardware where /dev/kfd answers, else the virtual GPU.
+// `--device auto|hardware|virtual`, by default what `choice` holds; auto is hardware where /dev/kfd answers, else the virtual GPU.
 void add_device_option(CLI::App& app, std::string& choice);
 
 struct Device {

@@ -49,9 +49,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCo
 }
 
 void add_json_option(CLI::App& app, std::string& file) {
-  app.add_option("--json", file,
-                 "Write the results as JSON; '-' is standard output, which then carries nothing else")
-      ->type_name("FILE|-");
+  app.add_option("--json", file, "Write JSON; '-': to standard output, alone")->type_name("FILE|-");
 }
 
 void write_output(const std::string& file, std::string_view text) {
