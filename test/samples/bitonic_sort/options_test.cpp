@@ -101,7 +101,8 @@ TEST_CASE("small inputs have workgroups of half their keys") {
 }
 
 TEST_CASE("lengths other than powers of two from 2 to 2^24 are refused, saying what is accepted") {
-  for (const uint64_t length : {0ull, 1ull, 3ull, 1000ull, (1ull << 24) + 1, 1ull << 25, 1ull << 32, ~0ull}) {
+  for (const int64_t length : {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{-4}, int64_t{1000},
+                               (int64_t{1} << 24) + 1, int64_t{1} << 25, int64_t{1} << 32, INT64_MIN}) {
     CAPTURE(length);
     try {
       const Network network(length);

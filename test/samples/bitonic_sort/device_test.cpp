@@ -1,0 +1,188 @@
+// Runs under uptempo-vgpu; the sort as a library, in one process.
+#include <algorithm>
+#include <functional>
+
+#include "bitonic_sort/sorter.hpp"
+#include "support/catch.hpp"
+#include "support/process_memory.hpp"
+
+using namespace uptempo;
+using namespace uptempo::sort;
+using uptempo::test::ProcessMemory;
+
+namespace {
+
+// All 32 combinations of the five switches.
+std::vector<Switches> every_combination() {
+  std::vector<Switches> all;
+  for (unsigned bits = 0; bits < 32; ++bits) {
+    Switches switches;
+    for (size_t i = 0; i < kSwitches.size(); ++i) switches.*kSwitches[i].member = (bits >> i & 1) != 0;
+    all.push_back(switches);
+  }
+  return all;
+}
+
+// A sorter with keys, and what they look like sorted.
+struct Case {
+  Case(const Runtime& runtime, uint32_t length, bool descending = false, uint64_t seed = 1)
+      : sorter(runtime.gpu(), Network(length), descending), expected(random_keys(length, seed)) {
+    sorter.set_keys(expected);
+    if (descending) {
+      std::ranges::sort(expected, std::greater{});
+    } else {
+      std::ranges::sort(expected);
+    }
+  }
+  bool sorts(const Switches& switches) {
+    sorter.run(switches);
+    return std::ranges::equal(sorter.output(), expected);
+  }
+
+  Sorter sorter;
+  std::vector<uint32_t> expected;
+};
+
+// Sorts 1,000 times, fully optimised and from the baseline in turn, and checks that nothing of it stays behind.
+void sort_a_thousand_times(uint32_t length) {
+  const Runtime runtime;
+  Case sort(runtime, length);
+  const auto round = [&](int sorts) {
+    int wrong = 0;
+    for (int i = 0; i < sorts; ++i) wrong += sort.sorts(i % 10 == 0 ? Switches{} : kFullyOptimised) ? 0 : 1;
+    return wrong;
+  };
+  CHECK(round(50) == 0);
+  Queue& queue = sort.sorter.queue();
+  queue.reclaim();
+  const uint32_t signals = queue.free_signals(), slabs = queue.free_kernarg_slabs();
+  const ProcessMemory before = ProcessMemory::now();
+
+  CHECK(round(1000) == 0);
+
+  const ProcessMemory after = ProcessMemory::now();
+  queue.reclaim();
+  CHECK(queue.free_signals() == signals);
+  CHECK(queue.free_kernarg_slabs() == slabs);
+  CHECK(after.resident_bytes < before.resident_bytes + test::kResidentNoise);
+  CHECK(after.virtual_bytes < before.virtual_bytes + test::kVirtualNoise);
+  CHECK(after.mappings < before.mappings + 8);
+  CHECK(after.descriptors == before.descriptors);
+}
+
+}  // namespace
+
+TEST_CASE("every length from 2 to 2^12 is sorted", "[device]") {
+  const Runtime runtime;
+  for (uint32_t length = 2; length <= 4096; length *= 2) {
+    CAPTURE(length);
+    CHECK(Case(runtime, length).sorts(kFullyOptimised));
+  }
+}
+
+TEST_CASE("a sort may be descending", "[device]") {
+  const Runtime runtime;
+  for (const uint32_t length : {2u, 512u, 4096u}) {
+    CAPTURE(length);
+    CHECK(Case(runtime, length, true).sorts(kFullyOptimised));
+  }
+}
+
+TEST_CASE("every combination of the five switches sorts", "[device]") {
+  const Runtime runtime;
+  Case sort(runtime, 1024);
+  for (const Switches& switches : every_combination()) {
+    CAPTURE(name_of(switches));
+    CHECK(sort.sorts(switches));
+  }
+}
+
+TEST_CASE("keys that are equal, sorted already or in reverse are sorted", "[device]") {
+  const Runtime runtime;
+  Sorter sorter(runtime.gpu(), Network(1024), false);
+  std::vector<uint32_t> keys(1024, 7);
+  const auto check = [&] {
+    sorter.set_keys(keys);
+    sorter.run(kFullyOptimised);
+    std::vector<uint32_t> expected = keys;
+    std::ranges::sort(expected);
+    CHECK(std::ranges::equal(sorter.output(), expected));
+  };
+  check();
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i) << 22;
+  check();
+  std::ranges::reverse(keys);
+  check();
+  keys.front() = UINT32_MAX;
+  keys.back() = 0;
+  check();
+}
+
+TEST_CASE("2^20 keys are sorted", "[device]") {
+  const Runtime runtime;
+  CHECK(Case(runtime, 1u << 20).sorts(kFullyOptimised));
+}
+
+TEST_CASE("each rung of the ladder spends what its switches say, and no more", "[device]") {
+  const Runtime runtime;
+  Case sort(runtime, 1024);
+  const uint64_t kernels = sort.sorter.network().passes().size();
+  REQUIRE(kernels == 55);
+  for (const Rung& rung : ladder()) sort.sorter.run(rung.switches);
+  for (const Rung& rung : ladder()) {
+    CAPTURE(rung.name);
+    const Switches& on = rung.switches;
+    const Counters spent = sort.sorter.run(on).counts;
+    CHECK(spent.packets == kernels);
+    CHECK(spent.barrier_bits == kernels);
+    CHECK(spent.signals_created == (on.prealloc_signal ? 0 : 1));
+    CHECK(spent.kernarg_allocations == (on.prealloc_kernarg ? 0 : 1));
+    CHECK(spent.memory_allocations == spent.kernarg_allocations);
+    CHECK(spent.host_waits == (on.avoid_host_sync ? 1 : kernels));
+    CHECK(spent.doorbells == (on.avoid_host_sync ? 1 : kernels));
+    CHECK(spent.completion_signals == (on.avoid_host_sync ? 1 : kernels));
+    CHECK(spent.system_acquires == (on.fence ? 1 : kernels));
+    CHECK(spent.system_releases == (on.fence ? 1 : kernels));
+    CHECK(spent.copies_pinned == (on.pinned_host ? 2 : 0));
+    CHECK(spent.copies_staged + spent.copies_pinned_for_once == (on.pinned_host ? 0 : 2));
+    CHECK(spent.bytes_to_device == 4096);
+    CHECK(spent.bytes_to_host == 4096);
+    CHECK(spent.pins == spent.unpins);
+  }
+}
+
+TEST_CASE("kernels in flight have a kernarg block each, allocated in the iteration unless preallocated",
+          "[device]") {
+  const Runtime runtime;
+  Case sort(runtime, 1024);
+  Switches switches;
+  switches.avoid_host_sync = true;
+  CHECK(sort.sorter.run(switches).counts.kernarg_allocations == 55);
+  switches.prealloc_kernarg = true;
+  CHECK(sort.sorter.run(switches).counts.kernarg_allocations == 0);
+}
+
+TEST_CASE("1,000 sorts in one process leave no memory, mapping, descriptor, signal or kernarg block behind",
+          "[device]") {
+  sort_a_thousand_times(1024);
+}
+
+TEST_CASE("1,000 sorts of 32,768 keys leave nothing behind either", "[.long]") {
+  sort_a_thousand_times(32768);
+}
+
+// The driver has 4096 events for a process. A signal that is not given back keeps one; without events a signal is event-less.
+TEST_CASE("5,000 sorts that create their signal leave all driver events free", "[device]") {
+  const Runtime runtime;
+  Case sort(runtime, 2);
+  for (int i = 0; i < 5000; ++i) {
+    if (!sort.sorts({})) FAIL("sort " << i << " is wrong");
+  }
+  CHECK(Signal().interrupt());
+}
+
+TEST_CASE("keys of another number than the network's are refused", "[device]") {
+  const Runtime runtime;
+  Sorter sorter(runtime.gpu(), Network(8), false);
+  CHECK_THROWS_AS(sorter.set_keys(std::vector<uint32_t>(7)), std::invalid_argument);
+}

@@ -1,0 +1,45 @@
+// What this process holds of the machine: for tests that nothing grows.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace uptempo::test {
+
+struct ProcessMemory {
+  uint64_t resident_bytes = 0;  // the virtual GPU's memory is part of it
+  uint64_t virtual_bytes = 0;
+  uint64_t mappings = 0;
+  uint64_t descriptors = 0;
+
+  static ProcessMemory now() {
+    ProcessMemory memory;
+    std::ifstream statm("/proc/self/statm");
+    statm >> memory.virtual_bytes >> memory.resident_bytes;
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    memory.virtual_bytes *= page;
+    memory.resident_bytes *= page;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) ++memory.mappings;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+      ++memory.descriptors;
+    return memory;
+  }
+};
+
+// Growth that is no leak: the C++ library's own caches, and under AddressSanitizer its quarantine of freed memory (256 MiB), whose
+// size and allocation pattern are its own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr uint64_t kResidentNoise = uint64_t{300} << 20;
+inline constexpr uint64_t kVirtualNoise = uint64_t{2} << 30;
+#else
+inline constexpr uint64_t kResidentNoise = uint64_t{2} << 20;
+inline constexpr uint64_t kVirtualNoise = uint64_t{2} << 20;
+#endif
+
+}  // namespace uptempo::test
