@@ -3,6 +3,7 @@
 // The program replaces this process, so its pid, signals and exit status are its own. Exit status of the launcher itself, as of a shell: 2 usage,
 // 126 the program cannot be run, 127 it was not found.
 #include <fcntl.h>
+#include <sys/personality.h>
 #include <unistd.h>
 #include <cerrno>
 #include <charconv>
@@ -125,6 +126,9 @@ std::size_t parse(const std::vector<std::string>& arguments) {
       set("UPTEMPO_VGPU_EARLY_READ_INDEX", "1");
     } else if (option == "--deterministic") {
       set("UPTEMPO_VGPU_DETERMINISTIC", "1");
+      // The trace holds addresses (kernargs): they are the same on every run only without randomised mappings.
+      if (const int now = personality(0xffffffff); now != -1)
+        personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
     } else if (option == "--verbose") {
       set("UPTEMPO_VGPU_VERBOSE", "1");
     } else if (option == "--help" || option == "-h") {
