@@ -175,12 +175,17 @@ bool AqlQueue::launch_next() {
   }
 }
 
+bool AqlQueue::has_property(amd_queue_properties_t property) const noexcept {
+  // acquire: ROCr clears USE_SCRATCH_ONCE after it has replaced the scratch.
+  return (load_acquire(&amd_queue_->queue_properties) & static_cast<amd_queue_properties32_t>(property)) != 0;
+}
+
 void AqlQueue::begin_packet() {
   if (packet_begun_) return;
   packet_begun_ = true;
   const bool tracing = context_.device.trace.enabled();
   // Two clock reads cost as much as the rest of an empty packet: taken only for those who look.
-  if (tracing || AMD_HSA_BITS_GET(amd_queue_->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
+  if (tracing || has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
     start_ticks_ = gpu_clock_ticks();
     start_ns_ = tracing ? host_clock_ns() : 0;
   }
@@ -247,8 +252,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   ++running_;
   packet_begun_ = false;
   scratch_once_used_ =
-      packet.private_segment_size != 0 &&
-      AMD_HSA_BITS_GET(amd_queue_->queue_properties, AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE) != 0;
+      packet.private_segment_size != 0 && has_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE);
   context_.scheduler.launch(*entry.dispatch);
   if (entry.retire_early) retire();
   return true;
@@ -318,8 +322,7 @@ bool AqlQueue::scratch_is_reclaimed() {
     scratch_reclaim_sent_ = true;
     send_inactive(kReclaim);
   }
-  if (AMD_HSA_BITS_GET(amd_queue_->queue_properties, AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE))
-    return wait_for(Waiting::memory);
+  if (has_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE)) return wait_for(Waiting::memory);
   scratch_once_used_ = false;
   scratch_reclaim_sent_ = false;
   return true;
@@ -449,7 +452,7 @@ bool AqlQueue::signal_completion(std::uint64_t index, const InFlight& packet,
              "; only signals of kind 1 (user) can complete a packet");
     return false;
   }
-  if (AMD_HSA_BITS_GET(amd_queue_->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
+  if (has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
     signal->start_ts = packet.start_ticks;
     signal->end_ts = gpu_clock_ticks();
   }

@@ -97,6 +97,7 @@ class AqlQueue final : public Queue {
   std::byte* slot(std::uint64_t index) const noexcept {
     return ring_ + (index & (packets_ - 1)) * kAqlPacketBytes;
   }
+  bool has_property(amd_queue_properties_t property) const noexcept;
   void begin_packet();
 
   ComputeQueueConfig config_;
