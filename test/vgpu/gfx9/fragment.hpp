@@ -1,0 +1,35 @@
+// A few instructions, written as text, executed by one wave whose registers the test sets and reads.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "llvm_mc.hpp"
+#include "machine.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+
+class Fragment {
+ public:
+  explicit Fragment(Target target = Target::gfx90a, Observation observation = Observation::off);
+
+  Machine machine;
+
+  // A fresh wave at the start of `text`: registers 0, EXEC all, `lds_bytes` of LDS that hold 0.
+  Wave& prepare(std::string_view text, std::uint32_t lds_bytes = 0);
+  // Runs the wave to its end; the fault, if any.
+  std::optional<Executor::Fault> run();
+  // Runs it and fails the test on a fault.
+  Wave& finish();
+  // prepare() without set-up, then finish().
+  Wave& finish(std::string_view text, std::uint32_t lds_bytes = 0) {
+    prepare(text, lds_bytes);
+    return finish();
+  }
+
+ private:
+  LlvmMc assembler_;
+  Workgroup workgroup_;
+};
+
+}  // namespace uptempo::vgpu::gfx9::test

@@ -1,0 +1,518 @@
+// Memory instructions, written as assembly: LDS, atomics, buffers, sub-dword forms, and what goes past the end.
+#include <bit>
+#include <functional>
+
+#include "fragment.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+namespace {
+
+constexpr std::uint64_t kStripes = 0x5555555555555555;
+
+Buffer counted(Machine& machine, std::size_t dwords) {
+  const Buffer buffer = machine.allocate(dwords * 4);
+  for (std::uint32_t i = 0; i < dwords; ++i) buffer.as<std::uint32_t>()[i] = 0x10000 + i;
+  return buffer;
+}
+
+std::uint32_t lds_dword(const Wave& wave, unsigned index) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, wave.lds + 4 * index, 4);
+  return value;
+}
+void set_lds(Wave& wave, unsigned index, std::uint32_t value) {
+  std::memcpy(wave.lds + 4 * index, &value, 4);
+}
+
+void each_lane(const std::function<void(unsigned)>& function) {
+  for (unsigned lane = 0; lane < kLanes; ++lane) function(lane);
+}
+
+void set_address(Wave& wave, unsigned vgpr, unsigned lane, GpuAddress address) {
+  wave.vgpr[vgpr].lane[lane] = static_cast<std::uint32_t>(address);
+  wave.vgpr[vgpr + 1].lane[lane] = static_cast<std::uint32_t>(address >> 32);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "Loads agree whether the lanes' addresses follow each other or not, and inactive lanes keep their "
+    "registers") {
+  for (const char* width : {"dword v4", "dwordx2 v[4:5]", "dwordx3 v[4:6]", "dwordx4 v[4:7]"}) {
+    for (const std::uint64_t exec :
+         {~std::uint64_t{0}, kStripes, std::uint64_t{1} << 63, std::uint64_t{0xff00}}) {
+      for (const unsigned step : {1u, 2u, 3u, 4u, 5u, 0u}) {
+        Fragment fragment;
+        const Buffer data = counted(fragment.machine, 64 * 5 + 8);
+        const std::string text = width;
+        Wave& wave = fragment.prepare(
+            "global_load_" + text + ", v[0:1], off offset:4\nglobal_load_" + text.substr(0, text.find(' ')) +
+            (text.find('[') == std::string::npos
+                 ? " v12"
+                 : " v[12:" + std::to_string(12 + text[text.find(':') + 1] - '4') + "]") +
+            ", v2, s[0:1] offset:4");
+        wave.set_exec(exec);
+        wave.set_pair(0, data.address);
+        each_lane([&](unsigned lane) {
+          set_address(wave, 0, lane, data.address + 4 * step * lane);
+          wave.vgpr[2].lane[lane] = 4 * step * lane;
+          for (unsigned v = 0; v < 4; ++v) wave.vgpr[4 + v].lane[lane] = wave.vgpr[12 + v].lane[lane] = 99;
+        });
+        fragment.finish();
+        const unsigned count =
+            text.find('[') == std::string::npos ? 1 : static_cast<unsigned>(text[text.find(':') + 1] - '3');
+        each_lane([&](unsigned lane) {
+          for (unsigned v = 0; v < count; ++v) {
+            CAPTURE(text, exec, step, lane, v);
+            const std::uint32_t expected = (exec >> lane & 1) != 0 ? 0x10000 + step * lane + v + 1 : 99;
+            REQUIRE(wave.vgpr[4 + v].lane[lane] == expected);
+            REQUIRE(wave.vgpr[12 + v].lane[lane] == expected);
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("Stores touch only the active lanes' memory") {
+  for (const std::uint64_t exec : {~std::uint64_t{0}, kStripes, std::uint64_t{1} << 63}) {
+    for (const unsigned dwords : {1u, 2u, 3u, 4u}) {
+      Fragment fragment;
+      const Buffer data = counted(fragment.machine, 64 * 4);
+      const char* text[] = {"global_store_dword v2, v4, s[0:1]", "global_store_dwordx2 v2, v[4:5], s[0:1]",
+                            "global_store_dwordx3 v2, v[4:6], s[0:1]",
+                            "global_store_dwordx4 v2, v[4:7], s[0:1]"};
+      Wave& wave = fragment.prepare(text[dwords - 1]);
+      wave.set_exec(exec);
+      wave.set_pair(0, data.address);
+      each_lane([&](unsigned lane) {
+        wave.vgpr[2].lane[lane] = lane * 4 * dwords;
+        for (unsigned v = 0; v < 4; ++v) wave.vgpr[4 + v].lane[lane] = lane * 10 + v;
+      });
+      fragment.finish();
+      for (unsigned i = 0; i < 64 * dwords; ++i) {
+        CAPTURE(exec, dwords, i);
+        REQUIRE(data.as<std::uint32_t>()[i] ==
+                ((exec >> (i / dwords) & 1) != 0 ? i / dwords * 10 + i % dwords : 0x10000 + i));
+      }
+    }
+  }
+}
+
+TEST_CASE("Sub-dword loads extend, and the d16 forms write one half") {
+  struct Row {
+    const char* mnemonic;
+    std::uint32_t result;
+  };
+  for (const Row& row :
+       {Row{"ubyte", 0x85}, Row{"sbyte", 0xffffff85}, Row{"ushort", 0x9485}, Row{"sshort", 0xffff9485},
+        Row{"ubyte_d16", 0x11110085}, Row{"ubyte_d16_hi", 0x00852222}, Row{"sbyte_d16", 0x1111ff85},
+        Row{"sbyte_d16_hi", 0xff852222}, Row{"short_d16", 0x11119485}, Row{"short_d16_hi", 0x94852222}}) {
+    for (const char* form : {"global_load_", "flat_load_"}) {
+      Fragment fragment;
+      INFO(form << row.mnemonic);
+      const Buffer data = fragment.machine.allocate(64 * 2);
+      Wave& wave =
+          fragment.prepare(std::string(form) + row.mnemonic + " v4, v[0:1]" + (*form == 'g' ? ", off" : ""));
+      each_lane([&](unsigned lane) {
+        data.as<std::uint16_t>()[lane] = 0x9485;
+        set_address(wave, 0, lane, data.address + lane * 2);
+        wave.vgpr[4].lane[lane] = 0x11112222;
+      });
+      fragment.finish();
+      each_lane([&](unsigned lane) { REQUIRE(wave.vgpr[4].lane[lane] == row.result); });
+    }
+  }
+}
+
+TEST_CASE("Sub-dword stores write the low or the high part") {
+  Fragment fragment;
+  const Buffer data = fragment.machine.allocate(64 * 8);
+  std::memset(data.bytes.data(), 0, data.bytes.size());
+  Wave& wave = fragment.prepare(R"(
+    global_store_byte v0, v1, s[0:1]
+    global_store_byte_d16_hi v0, v1, s[0:1] offset:1
+    global_store_short v0, v1, s[0:1] offset:2
+    global_store_short_d16_hi v0, v1, s[0:1] offset:4)");
+  wave.set_pair(0, data.address);
+  each_lane([&](unsigned lane) {
+    wave.vgpr[0].lane[lane] = 8 * lane;
+    wave.vgpr[1].lane[lane] = 0xaabbccdd;
+  });
+  fragment.finish();
+  each_lane([&](unsigned lane) { REQUIRE(data.as<std::uint64_t>()[lane] == 0x0000aabbccddbbdd); });
+}
+
+TEST_CASE("Consecutive bytes and halfwords are one run") {
+  Fragment fragment;
+  const Buffer in = fragment.machine.allocate(64 * 3), out = fragment.machine.allocate(64 * 3);
+  Wave& wave = fragment.prepare(R"(
+    global_load_ubyte v2, v0, s[0:1]
+    global_load_ushort v3, v1, s[0:1] offset:64
+    global_store_byte v0, v2, s[2:3]
+    global_store_short v1, v3, s[2:3] offset:64)");
+  wave.set_pair(0, in.address);
+  wave.set_pair(2, out.address);
+  for (std::size_t i = 0; i < in.bytes.size(); ++i)
+    in.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 7 + 3);
+  each_lane([&](unsigned lane) {
+    wave.vgpr[0].lane[lane] = lane;
+    wave.vgpr[1].lane[lane] = 2 * lane;
+  });
+  fragment.finish();
+  CHECK(std::memcmp(in.bytes.data(), out.bytes.data(), in.bytes.size()) == 0);
+}
+
+TEST_CASE("LDS reads and writes of every width, together and scattered") {
+  for (const unsigned step : {1u, 3u}) {
+    Fragment fragment;
+    Wave& wave = fragment.prepare(R"(
+      ds_write_b32 v0, v4
+      ds_write_b64 v1, v[4:5] offset:1024
+      ds_write_b96 v2, v[4:6] offset:4096
+      ds_write_b128 v3, v[4:7] offset:8192
+      ds_read_b32 v10, v0
+      ds_read_b64 v[12:13], v1 offset:1024
+      ds_read_b96 v[16:18], v2 offset:4096
+      ds_read_b128 v[20:23], v3 offset:8192)",
+                                  16384);
+    each_lane([&](unsigned lane) {
+      for (unsigned v = 0; v < 4; ++v) wave.vgpr[v].lane[lane] = lane * step % 64 * 4 * (v + 1);
+      for (unsigned v = 4; v < 8; ++v) wave.vgpr[v].lane[lane] = lane * 100 + v;
+    });
+    fragment.finish();
+    each_lane([&](unsigned lane) {
+      CAPTURE(lane, step);
+      REQUIRE(lds_dword(wave, lane * step % 64) == lane * 100 + 4);
+      const unsigned first[] = {10, 12, 16, 20};
+      for (unsigned width = 0; width < 4; ++width)
+        for (unsigned v = 0; v <= width; ++v)
+          REQUIRE(wave.vgpr[first[width] + v].lane[lane] == lane * 100 + 4 + v);
+    });
+  }
+}
+
+TEST_CASE("The two-address LDS forms scale their offsets, and a result may replace the address") {
+  Fragment fragment;
+  Wave& wave = fragment.prepare(R"(
+    ds_write2_b32 v0, v1, v2 offset0:3 offset1:70
+    ds_write2st64_b64 v0, v[4:5], v[6:7] offset0:2 offset1:4
+    ds_read2_b64 v[8:11], v0 offset0:128 offset1:129
+    ds_read2st64_b32 v[0:1], v0 offset0:4 offset1:8)",
+                                8192);
+  wave.set_exec(1);
+  wave.vgpr[0].lane[0] = 0;
+  wave.vgpr[1].lane[0] = 111;
+  wave.vgpr[2].lane[0] = 222;
+  for (unsigned v = 4; v < 8; ++v) wave.vgpr[v].lane[0] = 40 + v;
+  fragment.finish();
+  CHECK(lds_dword(wave, 3) == 111);
+  CHECK(lds_dword(wave, 70) == 222);
+  CHECK(lds_dword(wave, 256) == 44);
+  CHECK(lds_dword(wave, 257) == 45);
+  CHECK(lds_dword(wave, 512) == 46);
+  CHECK(wave.vgpr[8].lane[0] == 44);
+  CHECK(wave.vgpr[9].lane[0] == 45);
+  CHECK(wave.vgpr[10].lane[0] == 0);
+  CHECK(wave.vgpr[0].lane[0] == 44);
+  CHECK(wave.vgpr[1].lane[0] == 46);
+}
+
+TEST_CASE("LDS past its end reads 0 and is not written; sub-dword forms keep their neighbours") {
+  Fragment fragment;
+  Wave& wave = fragment.prepare(R"(
+    ds_write_b32 v0, v1
+    ds_read_b32 v2, v0
+    ds_add_rtn_u32 v3, v0, v1
+    ds_write_b8 v4, v1
+    ds_write_b8_d16_hi v4, v1 offset:1
+    ds_write_b16_d16_hi v4, v1 offset:2
+    ds_read_i8 v5, v4
+    ds_read_u16_d16_hi v6, v4 offset:2)",
+                                256);
+  each_lane([&](unsigned lane) {
+    wave.vgpr[0].lane[lane] = lane < 32 ? 4 * lane : 252 + 4 * (lane - 31);
+    wave.vgpr[1].lane[lane] = 0x00c300f0 + lane;
+    wave.vgpr[2].lane[lane] = wave.vgpr[3].lane[lane] = 5;
+    wave.vgpr[4].lane[lane] = 128;
+    wave.vgpr[6].lane[lane] = 0x1234;
+  });
+  fragment.finish();
+  each_lane([&](unsigned lane) {
+    CAPTURE(lane);
+    REQUIRE(wave.vgpr[2].lane[lane] == (lane < 32 ? 0x00c300f0 + lane : 0));
+    REQUIRE(wave.vgpr[3].lane[lane] == (lane < 32 ? 0x00c300f0 + lane : 0));
+  });
+  CHECK(lds_dword(wave, 0) == 2 * 0x00c300f0);
+  CHECK(lds_dword(wave, 32) == 0x00c3c32f);  // the highest lane's
+  CHECK(wave.vgpr[5].lane[0] == 0x2f);
+  CHECK(wave.vgpr[6].lane[0] == 0x00c31234);
+}
+
+TEST_CASE("LDS atomics return what was there and leave what they say") {
+  struct Row {
+    const char* text;
+    std::uint64_t before, data, data1, after;
+  };
+  const std::uint64_t minus1 = 0xffffffff, one_f = 0x3f800000, two_f = 0x40000000, three_f = 0x40400000;
+  const auto d = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+  for (const Row& row : {Row{"ds_add_rtn_u32 v8, v0, v2", minus1, 2, 0, 1},
+                         Row{"ds_sub_rtn_u32 v8, v0, v2", 1, 2, 0, minus1},
+                         Row{"ds_rsub_rtn_u32 v8, v0, v2", 1, 5, 0, 4},
+                         Row{"ds_inc_rtn_u32 v8, v0, v2", 5, 5, 0, 0},
+                         Row{"ds_dec_rtn_u32 v8, v0, v2", 9, 5, 0, 5},
+                         Row{"ds_dec_rtn_u32 v8, v0, v2", 3, 5, 0, 2},
+                         Row{"ds_min_rtn_i32 v8, v0, v2", 1, minus1, 0, minus1},
+                         Row{"ds_min_rtn_u32 v8, v0, v2", 1, minus1, 0, 1},
+                         Row{"ds_max_rtn_i32 v8, v0, v2", 1, minus1, 0, 1},
+                         Row{"ds_and_rtn_b32 v8, v0, v2", 0xff, 0x0f, 0, 0x0f},
+                         Row{"ds_or_rtn_b32 v8, v0, v2", 0xf0, 0x0f, 0, 0xff},
+                         Row{"ds_xor_rtn_b32 v8, v0, v2", 0xff, 0x0f, 0, 0xf0},
+                         Row{"ds_mskor_rtn_b32 v8, v0, v2, v4", 0xff, 0x0f, 0x100, 0x1f0},
+                         Row{"ds_wrxchg_rtn_b32 v8, v0, v2", 7, 8, 0, 8},
+                         Row{"ds_cmpst_rtn_b32 v8, v0, v2, v4", 7, 7, 9, 9},
+                         Row{"ds_cmpst_rtn_b32 v8, v0, v2, v4", 7, 8, 9, 7},
+                         Row{"ds_wrap_rtn_b32 v8, v0, v2, v4", 7, 5, 100, 2},
+                         Row{"ds_wrap_rtn_b32 v8, v0, v2, v4", 3, 5, 100, 103},
+                         Row{"ds_add_rtn_f32 v8, v0, v2", one_f, two_f, 0, three_f},
+                         Row{"ds_max_rtn_f32 v8, v0, v2", one_f, two_f, 0, two_f},
+                         Row{"ds_add_rtn_u64 v[8:9], v0, v[2:3]", minus1, 1, 0, 1ull << 32},
+                         Row{"ds_max_rtn_i64 v[8:9], v0, v[2:3]", 1, ~0ull, 0, 1},
+                         Row{"ds_cmpst_rtn_b64 v[8:9], v0, v[2:3], v[4:5]", 1ull << 40, 1ull << 40, 6, 6},
+                         Row{"ds_add_rtn_f64 v[8:9], v0, v[2:3]", d(1.5), d(2.25), 0, d(3.75)},
+                         Row{"ds_condxchg32_rtn_b64 v[8:9], v0, v[2:3]", 0x0000000500000006,
+                             0x8000000700000008, 0, 0x0000000700000006}}) {
+    Fragment fragment;
+    INFO(row.text);
+    Wave& wave = fragment.prepare(std::string(row.text) + " offset:16", 64);
+    wave.set_exec(1);
+    set_lds(wave, 4, static_cast<std::uint32_t>(row.before));
+    set_lds(wave, 5, static_cast<std::uint32_t>(row.before >> 32));
+    set_address(wave, 2, 0, row.data);
+    set_address(wave, 4, 0, row.data1);
+    fragment.finish();
+    CHECK((lds_dword(wave, 4) | std::uint64_t{lds_dword(wave, 5)} << 32) == row.after);
+    CHECK((wave.vgpr[8].lane[0] | std::uint64_t{wave.vgpr[9].lane[0]} << 32) == row.before);
+  }
+}
+
+TEST_CASE("Global atomics of each kind, with and without a returned value") {
+  struct Row {
+    const char* name;
+    unsigned dwords;
+    std::uint64_t before, data, compare, after;
+  };
+  const auto d = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+  for (const Row& row : {Row{"swap", 1, 1, 2, 0, 2},
+                         Row{"cmpswap", 1, 1, 2, 1, 2},
+                         Row{"cmpswap", 1, 1, 2, 3, 1},
+                         Row{"add", 1, 0xffffffff, 3, 0, 2},
+                         Row{"sub", 1, 1, 3, 0, 0xfffffffe},
+                         Row{"smin", 1, 1, 0xffffffff, 0, 0xffffffff},
+                         Row{"umin", 1, 1, 0xffffffff, 0, 1},
+                         Row{"smax", 1, 1, 0xffffffff, 0, 1},
+                         Row{"umax", 1, 1, 0xffffffff, 0, 0xffffffff},
+                         Row{"and", 1, 12, 10, 0, 8},
+                         Row{"or", 1, 12, 10, 0, 14},
+                         Row{"xor", 1, 12, 10, 0, 6},
+                         Row{"inc", 1, 3, 3, 0, 0},
+                         Row{"dec", 1, 0, 9, 0, 9},
+                         Row{"swap_x2", 2, 1, ~0ull, 0, ~0ull},
+                         Row{"cmpswap_x2", 2, 1ull << 40, 7, 1ull << 40, 7},
+                         Row{"add_x2", 2, 0xffffffff, 1, 0, 1ull << 32},
+                         Row{"smin_x2", 2, 5, ~0ull, 0, ~0ull},
+                         Row{"umax_x2", 2, 5, ~0ull, 0, ~0ull},
+                         Row{"add_f32", 1, 0x3f800000, 0x40000000, 0, 0x40400000},
+                         Row{"pk_add_f16", 1, 0x3c004000, 0x3c003c00, 0, 0x40004200},
+                         Row{"add_f64", 2, d(0.5), d(0.25), 0, d(0.75)},
+                         Row{"min_f64", 2, d(0.5), d(0.25), 0, d(0.25)},
+                         Row{"max_f64", 2, d(0.5), d(0.25), 0, d(0.5)}}) {
+    for (const bool returns : {false, true}) {
+      Fragment fragment;
+      INFO(row.name << (returns ? " returning" : ""));
+      const bool compares = std::string_view(row.name).starts_with("cmpswap");
+      const unsigned data_dwords = row.dwords * (compares ? 2 : 1);
+      const std::string data = data_dwords == 1 ? "v4" : "v[4:" + std::to_string(3 + data_dwords) + "]";
+      const std::string destination = !returns ? "" : row.dwords == 1 ? "v8, " : "v[8:9], ";
+      const Buffer memory = fragment.machine.allocate(64 * 8);
+      Wave& wave = fragment.prepare("global_atomic_" + std::string(row.name) + " " + destination + "v0, " +
+                                    data + ", s[0:1]" + (returns ? " glc" : ""));
+      wave.set_pair(0, memory.address);
+      wave.set_exec(kStripes);
+      each_lane([&](unsigned lane) {
+        memory.as<std::uint64_t>()[lane] = row.before;
+        wave.vgpr[0].lane[lane] = 8 * lane;
+        set_address(wave, 4, lane, row.data);
+        set_address(wave, 4 + row.dwords, lane, row.compare);
+        if (row.dwords == 1) wave.vgpr[4].lane[lane] = static_cast<std::uint32_t>(row.data);
+      });
+      fragment.finish();
+      each_lane([&](unsigned lane) {
+        CAPTURE(lane);
+        const bool active = (kStripes >> lane & 1) != 0;
+        const std::uint64_t mask = row.dwords == 1 ? 0xffffffff : ~0ull;
+        REQUIRE((memory.as<std::uint64_t>()[lane] & mask) == ((active ? row.after : row.before) & mask));
+        const std::uint64_t old = wave.vgpr[8].lane[lane] | std::uint64_t{wave.vgpr[9].lane[lane]} << 32;
+        REQUIRE((old & mask) == (active && returns ? row.before & mask : 0));
+      });
+    }
+  }
+}
+
+TEST_CASE("Lanes exchange data through the LDS crossbar") {
+  Fragment fragment;
+  Wave& wave = fragment.prepare(R"(
+    ds_bpermute_b32 v2, v0, v1
+    ds_permute_b32 v3, v0, v1
+    ds_swizzle_b32 v4, v1 offset:swizzle(QUAD_PERM, 1, 0, 3, 2)
+    ds_swizzle_b32 v5, v1 offset:swizzle(REVERSE, 32)
+    ds_swizzle_b32 v6, v1 offset:swizzle(BROADCAST, 8, 5)
+    ds_swizzle_b32 v7, v1 offset:swizzle(SWAP, 16))");
+  wave.set_exec(~(std::uint64_t{1} << 9));
+  each_lane([&](unsigned lane) {
+    wave.vgpr[0].lane[lane] = 4 * ((lane + 3) % 64) + 256;  // high bits are ignored
+    wave.vgpr[1].lane[lane] = 1000 + lane;
+    for (unsigned v = 2; v < 8; ++v) wave.vgpr[v].lane[lane] = 7;
+  });
+  fragment.finish();
+  each_lane([&](unsigned lane) {
+    CAPTURE(lane);
+    const auto from = [&](unsigned source) { return lane == 9 ? 7 : source == 9 ? 0 : 1000 + source; };
+    REQUIRE(wave.vgpr[2].lane[lane] == from((lane + 3) % 64));
+    REQUIRE(wave.vgpr[3].lane[lane] == from((lane + 61) % 64));
+    REQUIRE(wave.vgpr[4].lane[lane] == from(lane ^ 1));
+    REQUIRE(wave.vgpr[5].lane[lane] == from(lane ^ 31));
+    REQUIRE(wave.vgpr[6].lane[lane] == from((lane & ~7u) | 5));
+    REQUIRE(wave.vgpr[7].lane[lane] == from(lane ^ 16));
+  });
+}
+
+TEST_CASE("Append and consume count the active lanes") {
+  Fragment fragment;
+  Wave& wave = fragment.prepare("ds_append v0 offset:8\nds_append v1 offset:8\nds_consume v2 offset:8", 64);
+  wave.set_exec(0xff);
+  fragment.finish();
+  CHECK(wave.vgpr[0].lane[0] == 0);
+  CHECK(wave.vgpr[1].lane[7] == 8);
+  CHECK(wave.vgpr[2].lane[3] == 16);
+  CHECK(lds_dword(wave, 2) == 8);
+}
+
+TEST_CASE("Raw buffers: offsets add up, and past the end loads give 0 and stores do nothing") {
+  Fragment fragment;
+  const Buffer data = counted(fragment.machine, 128);
+  Wave& wave = fragment.prepare(R"(
+    buffer_load_dword v2, v0, s[0:3], s4 offen offset:8
+    buffer_load_dwordx2 v[4:5], v0, s[0:3], 0 offen
+    buffer_store_dword v1, v0, s[0:3], 0 offen offset:4
+    buffer_atomic_add v6, v0, s[0:3], 0 offen glc)");
+  wave.set_pair(0, data.address);
+  wave.scalar[2] = 200;  // bytes
+  wave.scalar[3] = 0x00027000;
+  wave.scalar[4] = 16;
+  each_lane([&](unsigned lane) {
+    wave.vgpr[0].lane[lane] = 4 * lane;
+    wave.vgpr[1].lane[lane] = 77;
+    wave.vgpr[6].lane[lane] = 1;
+  });
+  fragment.finish();
+  each_lane([&](unsigned lane) {
+    CAPTURE(lane);
+    const auto at = [](unsigned index) { return index < 50 ? 0x10000 + index : 0; };
+    REQUIRE(wave.vgpr[2].lane[lane] == at(lane + 6));
+    REQUIRE(wave.vgpr[4].lane[lane] == at(lane));
+    REQUIRE(wave.vgpr[5].lane[lane] == at(lane + 1));
+    REQUIRE(wave.vgpr[6].lane[lane] == (lane == 0 ? 0x10000 : lane < 50 ? 77 : 0));
+  });
+  CHECK(data.as<std::uint32_t>()[49] == 78);
+  CHECK(data.as<std::uint32_t>()[50] == 0x10000 + 50);
+}
+
+TEST_CASE("Structured buffers: index times stride, range in records") {
+  Fragment fragment;
+  const Buffer data = counted(fragment.machine, 256);
+  Wave& wave = fragment.prepare("buffer_load_dword v2, v[0:1], s[0:3], 0 idxen offen offset:4");
+  wave.set_pair(0, data.address | std::uint64_t{12} << 48);
+  wave.scalar[2] = 40;  // records
+  wave.scalar[3] = 0x00027000;
+  each_lane([&](unsigned lane) {
+    wave.vgpr[0].lane[lane] = lane;
+    wave.vgpr[1].lane[lane] = 4;
+  });
+  fragment.finish();
+  each_lane(
+      [&](unsigned lane) { REQUIRE(wave.vgpr[2].lane[lane] == (lane < 40 ? 0x10000 + 3 * lane + 2 : 0)); });
+}
+
+TEST_CASE(
+    "Scratch: each lane has its own bytes at one offset, also misaligned ones and through flat addresses") {
+  Fragment fragment;
+  const Buffer scratch = fragment.machine.allocate(64 * 256);
+  std::memset(scratch.bytes.data(), 0, scratch.bytes.size());
+  Wave& wave = fragment.prepare(R"(
+    scratch_store_dwordx2 off, v[2:3], s0 offset:8
+    scratch_load_dword v4, v0, off offset:4
+    scratch_store_short v1, v2, off offset:3
+    scratch_load_ubyte v5, v1, off offset:4
+    v_mov_b32 v9, 0x20000
+    v_mov_b32 v8, v0
+    flat_load_dword v6, v[8:9]
+    scratch_load_dword v7, v1, off offset:2)");
+  wave.set_pair(kFlatScratchLo, scratch.address);
+  wave.scalar[0] = 4;
+  each_lane([&](unsigned lane) {
+    wave.vgpr[0].lane[lane] = lane % 2 == 0 ? 8 : 12;
+    wave.vgpr[1].lane[lane] = 32 + lane % 4 * 4;
+    wave.vgpr[2].lane[lane] = 0xabcd0000 + lane;
+    wave.vgpr[3].lane[lane] = 0xef010000 + lane;
+  });
+  fragment.finish();
+  // dword 3 of lane 5 lies at (3 * 64 + 5) * 4
+  CHECK(scratch.as<std::uint32_t>()[3 * 64 + 5] == 0xabcd0005);
+  each_lane([&](unsigned lane) {
+    CAPTURE(lane);
+    REQUIRE(wave.vgpr[4].lane[lane] == (lane % 2 == 0 ? 0xabcd0000 : 0xef010000) + lane);
+    REQUIRE(wave.vgpr[5].lane[lane] == 0);  // the high byte of the short, which crossed into the next dword
+    REQUIRE(wave.vgpr[6].lane[lane] == (lane % 2 == 0 ? 0 : 0xabcd0000 + lane));
+    REQUIRE(wave.vgpr[7].lane[lane] == lane << 8);
+  });
+}
+
+TEST_CASE("Private memory through the scratch descriptor has the same layout") {
+  Fragment fragment;
+  const Buffer scratch = fragment.machine.allocate(64 * 64);
+  Wave& wave = fragment.prepare(R"(
+    buffer_store_dword v2, off, s[0:3], s4 offset:8
+    buffer_load_dword v3, v0, s[0:3], s4 offen
+    buffer_store_byte v2, v0, s[0:3], s4 offen offset:5
+    buffer_load_dword v4, off, s[0:3], s4 offset:12)");
+  wave.set_pair(0, scratch.address | std::uint64_t{1} << 63);
+  wave.scalar[2] = 0xffffffff;
+  wave.scalar[3] = 0x00ea7000;  // element size 4, index stride 64, add lane id
+  wave.scalar[4] = 256;         // one dword of each lane
+  std::memset(scratch.bytes.data(), 0, scratch.bytes.size());
+  each_lane([&](unsigned lane) {
+    wave.vgpr[0].lane[lane] = 8;
+    wave.vgpr[2].lane[lane] = 500 + lane;
+  });
+  fragment.finish();
+  CHECK(scratch.as<std::uint32_t>()[3 * 64 + 17] == 517);
+  each_lane([&](unsigned lane) {
+    REQUIRE(wave.vgpr[3].lane[lane] == 500 + lane);
+    REQUIRE(wave.vgpr[4].lane[lane] == ((500 + lane) & 0xff) << 8);
+  });
+}
+
+TEST_CASE("Accumulation registers are loaded and stored directly") {
+  Fragment fragment;
+  const Buffer data = counted(fragment.machine, 128);
+  Wave& wave = fragment.prepare("global_load_dwordx2 a[4:5], v0, s[0:1]\nglobal_store_dword v0, a5, s[0:1]");
+  wave.set_pair(0, data.address);
+  each_lane([&](unsigned lane) { wave.vgpr[0].lane[lane] = 8 * lane; });
+  fragment.finish();
+  CHECK(wave.vgpr[256 + 4].lane[3] == 0x10006);
+  CHECK(data.as<std::uint32_t>()[6] == 0x10007);
+}
+
+}  // namespace uptempo::vgpu::gfx9::test
