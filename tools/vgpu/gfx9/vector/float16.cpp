@@ -23,6 +23,23 @@ constexpr auto fma = [](auto a, auto b, auto c) HWY_ATTR {
   return narrowed_to_odd(hn::Add(hn::Mul(widened(a), widened(b)), widened(c)));
 };
 
+// The same without leaving float32, exact in the usual rounding mode only: the error of the sum decides which neighbour is odd.
+constexpr auto fma_nearest = [](auto a, auto b, auto c) HWY_ATTR {
+  const D32<false> d;
+  const hn::DFromV<decltype(a)> df;
+  const auto product = hn::Mul(a, b);  // exact
+  const auto sum = hn::Add(product, c);
+  const auto back = hn::Sub(sum, product);
+  const auto error = hn::Add(hn::Sub(product, hn::Sub(sum, back)), hn::Sub(c, back));
+  const auto inexact = hn::Or(hn::Lt(error, hn::Zero(df)), hn::Gt(error, hn::Zero(df)));
+  const auto even = hn::Eq(hn::And(bits(sum), hn::Set(d, 1u)), hn::Zero(d));
+  // One step away from zero when the error has the sum's sign, else toward zero: -1 or +1.
+  const auto opposite = hn::ShiftRight<31>(hn::Xor(bits(sum), bits(error)));
+  const auto step = hn::Sub(hn::Set(d, 1u), hn::Add(opposite, opposite));
+  const auto moved = hn::IfThenElseZero(hn::And(hn::RebindMask(d, inexact), even), step);
+  return hn::BitCast(df, hn::Add(bits(sum), moved));
+};
+
 // min and max work on the bits, where signalling NaNs can be told apart: as two's complement the values order like integers, -0 below +0.
 constexpr auto ordered = [](auto v) HWY_ATTR {
   const hn::DFromV<decltype(v)> d;
@@ -63,6 +80,11 @@ constexpr Entry as_float(Entry e) {
   return e;
 }
 
+constexpr Entry packed_fma(Opcode opcode) {
+  using Signature = F16(F16, F16, F16);
+  return as_packed<Signature, 0, decltype(fma_nearest)>(op<Signature, kWide | kCold>(opcode, fma));
+}
+
 constexpr Entry kEntries[] = {
     op<F16(F16, F16)>(Opcode::v_add_f16, float_add),
     op<F16(F16, F16)>(Opcode::v_sub_f16, float_sub),
@@ -93,8 +115,8 @@ constexpr Entry kEntries[] = {
 
     pk<F16(F16, F16)>(Opcode::v_pk_add_f16, float_add),
     pk<F16(F16, F16)>(Opcode::v_pk_mul_f16, float_mul),
-    pk<F16(F16, F16, F16), kWide>(Opcode::v_pk_fma_f16, fma),
-    pk<F16(F16, F16, F16), kWide>(Opcode::v_pk_fmac_f16, fma),
+    packed_fma(Opcode::v_pk_fma_f16),
+    packed_fma(Opcode::v_pk_fmac_f16),
     as_float(pk<I16(I16, I16), kIeee>(Opcode::v_pk_min_f16, min)),
     as_float(pk<I16(I16, I16), kIeee>(Opcode::v_pk_max_f16, max)),
 };

@@ -1,12 +1,20 @@
-// The handler for every form of an instruction that no fast handler takes.
+// The handler for every form of an instruction that no fast handler takes: stage each operand, run the entry's core on all lanes, put the result
+// back. About 10 to 40 ns.
+#include "gfx9/vector/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gfx9/vector/general.cpp"
+#include <hwy/foreach_target.h>
+
 #include <algorithm>
 #include <cstring>
 
-#include "gfx9/vector/general.hpp"
-#include "gfx9/vector/half.hpp"
-#include "gfx9/vector/staging.hpp"
+#include "gfx9/vector/staging-inl.hpp"
 
-namespace uptempo::vgpu::gfx9::vector {
+HWY_BEFORE_NAMESPACE();
+namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
+
+const Table& target_table();
+
 namespace {
 
 // MODE.ieee off: a signalling NaN is a NaN like any other for min and max, which the cores see when it is quiet.
@@ -154,7 +162,8 @@ const Op* mixed(const Op& op, Wave& wave, const Entry& entry) {
 
 }  // namespace
 
-const Op* execute_general(const Op& op, Wave& wave, const Entry& entry) {
+const Op* general(const Op& op, Wave& wave) {
+  const Entry& entry = target_table()[static_cast<std::size_t>(op.in.opcode)];
   const Core core = op.in.clamp && entry.saturating != nullptr ? entry.saturating : entry.core;
   switch (entry.packing) {
     case Packing::none:
@@ -167,4 +176,5 @@ const Op* execute_general(const Op& op, Wave& wave, const Entry& entry) {
   }
 }
 
-}  // namespace uptempo::vgpu::gfx9::vector
+}  // namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -86,34 +86,27 @@ class Source {
   std::uint32_t scalar_[2] = {};
 };
 
-// An operand of a handler for any kind: scalars are spread over a register of their own.
-class AnySource {
- public:
-  AnySource(const Wave& wave, const Instruction& in, unsigned i, Type type) {
-    if (is_vgpr(in.src[i])) {
-      half[0] = vgpr(wave, in.src[i] - kFirstVgpr);
-      half[1] = half[0] + kLanes;
-    } else {
-      const std::uint64_t value = scalar_operand(wave, in, i, type);
-      spread(spread_[0], static_cast<std::uint32_t>(value));
-      half[0] = half[1] = spread_[0].lane;
-      if (is_wide(type)) {
-        spread(spread_[1], static_cast<std::uint32_t>(value >> 32));
-        half[1] = spread_[1].lane;
-      }
-    }
-  }
-  AnySource(const AnySource&) = delete;
+// An operand of a handler for any kind: a scalar is spread over a register of its own.
+struct Registers {
   const std::uint32_t* half[2];
-
- private:
-  static void spread(Vgpr& to, std::uint32_t value) {
-    const D32<false> d;
-    const auto v = hn::Set(d, value);
-    for (std::size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) hn::Store(v, d, to.lane + lane);
-  }
-  Vgpr spread_[2];
 };
+HWY_NOINLINE inline Registers spread(const Wave& wave, const Instruction& in, unsigned i, Type type,
+                                     Vgpr (&room)[2]) {
+  const D32<false> d;
+  const std::uint64_t value = scalar_operand(wave, in, i, type);
+  for (unsigned h = 0; h < (is_wide(type) ? 2u : 1u); ++h) {
+    const auto v = hn::Set(d, static_cast<std::uint32_t>(value >> (32 * h)));
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) hn::Store(v, d, room[h].lane + lane);
+  }
+  return {{room[0].lane, room[is_wide(type) ? 1 : 0].lane}};
+}
+HWY_INLINE Registers registers_of(const Wave& wave, const Instruction& in, unsigned i, Type type,
+                                  Vgpr (&room)[2]) {
+  if (!is_vgpr(in.src[i])) [[unlikely]]
+    return spread(wave, in, i, type, room);
+  const std::uint32_t* const lo = vgpr(wave, in.src[i] - kFirstVgpr);
+  return {{lo, lo + kLanes}};
+}
 
 template <class Signature, unsigned kFlags, class F>
 struct Instr;
@@ -290,38 +283,40 @@ struct Instr<R(S...), kFlags, F> {
         return general(op, wave);
     }
     const Instruction& in = op.in;
-    const D32<kWide> d;
-    const std::tuple<Modified<S>...> sources{OperandOf{wave, in, index<I>()}...};
-    const auto fetch = [&](std::size_t lane, std::uint64_t mask) HWY_ATTR {
-      return F{}(operand<S>(std::get<I>(sources).image(d, lane), mask, lane)...);
+    Vgpr room[3][2];
+    const std::tuple sources{
+        modified_source<S>(wave, in, index<I>(), room[index<I>() < 3 ? index<I>() : 0])...};
+    const auto fetch = [sources](std::size_t lane, std::uint64_t mask) HWY_ATTR {
+      return F{}(operand<S>(std::get<I>(sources).image(lane), mask, lane)...);
     };
     finish(op, wave, fetch);
     return next(op);
   }
-  struct OperandOf {
-    const Wave& wave;
-    const Instruction& in;
-    unsigned i;
-  };
+  template <class Tag>
+  static HWY_INLINE auto modified_source(const Wave& wave, const Instruction& in, unsigned i,
+                                         Vgpr (&room)[2]) {
+    const bool applies = is_float(Tag::type);
+    const std::uint32_t sign = Tag::type == Type::f16 ? 0x8000u : 0x80000000u;
+    const D32<kWide> d;
+    const Registers from = registers_of(wave, in, i, Tag::type, room);
+    return Modified<Tag>{from.half[0], from.half[1], hn::Set(d, (in.abs >> i & 1) && applies ? ~sign : ~0u),
+                         hn::Set(d, (in.neg >> i & 1) && applies ? sign : 0u)};
+  }
   template <class Tag>
   struct Modified {
-    Modified(const OperandOf& of)
-        : source(of.wave, of.in, of.i, Tag::type),
-          keep((of.in.abs >> of.i & 1) && is_float(Tag::type) ? ~sign() : ~0u),
-          flip((of.in.neg >> of.i & 1) && is_float(Tag::type) ? sign() : 0u) {}
-    static constexpr std::uint32_t sign() { return Tag::type == Type::f16 ? 0x8000u : 0x80000000u; }
-    HWY_INLINE Image<kWide> image(D32<kWide> d, std::size_t lane) const {
-      const auto modify = [&](auto v)
-                              HWY_ATTR { return hn::Xor(hn::And(v, hn::Set(d, keep)), hn::Set(d, flip)); };
-      const auto lo = hn::Load(d, source.half[0] + lane);
+    HWY_INLINE Image<kWide> image(std::size_t lane) const {
+      const D32<kWide> d;
+      const auto modify = [&](auto v) HWY_ATTR { return hn::Xor(hn::And(v, keep), flip); };
+      const auto v = hn::Load(d, lo + lane);
       if constexpr (is_wide(Tag::type)) {
-        return {lo, modify(hn::Load(d, source.half[1] + lane))};
+        return {v, modify(hn::Load(d, hi + lane))};
       } else {
-        return {modify(lo), lo};
+        return {modify(v), v};
       }
     }
-    AnySource source;
-    std::uint32_t keep, flip;
+    const std::uint32_t* lo;
+    const std::uint32_t* hi;
+    V32<kWide> keep, flip;
   };
 
   static constexpr unsigned kForms = 1u << kSources;

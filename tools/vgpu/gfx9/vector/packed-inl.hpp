@@ -19,56 +19,48 @@ struct PackedInstr;
 
 template <class R, class... S, unsigned kFlags, class F>
 struct PackedInstr<R(S...), kFlags, F> {
+  static_assert(std::is_empty_v<F>);
   using Plain = Instr<R(S...), kFlags, F>;
   static constexpr bool kDwords = R::type == Type::f32;
   static constexpr bool kWide = Plain::kWide;
   using Indices = std::index_sequence_for<S...>;
 
-  struct OperandOf {
-    const Wave& wave;
-    const Instruction& in;
-    unsigned i;
-  };
-  // One operand: which half each result half takes, and its sign.
+  // One operand: where each half of the result takes its half from, and with which sign.
   struct Operand {
-    Operand(const OperandOf& of) : source(of.wave, of.in, of.i, type(of)) {
-      const Instruction& in = of.in;
-      const unsigned i = of.i;
-      const bool selects = in.format == Format::vop3p;
-      const unsigned select[2] = {selects ? in.op_sel >> i & 1u : 0u, selects ? in.op_sel_hi >> i & 1u : 1u};
-      const unsigned negate[2] = {selects ? in.neg >> i & 1u : 0u, selects ? in.neg_hi >> i & 1u : 0u};
-      for (unsigned h = 0; h < 2; ++h) {
-        // A 32-bit constant is both halves of a pair of registers.
-        from[h] = source.half[kDwords ? select[h] : 0];
-        shift[h] = kDwords ? 0 : static_cast<int>(select[h] * 16);
-        flip[h] = negate[h] ? (kDwords ? 0x80000000u : 0x8000u) : 0u;
-      }
-    }
-    static Type type(const OperandOf& of) {
-      const unsigned code = of.in.src[of.i];
-      constexpr Type kTypes[] = {S::type...};
-      return kDwords && code < 128 ? Type::u64 : kTypes[of.i];
-    }
     HWY_INLINE Image<kWide> image(unsigned h, std::size_t lane) const {
       const D32<kWide> d;
       auto v = hn::Load(d, from[h] + lane);
       if constexpr (!kDwords) v = hn::ShiftRightSame(v, shift[h]);
-      v = hn::Xor(v, hn::Set(d, flip[h]));
+      v = hn::Xor(v, h == 0 ? flip_low : flip_high);
       return {v, v};
     }
-    AnySource source;
     const std::uint32_t* from[2];
     int shift[2];
-    std::uint32_t flip[2];
+    V32<kWide> flip_low, flip_high;
   };
+  static HWY_INLINE Operand operand(const Wave& wave, const Instruction& in, unsigned i, Type type,
+                                    Vgpr (&room)[2]) {
+    const D32<kWide> d;
+    const bool selects = in.format == Format::vop3p;
+    const unsigned low = selects ? in.op_sel >> i & 1u : 0u;
+    const unsigned high = selects ? in.op_sel_hi >> i & 1u : 1u;
+    const std::uint32_t sign = kDwords ? 0x80000000u : 0x8000u;
+    // A scalar pair has two registers; a 32-bit constant is both halves.
+    const Registers source = registers_of(wave, in, i, kDwords && in.src[i] < 128 ? Type::u64 : type, room);
+    return {{source.half[kDwords ? low : 0], source.half[kDwords ? high : 0]},
+            {kDwords ? 0 : static_cast<int>(low * 16), kDwords ? 0 : static_cast<int>(high * 16)},
+            hn::Set(d, selects && (in.neg >> i & 1) ? sign : 0u),
+            hn::Set(d, selects && (in.neg_hi >> i & 1) ? sign : 0u)};
+  }
 
   static const Op* run(const Op& op, Wave& wave) { return run(op, wave, Indices{}); }
   template <std::size_t... I>
   static const Op* run(const Op& op, Wave& wave, std::index_sequence<I...>) {
     if (op.in.clamp || (wave.mode & Plain::kModeMask) != Plain::kModeUsual) [[unlikely]]
       return general(op, wave);
-    const std::tuple<typename Same<S>::type...> operands{OperandOf{wave, op.in, static_cast<unsigned>(I)}...};
-    const auto half = [&](unsigned h, std::size_t lane) HWY_ATTR {
+    Vgpr room[3][2];
+    const std::tuple operands{operand(wave, op.in, I, S::type, room[I])...};
+    const auto half = [operands](unsigned h, std::size_t lane) HWY_ATTR {
       return Repr<R, kWide>::encode(F{}(Repr<S, kWide>::decode(std::get<I>(operands).image(h, lane))...)).lo;
     };
     const std::uint64_t exec = wave.exec();
@@ -86,10 +78,6 @@ struct PackedInstr<R(S...), kFlags, F> {
     }
     return next(op);
   }
-  template <class>
-  struct Same {
-    using type = Operand;
-  };
 };
 
 template <class Signature, unsigned kFlags, class F>

@@ -7,7 +7,6 @@
 #include <hwy/highway.h>
 
 #include "gfx9/vector/entry.hpp"
-#include "gfx9/vector/general.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
@@ -25,6 +24,8 @@ std::span<const Entry> convert_entries();
 std::span<const Entry> transcendental_entries();
 std::span<const Entry> division_entries();
 
+const Op* general(const Op& op, Wave& wave);
+
 const Table& target_table() {
   static const Table kTable = [] {
     Table table{};
@@ -37,10 +38,6 @@ const Table& target_table() {
     return table;
   }();
   return kTable;
-}
-
-const Op* general(const Op& op, Wave& wave) {
-  return execute_general(op, wave, target_table()[static_cast<std::size_t>(op.in.opcode)]);
 }
 
 }  // namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE

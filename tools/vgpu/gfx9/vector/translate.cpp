@@ -66,8 +66,7 @@ Handler translate_vector(Instruction& in) noexcept {
   if (entry.own != nullptr) return in.modifier == OperandModifier::none ? entry.own : nullptr;
 
   if (in.modifier == OperandModifier::dpp) {
-    std::int8_t lanes[kLanes];
-    if (!dpp_lanes(in.dpp.control, lanes) || !is_vgpr(in.src[0])) return nullptr;
+    if (dpp_pattern(in.dpp.control) == nullptr || !is_vgpr(in.src[0])) return nullptr;
   }
   // Comparisons have no result to clamp.
   const bool clamps = in.clamp && entry.result != Type::bit;
