@@ -73,12 +73,15 @@ struct DoorbellFault {
 
   static void handle(int signal_number, siginfo_t* info, void* context) noexcept {
     const int saved = errno;
-    const bool resolved = resolve(reinterpret_cast<std::uintptr_t>(info->si_addr));
+    const bool fault = info->si_code > 0;  // else sent by kill() or raise(): no address
+    const bool resolved = fault && resolve(reinterpret_cast<std::uintptr_t>(info->si_addr));
     errno = saved;
     if (resolved) return;
     const struct sigaction& action = program_actions[program_action.load(std::memory_order_acquire)];
     if ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction != nullptr) {
       action.sa_sigaction(signal_number, info, context);
+    } else if (action.sa_handler == SIG_IGN && !fault) {
+      return;
     } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
       action.sa_handler(signal_number);
     } else {
@@ -86,6 +89,7 @@ struct DoorbellFault {
       struct sigaction standard {};
       standard.sa_handler = SIG_DFL;
       __sigaction(signal_number, &standard, nullptr);
+      if (!fault) raise(signal_number);  // delivered when this handler returns
     }
   }
 

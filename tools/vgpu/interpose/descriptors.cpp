@@ -119,7 +119,7 @@ UPTEMPO_VGPU_EXPORT int open(const char* path, int flags, ...) {
   UPTEMPO_VGPU_MODE(flags)
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
-  static const auto next = vgpu::next<int (*)(const char*, int, ...)>("open");
+  static constinit vgpu::Next<int (*)(const char*, int, ...)> next{"open"};
   return next(path, flags, mode);
 }
 
@@ -127,7 +127,7 @@ UPTEMPO_VGPU_EXPORT int open64(const char* path, int flags, ...) {
   UPTEMPO_VGPU_MODE(flags)
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
-  static const auto next = vgpu::next<int (*)(const char*, int, ...)>("open64");
+  static constinit vgpu::Next<int (*)(const char*, int, ...)> next{"open64"};
   return next(path, flags, mode);
 }
 
@@ -135,7 +135,7 @@ UPTEMPO_VGPU_EXPORT int openat(int directory, const char* path, int flags, ...) 
   UPTEMPO_VGPU_MODE(flags)
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
-  static const auto next = vgpu::next<int (*)(int, const char*, int, ...)>("openat");
+  static constinit vgpu::Next<int (*)(int, const char*, int, ...)> next{"openat"};
   return next(directory, path, flags, mode);
 }
 
@@ -143,7 +143,7 @@ UPTEMPO_VGPU_EXPORT int openat64(int directory, const char* path, int flags, ...
   UPTEMPO_VGPU_MODE(flags)
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
-  static const auto next = vgpu::next<int (*)(int, const char*, int, ...)>("openat64");
+  static constinit vgpu::Next<int (*)(int, const char*, int, ...)> next{"openat64"};
   return next(directory, path, flags, mode);
 }
 
@@ -153,42 +153,42 @@ UPTEMPO_VGPU_EXPORT int openat64(int directory, const char* path, int flags, ...
 UPTEMPO_VGPU_EXPORT int __open_2(const char* path, int flags) {
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
-  static const auto next = vgpu::next<int (*)(const char*, int)>("__open_2");
+  static constinit vgpu::Next<int (*)(const char*, int)> next{"__open_2"};
   return next(path, flags);
 }
 
 UPTEMPO_VGPU_EXPORT int __open64_2(const char* path, int flags) {
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
-  static const auto next = vgpu::next<int (*)(const char*, int)>("__open64_2");
+  static constinit vgpu::Next<int (*)(const char*, int)> next{"__open64_2"};
   return next(path, flags);
 }
 
 UPTEMPO_VGPU_EXPORT int __openat_2(int directory, const char* path, int flags) {
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
-  static const auto next = vgpu::next<int (*)(int, const char*, int)>("__openat_2");
+  static constinit vgpu::Next<int (*)(int, const char*, int)> next{"__openat_2"};
   return next(directory, path, flags);
 }
 
 UPTEMPO_VGPU_EXPORT int __openat64_2(int directory, const char* path, int flags) {
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
-  static const auto next = vgpu::next<int (*)(int, const char*, int)>("__openat64_2");
+  static constinit vgpu::Next<int (*)(int, const char*, int)> next{"__openat64_2"};
   return next(directory, path, flags);
 }
 
 UPTEMPO_VGPU_EXPORT std::FILE* fopen(const char* path, const char* mode) {
   std::FILE* result = nullptr;
   if (vgpu::fopen_virtual(path, mode, result)) return result;
-  static const auto next = vgpu::next<std::FILE* (*)(const char*, const char*)>("fopen");
+  static constinit vgpu::Next<std::FILE* (*)(const char*, const char*)> next{"fopen"};
   return next(path, mode);
 }
 
 UPTEMPO_VGPU_EXPORT std::FILE* fopen64(const char* path, const char* mode) {
   std::FILE* result = nullptr;
   if (vgpu::fopen_virtual(path, mode, result)) return result;
-  static const auto next = vgpu::next<std::FILE* (*)(const char*, const char*)>("fopen64");
+  static constinit vgpu::Next<std::FILE* (*)(const char*, const char*)> next{"fopen64"};
   return next(path, mode);
 }
 
@@ -197,6 +197,6 @@ UPTEMPO_VGPU_EXPORT std::FILE* popen(const char* command, const char* mode) {
   const std::string_view text = command == nullptr ? "" : command;
   if (text.find("lsmod") != std::string_view::npos && text.find("amdgpu") != std::string_view::npos)
     return vgpu::content_stream("amdgpu               9000000  0\n");
-  static const auto next = vgpu::next<std::FILE* (*)(const char*, const char*)>("popen");
+  static constinit vgpu::Next<std::FILE* (*)(const char*, const char*)> next{"popen"};
   return next(command, mode);
 }

@@ -109,26 +109,26 @@ namespace vgpu = uptempo::vgpu::interpose;
 UPTEMPO_VGPU_EXPORT DIR* opendir(const char* path) {
   DIR* result = nullptr;
   if (vgpu::open_virtual_directory(path, result)) return result;
-  static const auto next = vgpu::next<DIR* (*)(const char*)>("opendir");
+  static constinit vgpu::Next<DIR* (*)(const char*)> next{"opendir"};
   return next(path);
 }
 
 UPTEMPO_VGPU_EXPORT dirent* readdir(DIR* stream) {
   if (vgpu::Directory* directory = vgpu::directories().find(stream)) return vgpu::next_name(*directory);
-  static const auto next = vgpu::next<dirent* (*)(DIR*)>("readdir");
+  static constinit vgpu::Next<dirent* (*)(DIR*)> next{"readdir"};
   return next(stream);
 }
 
 UPTEMPO_VGPU_EXPORT dirent64* readdir64(DIR* stream) {
   if (vgpu::Directory* directory = vgpu::directories().find(stream))
     return reinterpret_cast<dirent64*>(vgpu::next_name(*directory));
-  static const auto next = vgpu::next<dirent64* (*)(DIR*)>("readdir64");
+  static constinit vgpu::Next<dirent64* (*)(DIR*)> next{"readdir64"};
   return next(stream);
 }
 
 UPTEMPO_VGPU_EXPORT int closedir(DIR* stream) {
   if (vgpu::directories().remove(stream)) return 0;
-  static const auto next = vgpu::next<int (*)(DIR*)>("closedir");
+  static constinit vgpu::Next<int (*)(DIR*)> next{"closedir"};
   return next(stream);
 }
 
@@ -137,7 +137,7 @@ UPTEMPO_VGPU_EXPORT void rewinddir(DIR* stream) noexcept {
     directory->position = 0;
     return;
   }
-  static const auto next = vgpu::next<void (*)(DIR*)>("rewinddir");
+  static constinit vgpu::Next<void (*)(DIR*)> next{"rewinddir"};
   next(stream);
 }
 
@@ -146,6 +146,6 @@ UPTEMPO_VGPU_EXPORT int dirfd(DIR* stream) noexcept {
     errno = ENOTSUP;  // POSIX: an implementation may not have a descriptor behind a DIR
     return -1;
   }
-  static const auto next = vgpu::next<int (*)(DIR*)>("dirfd");
+  static constinit vgpu::Next<int (*)(DIR*)> next{"dirfd"};
   return next(stream);
 }

@@ -25,7 +25,7 @@ bool is_of_parent(int descriptor) {
   char link[64];
   char name[64] = {};
   __builtin_snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-  static const auto readlink_next = next<ssize_t (*)(const char*, char*, size_t)>("readlink");
+  static constinit Next<ssize_t (*)(const char*, char*, size_t)> readlink_next{"readlink"};
   if (readlink_next(link, name, sizeof name - 1) <= 0) return false;
   return __builtin_strncmp(name, "/memfd:uptempo-vgpu-", 20) == 0;
 }
@@ -63,6 +63,6 @@ UPTEMPO_VGPU_EXPORT int ioctl(int descriptor, unsigned long request, ...) noexce
       }
     }
   }
-  static const auto next = vgpu::next<int (*)(int, unsigned long, ...)>("ioctl");
+  static constinit vgpu::Next<int (*)(int, unsigned long, ...)> next{"ioctl"};
   return next(descriptor, request, argument);
 }

@@ -25,7 +25,7 @@ using namespace uptempo::vgpu::interpose;
 UPTEMPO_VGPU_EXPORT int sigaction(int signal_number, const struct sigaction* action,
                                   struct sigaction* previous) noexcept {
   if (signal_number == SIGSEGV && uptempo::vgpu::replace_program_segv_action(action, previous)) return 0;
-  static const auto real = next<decltype(&::sigaction)>("sigaction");
+  static constinit Next<decltype(&::sigaction)> real{"sigaction"};
   return real(signal_number, action, previous);
 }
 
@@ -37,18 +37,18 @@ UPTEMPO_VGPU_EXPORT sighandler_t signal(int signal_number, sighandler_t handler)
     action.sa_flags = SA_RESTART;
     if (uptempo::vgpu::replace_program_segv_action(&action, &previous)) return previous.sa_handler;
   }
-  static const auto real = next<decltype(&::signal)>("signal");
+  static constinit Next<decltype(&::signal)> real{"signal"};
   return real(signal_number, handler);
 }
 
 UPTEMPO_VGPU_EXPORT int sigprocmask(int how, const sigset_t* mask, sigset_t* previous) noexcept {
-  static const auto real = next<decltype(&::sigprocmask)>("sigprocmask");
+  static constinit Next<decltype(&::sigprocmask)> real{"sigprocmask"};
   sigset_t storage;
   return real(how, permitted(how, mask, storage), previous);
 }
 
 UPTEMPO_VGPU_EXPORT int pthread_sigmask(int how, const sigset_t* mask, sigset_t* previous) noexcept {
-  static const auto real = next<decltype(&::pthread_sigmask)>("pthread_sigmask");
+  static constinit Next<decltype(&::pthread_sigmask)> real{"pthread_sigmask"};
   sigset_t storage;
   return real(how, permitted(how, mask, storage), previous);
 }

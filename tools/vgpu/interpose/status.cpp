@@ -94,12 +94,12 @@ bool readlink_virtual(const char* path, ssize_t& result) {
 
 namespace vgpu = uptempo::vgpu::interpose;
 
-#define UPTEMPO_VGPU_STAT(name, record)                                        \
-  UPTEMPO_VGPU_EXPORT int name(const char* path, record* status) noexcept {    \
-    int result = 0;                                                            \
-    if (vgpu::stat_virtual(path, status, result)) return result;               \
-    static const auto next = vgpu::next<int (*)(const char*, record*)>(#name); \
-    return next(path, status);                                                 \
+#define UPTEMPO_VGPU_STAT(name, record)                                     \
+  UPTEMPO_VGPU_EXPORT int name(const char* path, record* status) noexcept { \
+    int result = 0;                                                         \
+    if (vgpu::stat_virtual(path, status, result)) return result;            \
+    static constinit vgpu::Next<int (*)(const char*, record*)> next{#name}; \
+    return next(path, status);                                              \
   }
 UPTEMPO_VGPU_STAT(stat, struct stat)
 UPTEMPO_VGPU_STAT(stat64, struct stat64)
@@ -109,7 +109,7 @@ UPTEMPO_VGPU_STAT(lstat64, struct stat64)
 
 #define UPTEMPO_VGPU_FSTAT(name, record)                                  \
   UPTEMPO_VGPU_EXPORT int name(int descriptor, record* status) noexcept { \
-    static const auto next = vgpu::next<int (*)(int, record*)>(#name);    \
+    static constinit vgpu::Next<int (*)(int, record*)> next{#name};       \
     return vgpu::disguise(next(descriptor, status), status);              \
   }
 UPTEMPO_VGPU_FSTAT(fstat, struct stat)
@@ -120,7 +120,7 @@ UPTEMPO_VGPU_FSTAT(fstat64, struct stat64)
   UPTEMPO_VGPU_EXPORT int name(int directory, const char* path, record* status, int flags) noexcept { \
     int result = 0;                                                                                   \
     if (vgpu::stat_virtual(path, status, result)) return result;                                      \
-    static const auto next = vgpu::next<int (*)(int, const char*, record*, int)>(#name);              \
+    static constinit vgpu::Next<int (*)(int, const char*, record*, int)> next{#name};                 \
     return vgpu::disguise(next(directory, path, status, flags), status);                              \
   }
 UPTEMPO_VGPU_FSTATAT(fstatat, struct stat)
@@ -132,7 +132,7 @@ UPTEMPO_VGPU_FSTATAT(fstatat64, struct stat64)
   UPTEMPO_VGPU_EXPORT int name(int version, const char* path, record* status) noexcept { \
     int result = 0;                                                                      \
     if (vgpu::stat_virtual(path, status, result)) return result;                         \
-    static const auto next = vgpu::next<int (*)(int, const char*, record*)>(#name);      \
+    static constinit vgpu::Next<int (*)(int, const char*, record*)> next{#name};         \
     return next(version, path, status);                                                  \
   }
 UPTEMPO_VGPU_XSTAT(__xstat, struct stat)
@@ -143,7 +143,7 @@ UPTEMPO_VGPU_XSTAT(__lxstat64, struct stat64)
 
 #define UPTEMPO_VGPU_FXSTAT(name, record)                                              \
   UPTEMPO_VGPU_EXPORT int name(int version, int descriptor, record* status) noexcept { \
-    static const auto next = vgpu::next<int (*)(int, int, record*)>(#name);            \
+    static constinit vgpu::Next<int (*)(int, int, record*)> next{#name};               \
     return vgpu::disguise(next(version, descriptor, status), status);                  \
   }
 UPTEMPO_VGPU_FXSTAT(__fxstat, struct stat)
@@ -169,41 +169,41 @@ UPTEMPO_VGPU_EXPORT int statx(int directory, const char* path, int flags, unsign
     status->stx_rdev_minor = minor(plain.st_rdev);
     return 0;
   }
-  static const auto next = vgpu::next<int (*)(int, const char*, int, unsigned, struct statx*)>("statx");
+  static constinit vgpu::Next<int (*)(int, const char*, int, unsigned, struct statx*)> next{"statx"};
   return next(directory, path, flags, mask, status);
 }
 
 UPTEMPO_VGPU_EXPORT int access(const char* path, int mode) noexcept {
   int result = 0;
   if (vgpu::access_virtual(path, mode, result)) return result;
-  static const auto next = vgpu::next<int (*)(const char*, int)>("access");
+  static constinit vgpu::Next<int (*)(const char*, int)> next{"access"};
   return next(path, mode);
 }
 
 UPTEMPO_VGPU_EXPORT int faccessat(int directory, const char* path, int mode, int flags) noexcept {
   int result = 0;
   if (vgpu::access_virtual(path, mode, result)) return result;
-  static const auto next = vgpu::next<int (*)(int, const char*, int, int)>("faccessat");
+  static constinit vgpu::Next<int (*)(int, const char*, int, int)> next{"faccessat"};
   return next(directory, path, mode, flags);
 }
 
 UPTEMPO_VGPU_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
   ssize_t result = 0;
   if (vgpu::readlink_virtual(path, result)) return result;
-  static const auto next = vgpu::next<ssize_t (*)(const char*, char*, size_t)>("readlink");
+  static constinit vgpu::Next<ssize_t (*)(const char*, char*, size_t)> next{"readlink"};
   return next(path, buffer, size);
 }
 
 UPTEMPO_VGPU_EXPORT char* realpath(const char* path, char* resolved) noexcept {
   char* result = nullptr;
   if (vgpu::realpath_virtual(path, resolved, result)) return result;
-  static const auto next = vgpu::next<char* (*)(const char*, char*)>("realpath");
+  static constinit vgpu::Next<char* (*)(const char*, char*)> next{"realpath"};
   return next(path, resolved);
 }
 
 UPTEMPO_VGPU_EXPORT char* __realpath_chk(const char* path, char* resolved, size_t size) {
   char* result = nullptr;
   if (vgpu::realpath_virtual(path, resolved, result)) return result;
-  static const auto next = vgpu::next<char* (*)(const char*, char*, size_t)>("__realpath_chk");
+  static constinit vgpu::Next<char* (*)(const char*, char*, size_t)> next{"__realpath_chk"};
   return next(path, resolved, size);
 }

@@ -26,7 +26,7 @@ std::string properties(std::initializer_list<Property> list) {
 
 // The APIC id of the first processor: ROCT matches it with /proc/cpuinfo to find the CPU's name (topology.c:893).
 std::uint64_t first_apic_id() {
-  static const auto fopen_next = next<std::FILE* (*)(const char*, const char*)>("fopen");
+  static constinit Next<std::FILE* (*)(const char*, const char*)> fopen_next{"fopen"};
   std::FILE* file = fopen_next("/proc/cpuinfo", "re");
   if (file == nullptr) return 0;
   char line[512];
