@@ -21,6 +21,20 @@ TEST_CASE("ROCr may be loaded late, started thrice and unloaded", "[process]") {
   CHECK(finished.status == 0);
 }
 
+TEST_CASE("a program with busy queues ends as it would on hardware, however it ends", "[process]") {
+  struct Case {
+    const char* how;
+    int status;
+  };
+  for (const Case& each :
+       {Case{"return", 3}, Case{"exit", 3}, Case{"_exit", 3}, Case{"quick_exit", 3}, Case{"exec", 3},
+        Case{"abort", 128 + 6}, Case{"segfault", 128 + 11}, Case{"terminate", 128 + 15}}) {
+    const Finished finished = launch({"--", UPTEMPO_VGPU_ENDING, each.how});
+    CAPTURE(each.how, finished.err);
+    CHECK(finished.status == each.status);
+  }
+}
+
 TEST_CASE("ordinary programs notice nothing", "[process]") {
   CHECK(launch({"--", "ls", "-l", "/dev/null", "/sys/devices/virtual/kfd"}).out.find("/dev/null") !=
         std::string::npos);

@@ -1,0 +1,57 @@
+// A program under test, not a test: ends as its argument says while it has a queue, a barrier packet that waits for ever, and a thread that
+// sleeps on its signal. Never shuts the runtime down.
+#include <hsa/hsa.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+namespace {
+
+hsa_status_t take_gpu(hsa_agent_t agent, void* result) {
+  hsa_device_type_t type;
+  hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
+  if (type != HSA_DEVICE_TYPE_GPU) return HSA_STATUS_SUCCESS;
+  *static_cast<hsa_agent_t*>(result) = agent;
+  return HSA_STATUS_INFO_BREAK;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "";
+  hsa_agent_t gpu{};
+  hsa_queue_t* queue = nullptr;
+  hsa_signal_t never{};
+  hsa_signal_t done{};
+  if (hsa_init() != HSA_STATUS_SUCCESS || hsa_iterate_agents(take_gpu, &gpu) != HSA_STATUS_INFO_BREAK ||
+      hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue) !=
+          HSA_STATUS_SUCCESS ||
+      hsa_signal_create(1, 0, nullptr, &never) != HSA_STATUS_SUCCESS ||
+      hsa_signal_create(1, 0, nullptr, &done) != HSA_STATUS_SUCCESS)
+    return 1;
+  auto* packet = static_cast<hsa_barrier_and_packet_t*>(queue->base_address);
+  std::memset(reinterpret_cast<char*>(packet) + 4, 0, sizeof *packet - 4);
+  packet->dep_signal[0] = never;
+  packet->completion_signal = done;
+  __atomic_store_n(reinterpret_cast<std::uint32_t*>(packet),
+                   HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER, __ATOMIC_RELEASE);
+  hsa_queue_store_write_index_relaxed(queue, 1);
+  hsa_signal_store_screlease(queue->doorbell_signal, 0);
+  std::thread([done] {
+    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+  }).detach();
+  usleep(20'000);
+
+  if (how == "exit") std::exit(3);
+  if (how == "_exit") _exit(3);
+  if (how == "quick_exit") std::quick_exit(3);
+  if (how == "abort") std::abort();
+  if (how == "segfault") std::raise(SIGSEGV);
+  if (how == "terminate") std::raise(SIGTERM);
+  if (how == "exec") execlp("sh", "sh", "-c", "exit 3", nullptr);
+  return 3;
+}

@@ -1,0 +1,22 @@
+#include <string>
+
+#include "run.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+TEST_CASE("a program built with a sanitizer runs, its runtime ahead of ours", "[sanitizers]") {
+  for (const char* program : {UPTEMPO_VGPU_PROBE_ASAN, UPTEMPO_VGPU_PROBE_TSAN}) {
+    const Finished finished =
+        launch({"--", program, "rocr"},
+               {"LSAN_OPTIONS=print_suppressions=0:suppressions=" UPTEMPO_VGPU_LSAN_SUPPRESSIONS});
+    CAPTURE(program, finished.err);
+    CHECK(finished.status == 0);
+    CHECK(finished.err.find("Sanitizer") == std::string::npos);
+    CHECK(finished.err.find("does not come first") == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu
