@@ -39,7 +39,7 @@ namespace uptempo {
 struct BatchOptions {
   Timing timing = Timing::none;
   FencePolicy fences = FencePolicy::planned;
-  aql::Chunking chunking;  // one doorbell by default
+  aql::Chunking chunking{};  // one doorbell by default
   // How long dispatch() waits for a kernarg block and a plain submit() for room.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
 };
@@ -77,6 +77,8 @@ class CommandRef {
 class BatchSubmitter {
  public:
   explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {});
+  // Over a queue without ROCr; see queue_state.hpp.
+  BatchSubmitter(detail::QueueState& state, const BatchOptions& options);
   ~BatchSubmitter();
   BatchSubmitter(const BatchSubmitter&) = delete;
   BatchSubmitter& operator=(const BatchSubmitter&) = delete;
@@ -129,8 +131,6 @@ class BatchSubmitter {
 
  private:
   friend class CommandRef;
-  friend class BatchSubmitterTest;
-  BatchSubmitter(detail::QueueState& state, const BatchOptions& options);
 
   std::byte* take_block(const KernelInfo& kernel, const Grid& grid);
   bool try_take_block(const KernelInfo& kernel, const Grid& grid, std::byte*& block);

@@ -16,7 +16,8 @@ std::span<const AccessRange> accesses_of(const PacketIntent& packet,
 }
 
 bool conflict(const AccessRange& a, const AccessRange& b) noexcept {
-  return (a.writes || b.writes) && a.begin < b.end && b.begin < a.end;
+  const bool empty = a.begin == a.end || b.begin == b.end;
+  return (a.writes || b.writes) && !empty && a.begin < b.end && b.begin < a.end;
 }
 
 bool conflict(std::span<const AccessRange> a, std::span<const AccessRange> b) noexcept {

@@ -42,6 +42,9 @@ class Kernel {
   const KernelInfo& info() const noexcept { return *info_; }
   const std::string& name() const noexcept { return info_->name; }
 
+  // A kernel that the caller has loaded by other means, and for whose argument types the caller vouches.
+  static Kernel trusted(std::shared_ptr<const KernelInfo> info) { return Kernel(std::move(info)); }
+
  private:
   friend class Program;
   explicit Kernel(std::shared_ptr<const KernelInfo> info) : info_(std::move(info)) {}

@@ -1,0 +1,112 @@
+#include "engine/topology/topology.hpp"
+
+#include <fmt/format.h>
+#include <hsakmt.h>
+
+#include <cstring>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+void check_kmt(HSAKMT_STATUS status, const char* call) {
+  if (status == HSAKMT_STATUS_SUCCESS) return;
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = call,
+               .asked = "the driver's topology",
+               .found = fmt::format("hsakmt status {}", static_cast<int>(status)),
+               .remedy = "check that /dev/kfd is there and accessible, or run under uptempo-vgpu"});
+}
+
+// Opens the driver and takes a snapshot; ROCr's own handle and snapshot in the same process are reference-counted beside it.
+class Snapshot {
+ public:
+  Snapshot() {
+    const HSAKMT_STATUS opened = hsaKmtOpenKFD();
+    if (opened != HSAKMT_STATUS_KERNEL_ALREADY_OPENED) check_kmt(opened, "hsaKmtOpenKFD");
+    if (const HSAKMT_STATUS acquired = hsaKmtAcquireSystemProperties(&system_);
+        acquired != HSAKMT_STATUS_SUCCESS) {
+      hsaKmtCloseKFD();
+      check_kmt(acquired, "hsaKmtAcquireSystemProperties");
+    }
+  }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  ~Snapshot() {
+    // The snapshot itself is shared with ROCr and stays: releasing it would take it from under ROCr's feet.
+    hsaKmtCloseKFD();
+  }
+  uint32_t nodes() const noexcept { return system_.NumNodes; }
+
+ private:
+  HsaSystemProperties system_{};
+};
+
+std::string marketing_name(const HsaNodeProperties& p) {
+  std::string name;
+  for (const HSAuint16 c : p.MarketingName) {
+    if (c == 0) break;
+    name += static_cast<char>(c);
+  }
+  if (!name.empty()) return name;
+  const char* const amd = reinterpret_cast<const char*>(p.AMDName);
+  return std::string(amd, strnlen(amd, sizeof p.AMDName));
+}
+
+GpuTopology describe(uint32_t node, const HsaNodeProperties& p) {
+  GpuTopology gpu;
+  gpu.node = node;
+  gpu.device_id = p.DeviceId;
+  gpu.bdf_id = p.LocationId;
+  gpu.unique_id = p.UniqueID;
+  gpu.name = marketing_name(p);
+  gpu.gfx_version = p.EngineId.ui32.Major * 10000 + p.EngineId.ui32.Minor * 100 + p.EngineId.ui32.Stepping;
+  gpu.sdma_engines = p.NumSdmaEngines;
+  gpu.sdma_xgmi_engines = p.NumSdmaXgmiEngines;
+  gpu.sdma_queues_per_engine = p.NumSdmaQueuesPerEngine;
+  gpu.compute_queues = p.NumCpQueues;
+  gpu.doorbell = static_cast<DoorbellType>(p.Capability.ui32.DoorbellType);
+  gpu.lds_kib = p.LDSSizeInKB;
+  gpu.simds = p.NumFComputeCores;
+  std::vector<HsaMemoryProperties> banks(p.NumMemoryBanks);
+  check_kmt(hsaKmtGetNodeMemoryProperties(node, p.NumMemoryBanks, banks.data()),
+            "hsaKmtGetNodeMemoryProperties");
+  for (const HsaMemoryProperties& bank : banks) {
+    const bool host_visible = bank.HeapType == HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC;
+    if (!host_visible && bank.HeapType != HSA_HEAPTYPE_FRAME_BUFFER_PRIVATE) continue;
+    gpu.local_memory_bytes += bank.SizeInBytes;
+    gpu.host_visible_memory = host_visible;
+  }
+  return gpu;
+}
+
+}  // namespace
+
+std::vector<GpuTopology> read_gpu_topology() {
+  const Snapshot snapshot;
+  std::vector<GpuTopology> gpus;
+  for (uint32_t node = 0; node < snapshot.nodes(); ++node) {
+    HsaNodeProperties properties{};
+    check_kmt(hsaKmtGetNodeProperties(node, &properties), "hsaKmtGetNodeProperties");
+    if (properties.NumFComputeCores != 0) gpus.push_back(describe(node, properties));
+  }
+  return gpus;
+}
+
+GpuTopology gpu_topology(uint32_t node) {
+  std::string known;
+  for (const GpuTopology& gpu : read_gpu_topology()) {
+    if (gpu.node == node) return gpu;
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", gpu.node, gpu.name);
+  }
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+               .call = "gpu_topology",
+               .asked = fmt::format("the GPU of node {}", node),
+               .found = known.empty() ? "no node is a GPU" : fmt::format("GPUs are nodes {}", known),
+               .remedy = "take AgentProperties::node of a GPU agent"});
+}
+
+EventBudget event_budget() noexcept { return {}; }
+
+}  // namespace uptempo

@@ -1,0 +1,373 @@
+// Batches on a real HSA queue: order, completion, waiting, errors, and what a submission costs.
+#include <hsa/hsa_ext_amd.h>
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <kernels/bitonic_sort.hpp>
+#include <kernels/probes.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "cost_meter.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Deadline soon() { return Deadline::after(20s); }
+
+std::vector<uint32_t> download(Copier& copier, const DeviceBuffer<uint32_t>& buffer) {
+  std::vector<uint32_t> host(buffer.size());
+  copier.to_host(std::span(host), buffer, PageablePath::staged);
+  return host;
+}
+
+}  // namespace
+
+TEST_CASE("120 dispatches sort 32768 keys with one doorbell and one signal", "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::bitonic_sort()};
+  const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
+  Queue queue{gpu};
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> keys{gpu, 32768};
+  std::vector<uint32_t> host(32768);
+  std::mt19937 random(1);
+  std::generate(host.begin(), host.end(), random);
+  copier.to_device(keys, std::span<const uint32_t>(host));
+
+  const Counters before = Counters::now();
+  BatchSubmitter batch{queue};
+  for (uint32_t stage = 0; stage < 15; ++stage)
+    for (uint32_t pass = 0; pass <= stage; ++pass)
+      batch.dispatch(sort, Grid{16384}.by(256), keys.data(), stage, pass, 1u);
+  batch.submit().wait();
+  const Counters spent = Counters::now() - before;
+
+  std::sort(host.begin(), host.end());
+  CHECK(download(copier, keys) == host);
+  CHECK(spent.packets == 120);
+  CHECK(spent.doorbells == 1);
+  CHECK(spent.completion_signals == 1);
+  CHECK(spent.signals_created == 0);
+  CHECK(spent.kernarg_allocations == 0);
+}
+
+TEST_CASE("a chain of dependent dispatches keeps its order, also across batches longer than the ring",
+          "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  Queue queue{gpu, {.packets = 64}};
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> values{gpu, 256};
+  copier.fill(values.data(), 5, 256);
+  uint32_t expected = 5;
+  BatchSubmitter batch{queue};
+  for (const uint32_t length : {1u, 63u, 64u, 65u, 300u}) {
+    for (uint32_t i = 0; i < length; ++i) {
+      batch.dispatch(increment, Grid{256}.by(64), values.data(), i);
+      expected = expected * 3 + i;
+    }
+    batch.submit().wait();
+    const auto host = download(copier, values);
+    CHECK(std::count(host.begin(), host.end(), expected) == 256);
+  }
+}
+
+TEST_CASE("declared, disjoint dispatches give the same results as ordered ones", "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto iota = program.kernel<uint32_t*, uint32_t, uint32_t>("iota");
+  const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  Queue queue{gpu};
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> values{gpu, 1024};
+  const Counters before = Counters::now();
+  BatchSubmitter batch{queue};
+  for (uint32_t part = 0; part < 4; ++part) {
+    uint32_t* const data = values.data() + part * 256;
+    batch.dispatch(iota, Grid{256}.by(64), data, part * 1000, 1u).writes(data, 256);
+  }
+  for (uint32_t part = 0; part < 4; ++part) {
+    uint32_t* const data = values.data() + part * 256;
+    batch.dispatch(increment, Grid{256}.by(64), data, 1u).writes(data, 256);
+  }
+  batch.submit().wait();
+  CHECK((Counters::now() - before).barrier_bits == 3);  // the first, the first that conflicts, the last
+  const auto host = download(copier, values);
+  for (uint32_t i = 0; i < 1024; ++i) {
+    if (host[i] != (i / 256 * 1000 + i % 256) * 3 + 1) FAIL("element " << i << " is " << host[i]);
+  }
+}
+
+TEST_CASE("invariant 5 on the device: completion covers a long kernel without barrier bit", "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::probes()};
+  const Program basics{gpu, kernels::basics()};
+  const auto spin = program.kernel<uint32_t*, uint32_t, uint32_t>("spin");
+  const auto empty = basics.kernel<>("empty");
+  Queue queue{gpu};
+  const PinnedBuffer<uint32_t> out{gpu, 2};
+  for (uint32_t round = 1; round <= 3; ++round) {
+    BatchSubmitter batch{queue};
+    batch.dispatch(empty, Grid{64});
+    batch.dispatch(spin, Grid{64}, out.data(), 200000u, round).without_barrier();
+    batch.dispatch(empty, Grid{64}).without_barrier();
+    batch.submit().wait();
+    CHECK(out[0] == round);
+  }
+}
+
+TEST_CASE("each wait mode returns, from several threads at once", "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::probes()};
+  const auto spin = program.kernel<uint32_t*, uint32_t, uint32_t>("spin");
+  Queue queue{gpu};
+  CHECK(queue.interrupt_signals() == QueueOptions{}.publications);
+  const PinnedBuffer<uint32_t> out{gpu, 2};
+  BatchSubmitter batch{queue};
+  for (int round = 0; round < 10; ++round) {
+    batch.dispatch(spin, Grid{64}, out.data(), 20000u, 1u);
+    const Completion completion = batch.submit();
+    std::vector<std::thread> threads;
+    std::atomic<int> done{0};
+    for (const WaitMode mode :
+         {WaitMode::active, WaitMode::blocked, WaitMode::blocked, WaitMode::blocked, WaitMode::hybrid}) {
+      threads.emplace_back([&, mode] {
+        if (completion.wait(soon(), {.mode = mode})) ++done;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(done == 5);
+  }
+}
+
+TEST_CASE("the caller's signal, kernarg blocks and packets serve in place of the queue's", "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+  Queue queue{gpu};
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> values{gpu, 128};
+  const Signal signal;
+  const KernargBuffer block{gpu, 256};
+  BatchSubmitter batch{queue};
+  const Counters before = Counters::now();
+  for (uint32_t i = 1; i <= 5; ++i) {  // the same block and signal again: each is complete before the next
+    batch.dispatch_at(block.span(), fill, Grid{128}, values.data(), i);
+    batch.complete_with(signal);
+    batch.submit().wait();
+    CHECK(hsa_signal_load_scacquire(signal.handle()) == 0);
+    CHECK(download(copier, values)[127] == i);
+  }
+  CHECK((Counters::now() - before).kernarg_blocks == 0);
+  CHECK((Counters::now() - before).signals_pooled == 0);
+  batch.raw(aql::to_packet(aql::BarrierAnd{}));
+  CHECK(batch.submit().wait(soon()));
+}
+
+TEST_CASE("packet times lie in order and inside the wait", "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::probes()};
+  const auto spin = program.kernel<uint32_t*, uint32_t, uint32_t>("spin");
+  Queue queue{gpu};
+  const PinnedBuffer<uint32_t> out{gpu, 2};
+  for (const Timing timing : {Timing::batch, Timing::each}) {
+    BatchSubmitter batch{queue, {.timing = timing}};
+    for (uint32_t i = 0; i < 4; ++i) batch.dispatch(spin, Grid{64}, out.data(), 5000u, i);
+    const Completion completion = batch.submit();
+    completion.wait();
+    const auto times = completion.times();
+    REQUIRE(times.size() == (timing == Timing::each ? 4 : 2));
+    for (size_t i = 0; i < times.size(); ++i) {
+      CHECK(times[i].duration() > 0ns);
+      CHECK(times[i].duration() < 20s);
+      if (i > 0) CHECK(times[i].start_ns + 1000 >= times[i - 1].end_ns);  // a clock tick of rounding
+    }
+  }
+}
+
+TEST_CASE("two processes' worth of work: a thousand batches leave every signal and slab where it was",
+          "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  Queue queue{gpu};
+  const DeviceBuffer<uint32_t> values{gpu, 64};
+  const uint32_t signals = queue.free_signals(), slabs = queue.free_kernarg_slabs();
+  const Counters before = Counters::now();
+  {
+    BatchSubmitter batch{queue};
+    for (uint32_t i = 0; i < 1000; ++i) {
+      batch.dispatch(increment, Grid{64}, values.data(), i);
+      batch.submit();
+    }
+    queue.wait();
+  }
+  queue.reclaim();
+  CHECK(queue.free_signals() == signals);
+  CHECK(queue.free_kernarg_slabs() == slabs);
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.signals_created == 0);
+  CHECK(spent.memory_allocations == 0);
+}
+
+TEST_CASE("invariant 9 on the device: a batch costs no allocation, no lock and no system call",
+          "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  Queue queue{gpu};
+  const DeviceBuffer<uint32_t> values{gpu, 64};
+  BatchSubmitter batch{queue};
+  const auto round = [&] {
+    for (uint32_t i = 0; i < 20; ++i) batch.dispatch(increment, Grid{64}, values.data(), i);
+    return batch.submit(Deadline::never());
+  };
+  for (int warm_up = 0; warm_up < 70; ++warm_up) round().wait();
+  uptempo::test::Cost total;
+  for (int n = 0; n < 50; ++n) {
+    Completion completion;
+    total += uptempo::test::cost_of([&] { completion = round(); });
+    completion.wait();
+  }
+  CHECK(total.allocations == 0);
+  CHECK(total.locks == 0);
+  CHECK(total.system_calls == 0);
+}
+
+TEST_CASE("a borrowed queue takes batches beside another producer", "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto counter = program.kernel<uint32_t*>("count_work_items");
+  hsa_queue_t* handle = nullptr;
+  REQUIRE(hsa_queue_create(gpu.handle(), 128, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
+                           &handle) == HSA_STATUS_SUCCESS);
+  {
+    Queue one = Queue::borrow(gpu, handle, aql::Producers::foreign);
+    Queue two = Queue::borrow(gpu, handle, aql::Producers::foreign);
+    Copier copier{gpu};
+    const DeviceBuffer<uint32_t> count{gpu, 1};
+    copier.fill(count.data(), 0, 1);
+    const auto produce = [&](Queue& queue) {
+      BatchSubmitter batch{queue};
+      for (int i = 0; i < 50; ++i) {
+        for (int k = 0; k < 4; ++k) batch.dispatch(counter, Grid{64}, count.data());
+        batch.submit();
+      }
+      queue.wait();
+    };
+    std::thread other([&] { produce(two); });
+    produce(one);
+    other.join();
+    CHECK(download(copier, count)[0] == 2 * 50 * 4 * 64);
+  }
+  CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
+}
+
+TEST_CASE("invariant 8 on the device: a packet that cannot be carried out ends the queue with its error",
+          "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto empty = program.kernel<>("empty");
+  Queue queue{gpu, {.drain = 100ms}};
+  BatchSubmitter batch{queue};
+  batch.dispatch(empty, Grid{64});
+  const Completion good = batch.submit();
+  good.wait();
+  // Of no defined type, so no packet processor can go past it.
+  aql::Packet64 broken{};
+  broken.word[0] = aql::first_word(static_cast<uint16_t>(0x1400 | 0x77));
+  batch.raw(broken);
+  const Completion bad = batch.submit();
+  const std::string error = error_of([&] {
+    if (!bad.wait(soon(), {.mode = WaitMode::blocked})) throw std::runtime_error("timed out");
+  });
+  CHECK(contains(error, "the packet processor stopped the queue"));
+  CHECK(good.ready());
+  batch.dispatch(empty, Grid{64});
+  CHECK(contains(error_of([&] { batch.submit(); }), "this one takes no more work"));
+}
+
+TEST_CASE("invariant 8 on the device: a GPU memory fault ends the queue and names the address",
+          "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+  Queue queue{gpu, {.drain = 100ms}};
+  BatchSubmitter batch{queue};
+  batch.dispatch(fill, Grid{64}, reinterpret_cast<uint32_t*>(0x7000), 1u);
+  const Completion bad = batch.submit();
+  const std::string error = error_of([&] {
+    if (!bad.wait(soon(), {.mode = WaitMode::blocked})) throw std::runtime_error("timed out");
+  });
+  CAPTURE(error);
+  CHECK(contains(error, "the GPU accessed address 0x7000"));
+}
+
+TEST_CASE("invariant 4 on the device: destroying a queue waits for kernels that use its scratch",
+          "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::probes()};
+  const auto probe = program.kernel<uint32_t*, uint32_t>("probe_private");
+  REQUIRE(probe.info().private_segment_size > 0);
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> out{gpu, 4096};
+  const auto run = [&](uint32_t rotate) {
+    copier.fill(out.data(), 0, 4096);
+    {
+      Queue queue{gpu};
+      BatchSubmitter batch{queue};
+      for (int i = 0; i < 4; ++i) batch.dispatch(probe, Grid{4096}.by(256), out.data(), rotate);
+      batch.submit();
+    }
+    return download(copier, out);
+  };
+  const auto expected = [](uint32_t item, uint32_t rotate) {
+    uint32_t values[96], sum = 0;
+    for (uint32_t i = 0; i < 96; ++i) values[i] = item * 97u + i;
+    for (uint32_t i = 0; i < 96; ++i) {
+      const uint32_t j = (i * 7u + rotate) % 96u;
+      values[j] ^= sum;
+      sum += values[(j + rotate) % 96u];
+    }
+    return sum;
+  };
+  for (const uint32_t rotate : {1u, 5u}) {
+    const auto host = run(rotate);
+    for (uint32_t i = 0; i < 4096; ++i) {
+      if (host[i] != expected(i, rotate)) FAIL("work-item " << i << " got " << host[i]);
+    }
+  }
+}

@@ -1,0 +1,252 @@
+// The engine on a real HSA runtime: starting and ending, agents, memory, copies, programs. Runs on whatever device HSA finds, the virtual GPU
+// in CI.
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <kernels/bitonic_sort.hpp>
+
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "engine/topology/topology.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// In static storage: destroyed after every Runtime of this process.
+std::optional<DeviceBuffer<uint32_t>> static_buffer;
+std::optional<Queue> static_queue;
+std::optional<Program> static_program;
+std::optional<Signal> static_signal;
+
+}  // namespace
+
+TEST_CASE("a runtime starts, ends and starts again in one process", "[runtime]") {
+  for (int round = 0; round < 5; ++round) {
+    const Runtime runtime;
+    const Agent gpu = runtime.gpu();
+    CHECK(gpu.is_gpu());
+    CHECK(gpu.properties().wavefront_size == 64);
+    CHECK(gpu.properties().compute_units > 0);
+    CHECK(gpu.isa().starts_with("amdgcn-amd-amdhsa--" + gpu.name()));
+    CHECK(runtime.host().properties().type == HSA_DEVICE_TYPE_CPU);
+    Queue queue{gpu};
+    DeviceBuffer<uint32_t> buffer{gpu, 1000};
+    CHECK(buffer.size() == 1000);
+  }
+}
+
+TEST_CASE("two runtimes share one session, which ends with the second", "[runtime]") {
+  std::optional<Runtime> first;
+  first.emplace();
+  {
+    const Runtime second;
+    CHECK(second.gpu() == first->gpu());
+  }
+  DeviceBuffer<int> still_works{first->gpu(), 1};
+  first.reset();
+  CHECK(contains(error_of([] { Signal signal; }), "no Runtime is alive"));
+}
+
+TEST_CASE("a runtime too old for what is asked is refused with both versions", "[runtime]") {
+  const std::string error = error_of([] { Runtime runtime{RuntimeVersion{97, 3}}; });
+  CHECK(contains(error, "version 97.3 or newer"));
+  CHECK(contains(error, "version 1."));
+}
+
+TEST_CASE("an agent that is not there is refused, naming those that are", "[runtime]") {
+  const Runtime runtime;
+  const std::string error = error_of([&] { runtime.gpu(99); });
+  CHECK(contains(error, "no GPU agent of number 99"));
+  CHECK(contains(error, "is a CPU"));
+  CHECK(contains(error, "is GPU 0"));
+}
+
+TEST_CASE("objects that outlive the runtime are harmless", "[runtime]") {
+  Completion submitted;
+  {
+    const Runtime runtime;
+    const Agent gpu = runtime.gpu();
+    static_buffer.emplace(gpu, 4096);
+    static_queue.emplace(gpu);
+    static_program.emplace(gpu, kernels::basics());
+    static_signal.emplace();
+    BatchSubmitter batch{*static_queue};
+    batch.dispatch(static_program->kernel<>("empty"), Grid{64});
+    submitted = batch.submit();
+    submitted.wait();
+  }
+  CHECK(submitted.ready());
+  CHECK_FALSE(static_signal->alive());
+  CHECK(static_program->target() == "gfx90a");
+  // The session gave everything back; these find nothing left to do.
+  static_queue.reset();
+  static_buffer.reset();
+  static_program.reset();
+  static_signal.reset();
+  const Runtime again;
+  static_buffer.emplace(again.gpu(), 16);  // left to the end of the process
+  static_queue.emplace(again.gpu());
+}
+
+TEST_CASE("each kind of memory is found, sized and aligned", "[memory]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  for (const MemoryKind kind : {MemoryKind::device, MemoryKind::pinned, MemoryKind::kernarg}) {
+    const MemoryPool pool = find_pool(gpu, kind);
+    CHECK(pool.size_bytes > 0);
+    CHECK(pool.alignment_bytes >= 64);
+    CHECK((pool.owner.handle == gpu.handle().handle) == (kind == MemoryKind::device));
+  }
+  KernargBuffer kernargs{gpu, 100};
+  CHECK(reinterpret_cast<uintptr_t>(kernargs.data()) % 64 == 0);
+  CHECK(kernargs.size_bytes() == 100);
+}
+
+TEST_CASE("an impossible allocation says what was asked and what there was", "[memory]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  CHECK(contains(error_of([&] { DeviceBuffer<char>{gpu, 0}; }), "a size of zero"));
+  CHECK(contains(error_of([&] {
+                   DeviceBuffer<uint64_t>{gpu, SIZE_MAX / 4};
+                 }),
+                 "more than an address can count"));
+  CHECK(contains(error_of([&] {
+                   DeviceBuffer<char>{gpu, size_t{1} << 46};
+                 }),
+                 "bytes of device memory for agent " + gpu.name()));
+}
+
+TEST_CASE("copies arrive on every path, and each path is counted", "[memory]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  Copier copier{gpu};
+  const size_t count = GENERATE(size_t{1}, size_t{1000}, size_t{65536}, size_t{200001});
+  CAPTURE(count);
+  DeviceBuffer<uint32_t> device{gpu, count};
+  PinnedBuffer<uint32_t> pinned{gpu, count}, back{gpu, count};
+  std::iota(pinned.begin(), pinned.end(), 17u);
+  const size_t bytes = count * 4;
+
+  SECTION("pinned") {
+    const Counters before = Counters::now();
+    copier.to_device(device, pinned);
+    copier.to_host(back, device);
+    const Counters spent = Counters::now() - before;
+    CHECK(std::equal(pinned.begin(), pinned.end(), back.begin()));
+    CHECK(spent.copies_pinned == 2);
+    CHECK(spent.bytes_to_device == bytes);
+    CHECK(spent.bytes_to_host == bytes);
+    CHECK(spent.bytes_staged + spent.pins + spent.copies_staged == 0);
+  }
+  SECTION("staged") {
+    const std::vector<uint32_t> source(pinned.begin(), pinned.end());
+    std::vector<uint32_t> result(count);
+    const Counters before = Counters::now();
+    copier.to_device(device, std::span(source), PageablePath::staged);
+    copier.to_host(std::span(result), device, PageablePath::staged);
+    const Counters spent = Counters::now() - before;
+    CHECK(result == source);
+    CHECK(spent.copies_staged == 2);
+    CHECK(spent.bytes_staged == 2 * bytes);
+    CHECK(spent.pins + spent.copies_pinned == 0);
+  }
+  SECTION("pinned for once") {
+    const std::vector<uint32_t> source(pinned.begin(), pinned.end());
+    std::vector<uint32_t> result(count);
+    const Counters before = Counters::now();
+    copier.to_device(device, std::span(source), PageablePath::pinned_for_once);
+    copier.to_host(std::span(result), device, PageablePath::pinned_for_once);
+    const Counters spent = Counters::now() - before;
+    CHECK(result == source);
+    CHECK(spent.copies_pinned_for_once == 2);
+    CHECK(spent.pins == 2);
+    CHECK(spent.unpins == 2);
+    CHECK(spent.bytes_staged == 0);
+  }
+  SECTION("automatic: staged when small, pinned when large") {
+    std::vector<uint32_t> source(pinned.begin(), pinned.end());
+    const Counters before = Counters::now();
+    copier.to_device(device, std::span<const uint32_t>(source));
+    const Counters spent = Counters::now() - before;
+    CHECK(spent.copies_staged == (bytes <= Copier::stage_limit_bytes ? 1 : 0));
+    CHECK(spent.pins == (bytes <= Copier::stage_limit_bytes ? 0 : 1));
+  }
+  SECTION("asynchronous, after a signal") {
+    Signal gate{SignalKind::interrupt, 1}, done{SignalKind::interrupt, 1};
+    const hsa_signal_t after[] = {gate.handle()};
+    copier.to_device(device, pinned);
+    copier.start_to_host(back.data(), device.data(), bytes, done.handle(), after);
+    CHECK(hsa_signal_load_scacquire(done.handle()) == 1);
+    hsa_signal_store_screlease(gate.handle(), 0);
+    hsa_signal_wait_scacquire(done.handle(), HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+    CHECK(std::equal(pinned.begin(), pinned.end(), back.begin()));
+  }
+}
+
+TEST_CASE("copies between buffers of different size are refused", "[memory]") {
+  const Runtime runtime;
+  Copier copier{runtime.gpu()};
+  const DeviceBuffer<uint32_t> device{runtime.gpu(), 10};
+  const PinnedBuffer<uint32_t> pinned{runtime.gpu(), 11};
+  CHECK(contains(error_of([&] { copier.to_device(device, pinned); }),
+                 "a copy of 44 bytes: a destination of 40 bytes"));
+}
+
+TEST_CASE("device buffers are filled and copied on the device", "[memory]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> a{gpu, 5000}, b{gpu, 5000};
+  const PinnedBuffer<uint32_t> back{gpu, 5000};
+  copier.fill(a.data(), 0xfeedf00d, 5000);
+  copier.on_device(b.data(), a.data(), b.size_bytes());
+  copier.to_host(back, b);
+  for (const uint32_t word : back) {
+    if (word != 0xfeedf00d) FAIL("found " << word);
+  }
+}
+
+TEST_CASE("a program names the kernels it has, and checks argument types", "[program]") {
+  const Runtime runtime;
+  const Program program{runtime.gpu(), kernels::bitonic_sort()};
+  CHECK(program.target() == runtime.gpu().name());
+  CHECK(program.kernel_names() == std::vector<std::string>{"bitonic_sort"});
+  const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
+  CHECK(sort.info().object != 0);
+  CHECK(contains(error_of([&] { program.kernel<>("merge_sort"); }), "the program has bitonic_sort"));
+  CHECK(contains(error_of([&] { program.kernel<uint32_t*>("bitonic_sort"); }),
+                 "1 arguments: the kernel takes 4"));
+}
+
+TEST_CASE("the driver's topology describes the agent", "[topology]") {
+  const Runtime runtime;
+  const AgentProperties& agent = runtime.gpu().properties();
+  const GpuTopology gpu = gpu_topology(agent.node);
+  CHECK(gpu.device_id == agent.chip_id);
+  CHECK(gpu.bdf_id == agent.bdf_id);
+  CHECK(gpu.simds == agent.compute_units * agent.simds_per_compute_unit);
+  CHECK(gpu.compute_queues > 0);
+  CHECK(gpu.sdma_engines + gpu.sdma_xgmi_engines > 0);
+  CHECK(gpu.doorbell == DoorbellType::version_2);
+  CHECK(gpu.local_memory_bytes > 0);
+  CHECK(contains(error_of([] { gpu_topology(77); }), "GPUs are nodes"));
+  CHECK(event_budget().usable < event_budget().limit);
+  // ROCr goes on working beside it.
+  const DeviceBuffer<int> buffer{runtime.gpu(), 10};
+  CHECK(buffer.data() != nullptr);
+}

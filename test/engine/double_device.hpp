@@ -1,0 +1,100 @@
+// An engine queue over the packet processor double: the whole submit path without ROCr, a device, or a system call.
+//
+// Kernels carry one argument, a 32-bit number; the function given to the constructor runs with it when the packet completes.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/dispatch/batch.hpp"
+#include "engine/dispatch/queue_state.hpp"
+#include "engine/program/program.hpp"
+#include "support/packet_processor.hpp"
+#include "support/queue_double.hpp"
+
+namespace uptempo::test {
+
+struct DoubleOptions {
+  PacketProcessorOptions device{};
+  QueueOptions queue{.packets = 64,
+                     .publications = 16,
+                     .timing_signals = 0,
+                     .kernarg_bytes = 64 << 10,
+                     .kernarg_slab_bytes = 1024};
+  uint32_t signals = 32;
+};
+
+// A kernel whose one explicit argument is a number, with hidden arguments behind it as code object version 4 has them.
+inline Kernel<uint32_t> number_kernel(uint64_t object = 0x1000) {
+  KernelMetadata metadata;
+  metadata.name = "number";
+  metadata.kernarg_size = 32;
+  metadata.kernarg_alignment = 8;
+  metadata.arguments = {{.kind = ArgumentKind::by_value,
+                         .kind_name = "by_value",
+                         .offset = 0,
+                         .size = 4,
+                         .name = {},
+                         .type_name = {}},
+                        {.kind = ArgumentKind::hidden_grid_dims,
+                         .kind_name = "hidden_grid_dims",
+                         .offset = 8,
+                         .size = 2,
+                         .name = {},
+                         .type_name = {}}};
+  return Kernel<uint32_t>::trusted(
+      std::make_shared<const KernelInfo>(KernelInfo{.name = "number",
+                                                    .object = object,
+                                                    .group_segment_size = 0,
+                                                    .private_segment_size = 0,
+                                                    .max_workgroup_size = 1024,
+                                                    .required_workgroup_size = {},
+                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                                                    .arguments = ArgumentLayout(metadata, false)}));
+}
+
+class DoubleDevice {
+ public:
+  using Effect = std::function<void(uint32_t number)>;
+
+  explicit DoubleDevice(DoubleOptions options = {}, Effect effect = {})
+      : effect_(std::move(effect)),
+        kernargs_(options.queue.kernarg_bytes / 64),
+        processor_(options.device, [this](const hsa_kernel_dispatch_packet_t& packet, uint64_t) {
+          // The argument is read when the kernel ends: a block reused too early shows.
+          if (effect_) effect_(*static_cast<const volatile uint32_t*>(packet.kernarg_address));
+        }) {
+    for (uint32_t i = 0; i < options.signals; ++i) handles_.push_back(signals_.emplace_back(0).handle());
+    state_ = std::make_unique<detail::QueueState>(
+        detail::QueueState::Parts{.queue = processor_.queue(),
+                                  .producers = aql::Producers::exclusive,
+                                  .kernargs = {kernargs_.front().bytes, kernargs_.size() * 64},
+                                  .foreign_error = &processor_.error()},
+        handles_, options.queue);
+  }
+
+  detail::QueueState& state() { return *state_; }
+  PacketProcessor& processor() { return processor_; }
+  BatchSubmitter batch(const BatchOptions& options = {}) { return BatchSubmitter(*state_, options); }
+  void destroy_queue() { state_.reset(); }
+  std::deque<SignalDouble>& signals() { return signals_; }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  Effect effect_;
+  std::vector<Line> kernargs_;
+  std::deque<SignalDouble> signals_;
+  std::vector<hsa_signal_t> handles_;
+  PacketProcessor processor_;
+  std::unique_ptr<detail::QueueState> state_;
+};
+
+inline const WaitPolicy actively{.mode = WaitMode::active, .spin = {}};
+inline Deadline soon() { return Deadline::after(std::chrono::seconds(10)); }
+
+}  // namespace uptempo::test

@@ -1,0 +1,215 @@
+// The engine's part of the invariants: each test goes red under its patch in test/mutants.
+#include <hsa/hsa.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "cost_meter.hpp"
+#include "double_device.hpp"
+#include "engine/runtime/error.hpp"
+#include "support/catch.hpp"
+#include "support/hsa_double.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("invariant 4: kernarg blocks are not used again before their dispatch has completed",
+          "[invariant]") {
+  // The read index passes packets at launch, kernels stay active for long, and blocks are scarce: whoever takes the read index, or
+  // anything earlier than completion, for the end of a block's life overwrites arguments that a kernel reads later.
+  std::vector<uint32_t> ran;
+  DoubleDevice device(
+      {.device = {.ring_size = 64, .early_read_index = true},
+       .queue = {.packets = 64, .publications = 16, .kernarg_bytes = 512, .kernarg_slab_bytes = 128}},
+      [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {});
+  for (uint32_t i = 0; i < 600; ++i) {
+    batch.dispatch(kernel, Grid{1}, i);
+    if (i % 3 != 1) batch.submit();
+  }
+  CHECK(batch.submit().wait(soon(), actively));
+  REQUIRE(ran.size() == 600);
+  for (uint32_t i = 0; i < 600; ++i) {
+    if (ran[i] != i) FAIL("dispatch " << i << " read the arguments of " << ran[i]);
+  }
+}
+
+TEST_CASE("invariant 4: a signal is not used again before its publication has completed", "[invariant]") {
+  DoubleDevice device({.device = {.ring_size = 64, .early_read_index = true}, .signals = 2});
+  const auto kernel = number_kernel();
+  std::set<uint64_t> armed;
+  BatchSubmitter batch(device.state(), {});
+  for (uint32_t i = 0; i < 200; ++i) {
+    batch.dispatch(kernel, Grid{1}, i);
+    const Completion completion = batch.submit();
+    if (i % 7 == 0) CHECK(completion.wait(soon(), actively));
+  }
+  CHECK(batch.submit().wait(soon(), actively));
+  // A signal that two packets decrement, or that is re-armed while one still will, ends below zero or above.
+  for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 0);
+}
+
+TEST_CASE("invariant 4: a queue is destroyed after its work, and with it what kernels use of it",
+          "[invariant]") {
+  std::atomic<uint32_t> ran{0};
+  DoubleDevice device({.device = {.ring_size = 64, .duration = [](const auto&) { return 200u; }}},
+                      [&](uint32_t) { ++ran; });
+  const auto kernel = number_kernel();
+  {
+    BatchSubmitter batch(device.state(), {});
+    for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
+    batch.submit();
+  }
+  device.destroy_queue();
+  CHECK(ran == 8);
+}
+
+TEST_CASE("invariant 5: completion covers a long kernel without barrier bit ahead of a short last one",
+          "[invariant]") {
+  std::atomic<bool> long_one_ended{false};
+  DoubleDevice device(
+      {.device = {.ring_size = 64,
+                  .duration =
+                      [](const hsa_kernel_dispatch_packet_t& packet) {
+                        return *static_cast<const uint32_t*>(packet.kernarg_address) == 1 ? 5000u : 1u;
+                      }}},
+      [&](uint32_t number) {
+        if (number == 1) long_one_ended = true;
+      });
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {});
+  batch.dispatch(kernel, Grid{1}, 0);
+  batch.dispatch(kernel, Grid{1}, 1).without_barrier();
+  batch.dispatch(kernel, Grid{1}, 2).fences(aql::FenceScope::none, aql::FenceScope::none).without_barrier();
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(long_one_ended);
+  const auto last = device.processor().completed().back();
+  CHECK(last.index == 2);
+  CHECK(aql::header_flags(last.packet.header()).release == aql::FenceScope::system);
+}
+
+TEST_CASE("invariant 8: a queue error ends every pending completion and refuses later submissions",
+          "[invariant]") {
+  DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {});
+  device.processor().resume();
+  batch.dispatch(kernel, Grid{1}, 0);
+  const Completion before = batch.submit();
+  REQUIRE(before.wait(soon(), actively));
+  device.processor().pause();
+
+  std::vector<Completion> pending;
+  for (uint32_t i = 0; i < 3; ++i) {
+    batch.dispatch(kernel, Grid{1}, i);
+    pending.push_back(batch.submit());
+  }
+  std::array<std::string, 6> outcome;
+  std::vector<std::thread> waiters;
+  for (size_t t = 0; t < outcome.size(); ++t) {
+    waiters.emplace_back([&, t] {
+      const WaitMode mode = t % 3 == 0 ? WaitMode::active : t % 3 == 1 ? WaitMode::blocked : WaitMode::hybrid;
+      outcome[t] = error_of([&] {
+        if (!pending[t / 2].wait(Deadline::after(5s), {.mode = mode})) throw std::runtime_error("timed out");
+      });
+    });
+  }
+  std::this_thread::sleep_for(20ms);
+  device.processor().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION));
+  for (std::thread& waiter : waiters) waiter.join();
+  for (const std::string& text : outcome) CHECK(contains(text, "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
+
+  CHECK(before.ready());  // what had completed stays complete
+  CHECK(contains(error_of([&] { (void)pending[0].ready(); }), "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
+  batch.dispatch(kernel, Grid{1}, 9);
+  const uint64_t index = device.state().writer().next_index();
+  CHECK(contains(error_of([&] { batch.submit(); }), "this one takes no more work"));
+  CHECK(device.state().writer().next_index() == index);
+}
+
+TEST_CASE("invariant 9: in steady state a batch allocates nothing and calls neither the kernel nor HSA",
+          "[invariant]") {
+  for (const auto doorbell : {AMD_SIGNAL_KIND_DOORBELL, AMD_SIGNAL_KIND_USER}) {
+    DoubleDevice device({.device = {.ring_size = 256, .doorbell_kind = doorbell}});
+    const auto kernel = number_kernel();
+    BatchSubmitter batch(device.state(), {});
+    const auto round = [&] {
+      for (uint32_t i = 0; i < 50; ++i) batch.dispatch(kernel, Grid{1}, i);
+      return batch.submit(Deadline::never());
+    };
+    for (int warm_up = 0; warm_up < 40; ++warm_up) (void)round().wait(soon(), actively);
+    hsa_calls().reset();
+    Cost total;
+    for (int n = 0; n < 200; ++n) {
+      Completion completion;
+      total += cost_of([&] { completion = round(); });
+      REQUIRE(completion.wait(soon(), actively));
+    }
+    CHECK(total.allocations == 0);
+    CHECK(total.system_calls == 0);
+    CHECK(total.locks == 0);
+    // A doorbell that is no hardware one is rung through HSA, and that is the only call.
+    CHECK(hsa_calls().signal_store == (doorbell == AMD_SIGNAL_KIND_USER ? 200 : 0));
+    CHECK(hsa_calls().total() == hsa_calls().signal_store);
+  }
+}
+
+TEST_CASE("invariant 10: a submission costs the same whatever queues and past batches exist", "[invariant]") {
+  const auto kernel = number_kernel();
+  std::vector<std::unique_ptr<DoubleDevice>> others;
+  for (int i = 0; i < 24; ++i) {
+    others.push_back(
+        std::make_unique<DoubleDevice>(DoubleOptions{.device = {.ring_size = 64, .paused = true}}));
+    BatchSubmitter batch(others.back()->state(), {});
+    batch.dispatch(kernel, Grid{1}, 1);
+    batch.submit();
+  }
+  DoubleDevice device({.device = {.ring_size = 64}});
+  BatchSubmitter batch(device.state(), {});
+  for (int warm_up = 0; warm_up < 40; ++warm_up) {
+    batch.dispatch(kernel, Grid{1}, 1);
+    (void)batch.submit().wait(soon(), actively);
+  }
+  device.state().reclaim(UINT32_MAX);
+  // Twelve batches pile up, complete, and have not been reclaimed.
+  device.processor().pause();
+  Completion last;
+  for (int i = 0; i < 12; ++i) {
+    batch.dispatch(kernel, Grid{1}, 1);
+    last = batch.submit();
+  }
+  device.processor().resume();
+  REQUIRE(last.wait(soon(), actively));
+  REQUIRE(device.state().timeline().pending() == 12);
+  batch.dispatch(kernel, Grid{1}, 1);
+  Cost cost = cost_of([&] { last = batch.submit(Deadline::never()); });
+  CHECK(device.state().timeline().pending() == 11);  // two given back, one begun: not all twelve
+  CHECK(cost.locks == 0);
+  CHECK(cost.allocations == 0);
+  CHECK(cost.system_calls == 0);
+  REQUIRE(last.wait(soon(), actively));
+  for (auto& other : others) other->processor().resume();
+}

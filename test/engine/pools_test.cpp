@@ -1,0 +1,164 @@
+// Kernarg blocks and signals: nothing handed out twice, everything comes back.
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/signal_pool.hpp"
+#include "engine/runtime/counters.hpp"
+#include "support/catch.hpp"
+#include "support/queue_double.hpp"
+
+using namespace uptempo;
+using test::SignalDouble;
+
+namespace {
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
+struct Memory {
+  explicit Memory(size_t bytes) : lines(bytes / sizeof(Line)) {}
+  std::span<std::byte> span() { return {lines.front().bytes, lines.size() * sizeof(Line)}; }
+  std::vector<Line> lines;
+};
+
+}  // namespace
+
+TEST_CASE("kernarg blocks are 64-byte aligned and share no line", "[kernarg_pool]") {
+  Memory memory(4096);
+  KernargPool pool(memory.span(), 1024);
+  KernargPool::Cursor cursor;
+  std::set<std::byte*> lines;
+  for (const uint32_t size : {1u, 64u, 65u, 8u, 200u}) {
+    std::byte* const block = pool.take(cursor, size);
+    REQUIRE(block != nullptr);
+    CHECK(reinterpret_cast<uintptr_t>(block) % 64 == 0);
+    for (uint32_t at = 0; at < size; at += 64) CHECK(lines.insert(block + at).second);
+  }
+  pool.drop(cursor);
+  CHECK(pool.free_slabs() == 4);
+}
+
+TEST_CASE("a block larger than a slab, and one from an exhausted pool, is null and changes nothing",
+          "[kernarg_pool]") {
+  Memory memory(2048);
+  KernargPool pool(memory.span(), 1024);
+  KernargPool::Cursor cursor;
+  CHECK(pool.take(cursor, 1025) == nullptr);
+  CHECK(pool.free_slabs() == 2);
+  CHECK(pool.take(cursor, 1024) != nullptr);
+  CHECK(pool.take(cursor, 1024) != nullptr);
+  CHECK(pool.take(cursor, 1) == nullptr);
+  CHECK(pool.take(cursor, UINT32_MAX) == nullptr);
+  const KernargPool::Slabs run = pool.publish(cursor);
+  CHECK(pool.take(cursor, 1) == nullptr);
+  pool.retire(run);
+  CHECK(pool.free_slabs() == 1);  // the batch still holds the one it was filling
+  CHECK(pool.take(cursor, 1) != nullptr);
+  pool.drop(cursor);
+  CHECK(pool.free_slabs() == 2);
+}
+
+TEST_CASE("no kernarg block is given out while a publication that has it is unfinished", "[kernarg_pool]") {
+  // A model: every block in use, by the publication or batch that took it. Several batches, any order of events, in-order completion.
+  Memory memory(16 * 512);
+  KernargPool pool(memory.span(), 512);
+  std::mt19937 random(7);
+  std::vector<KernargPool::Cursor> cursors(3);
+  std::vector<std::vector<std::byte*>> unpublished(cursors.size());
+  struct Publication {
+    KernargPool::Slabs slabs;
+    std::vector<std::byte*> blocks;
+  };
+  std::deque<Publication> pending;
+  std::set<std::byte*> in_use;
+  unsigned taken = 0, refused = 0;
+  for (int step = 0; step < 200000; ++step) {
+    const size_t batch = random() % cursors.size();
+    switch (random() % 8) {
+      case 0:
+        if (!unpublished[batch].empty()) {
+          pending.push_back({pool.publish(cursors[batch]), std::move(unpublished[batch])});
+          unpublished[batch].clear();
+        }
+        break;
+      case 1:
+        if (!pending.empty()) {
+          pool.retire(pending.front().slabs);
+          for (std::byte* const block : pending.front().blocks) in_use.erase(block);
+          pending.pop_front();
+        }
+        break;
+      case 2:
+        if (random() % 16 == 0) {
+          pool.drop(cursors[batch]);
+          for (std::byte* const block : unpublished[batch]) in_use.erase(block);
+          unpublished[batch].clear();
+        }
+        break;
+      default:
+        if (std::byte* const block = pool.take(cursors[batch], 64)) {
+          if (!in_use.insert(block).second) FAIL("block given out twice at step " << step);
+          unpublished[batch].push_back(block);
+          ++taken;
+        } else {
+          ++refused;
+        }
+    }
+  }
+  CHECK(taken > 10000);
+  CHECK(refused > 100);
+  for (const Publication& publication : pending) pool.retire(publication.slabs);
+  for (KernargPool::Cursor& cursor : cursors) pool.drop(cursor);
+  CHECK(pool.free_slabs() == pool.slabs());
+}
+
+TEST_CASE("signals are sorted by what they are, not by what was asked for", "[signal_pool]") {
+  SignalDouble with_event(0), without(0);
+  with_event.abi().event_mailbox_ptr = 0x1000;
+  const hsa_signal_t signals[] = {with_event.handle(), without.handle()};
+  SignalPool pool(signals);
+  CHECK(pool.interrupts() == 1);
+  CHECK(pool.event_less() == 1);
+  CHECK(pool.take(SignalKind::interrupt).handle == with_event.handle().handle);
+  CHECK(pool.take(SignalKind::interrupt).handle ==
+        0);  // the event-less one is not a substitute: it waits for its like
+  CHECK(pool.take(SignalKind::event_less).handle == without.handle().handle);
+}
+
+TEST_CASE("a pool that got no interrupt signals at all serves completions with event-less ones",
+          "[signal_pool]") {
+  SignalDouble signal(-3);
+  const hsa_signal_t signals[] = {signal.handle()};
+  SignalPool pool(signals);
+  CHECK(pool.interrupts() == 0);
+  CHECK(pool.size(SignalKind::interrupt) == 1);
+  const hsa_signal_t taken = pool.take(SignalKind::interrupt);
+  REQUIRE(taken.handle == signal.handle().handle);
+  CHECK(signal.value() == 1);  // armed
+  CHECK(pool.free(SignalKind::interrupt) == 0);
+  pool.give_back(taken);
+  CHECK(pool.free(SignalKind::interrupt) == 1);
+}
+
+TEST_CASE("counters of several threads add up, also after the threads have ended", "[counters]") {
+  const Counters before = Counters::now();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 1000; ++i) detail::count(&detail::CounterBlock::doorbells);
+      detail::count(&detail::CounterBlock::bytes_staged, 12345);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.doorbells == 4000);
+  CHECK(spent.bytes_staged == 4 * 12345);
+  CHECK(spent.host_waits == 0);
+}
