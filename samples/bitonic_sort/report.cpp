@@ -11,8 +11,30 @@
 namespace uptempo::sort {
 namespace {
 
+// The names of several switches would not fit into a column: a single rung is named above the tables.
 std::string rung_label(const Report& report, size_t i) {
-  return (i > 0 && report.rungs.size() > 1 ? "+ " : "") + report.rungs[i].rung.name;
+  if (report.rungs.size() == 1) return "these switches";
+  return i == 0 ? report.rungs[i].rung.name : "+ " + report.rungs[i].rung.name;
+}
+
+std::string switches_line(const Report& report) {
+  if (report.rungs.size() != 1) return {};
+  std::string line = "Switches:";
+  size_t width = line.size();
+  bool any = false;
+  for (const SwitchInfo& info : kSwitches) {
+    if (!(report.rungs[0].rung.switches.*info.member)) continue;
+    const std::string word = std::string(any ? ", " : " ") + info.name;
+    width += word.size();
+    if (width > 78) {  // 80 with the comma
+      line += ",\n          " + std::string(info.name);
+      width = 10 + std::string(info.name).size();
+    } else {
+      line += word;
+    }
+    any = true;
+  }
+  return line + (any ? "\n" : " none\n");
 }
 
 std::string times_table(const Report& report) {
@@ -24,10 +46,10 @@ std::string times_table(const Report& report) {
   for (size_t i = 0; i < report.rungs.size(); ++i) {
     const RungResult& result = report.rungs[i];
     const support::MedianInterval interval = support::median_interval(result.iteration_us);
-    table.add_row({rung_label(report, i), fmt::format("{:.1f}", result.us_per_iteration),
-                   fmt::format("{:.1f} .. {:.1f}", interval.low, interval.high),
-                   i == 0 ? "" : fmt::format("{:+.1f}", result.delta_us),
-                   fmt::format("{:.2f}x", result.speedup)});
+    table.add_row(
+        {rung_label(report, i), fmt::format("{:.1f}", result.us_per_iteration),
+         interval.coverage < 0.95 ? "-" : fmt::format("{:.1f} .. {:.1f}", interval.low, interval.high),
+         i == 0 ? "" : fmt::format("{:+.1f}", result.delta_us), fmt::format("{:.2f}x", result.speedup)});
   }
   return table.text();
 }
@@ -70,9 +92,10 @@ std::string verdict(const Report& report) {
 
 std::string table(const Report& report) {
   return fmt::format(
-      "{} keys {}, {} kernels, workgroups of {}\nMedian of {} iteration{}{}\n\n{}\n{}\n{}\n{}", report.length,
-      report.descending ? "descending" : "ascending", report.kernels, report.workgroup, report.iterations,
-      report.iterations == 1 ? "" : "s", report.is_virtual ? ", virtual GPU time" : "", times_table(report),
+      "{} keys {}, {} kernels, workgroups of {}\n{}Median of {} iteration{}{}\n\n{}\n{}\n{}\n{}",
+      report.length, report.descending ? "descending" : "ascending", report.kernels, report.workgroup,
+      switches_line(report), report.iterations, report.iterations == 1 ? "" : "s",
+      report.is_virtual ? ", virtual GPU time" : "", times_table(report),
 
       counts_table(report, "dispatching,\nper iteration", {kDispatchCounts.begin(), kDispatchCounts.end()}),
       counts_table(report, "copying,\nper iteration", copy_columns(report)), verdict(report));
@@ -102,6 +125,7 @@ nlohmann::ordered_json json(const Report& report) {
                             {"us_per_iteration", result.us_per_iteration},
                             {"us_low", interval.low},
                             {"us_high", interval.high},
+                            {"us_coverage", interval.coverage},
                             {"delta_us", result.delta_us},
                             {"speedup", result.speedup},
                             {"wrong_iterations", result.wrong_iterations},

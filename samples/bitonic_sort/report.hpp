@@ -30,7 +30,8 @@ struct Report {
 std::string table(const Report& report);
 
 // {device, virtual_gpu, length, kernels, workgroup, iterations, seed, order, verified, rungs: [{name, switches, us_per_iteration, us_low,
-//  us_high, delta_us, speedup, counts: {..., copies_by_path}}]}. us_low and us_high: 95 % interval of the median. verified: null if not looked at.
+//  us_high, us_coverage, delta_us, speedup, counts: {..., copies_by_path}}]}. us_low and us_high enclose the true
+//  median with probability us_coverage, 0.95 or more from 6 iterations on. verified: null if not looked at.
 nlohmann::ordered_json json(const Report& report);
 
 // A bar for each rung, readable on light and dark ground; the device, and that times are a virtual GPU's, are part of the picture.

@@ -105,6 +105,7 @@ nlohmann::ordered_json json(const ScopesReport& report) {
                                {"us_per_iteration", us.median},
                                {"us_low", us.low},
                                {"us_high", us.high},
+                               {"us_coverage", us.coverage},
                                {"correct", result.correct()},
                                {"wrong_iterations", result.wrong_iterations},
                                {"guaranteed", guaranteed(result.interior)},

@@ -52,7 +52,7 @@ std::vector<VariantResult> measure(uint32_t iterations,
 // At most 80 columns.
 std::string table(const ScopesReport& report);
 
-// {device, virtual_gpu, length, kernels, iterations, seed, variants: [{barrier, acquire, release, us_per_iteration, us_low, us_high, correct,
+// {device, virtual_gpu, length, kernels, iterations, seed, variants: [{barrier, acquire, release, us_per_iteration, us_low, us_high, us_coverage, correct,
 //  wrong_iterations, guaranteed, counts}]}
 nlohmann::ordered_json json(const ScopesReport& report);
 

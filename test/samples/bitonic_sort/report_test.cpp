@@ -103,6 +103,28 @@ TEST_CASE("the table fits 80 columns, also when times and counts are large") {
   }
 }
 
+TEST_CASE("an interval is shown only where there are enough iterations for 95 %") {
+  CHECK_FALSE(contains(table(article_report(5)), "1943.0 .. 1943.0"));
+  CHECK(contains(table(article_report(6)), "1943.0 .. 1943.0"));
+  CHECK(json(article_report(5))["rungs"][0]["us_coverage"].get<double>() < 0.95);
+  CHECK(json(article_report(6))["rungs"][0]["us_coverage"].get<double>() > 0.95);
+}
+
+TEST_CASE("a single rung is named above the tables, which keeps them within 80 columns") {
+  for (const Switches& switches :
+       {Switches{}, Switches{false, true, false, true, false}, Switches{true, true, true, true, true}}) {
+    Report report = article_report();
+    report.rungs = measure({{name_of(switches), switches}}, 1,
+                           [](const Switches&) { return Iteration{.us = 1, .counts = {}}; });
+    const std::string text = table(report);
+    CAPTURE(text);
+    for (const auto& line : lines_of(text)) CHECK(line.size() <= 80);
+    CHECK(contains(text, "Switches: "));
+    CHECK(contains(text, "none\n") == (switches == Switches{}));
+    for (const SwitchInfo& info : kSwitches) CHECK(contains(text, info.name) == switches.*info.member);
+  }
+}
+
 TEST_CASE("the table says that times are a virtual GPU's, and only then") {
   Report report = article_report();
   CHECK(contains(table(report), "virtual GPU time"));
