@@ -53,7 +53,8 @@ QueueView view(hsa_queue_t* queue) noexcept {
 
 QueueApertures apertures(hsa_queue_t* queue) noexcept {
   const auto* const abi_queue = reinterpret_cast<const amd_queue_t*>(queue);
-  if (abi_queue->read_dispatch_id_field_base_byte_offset != offsetof(amd_queue_t, read_dispatch_id)) return {};
+  if (abi_queue->read_dispatch_id_field_base_byte_offset != offsetof(amd_queue_t, read_dispatch_id))
+    return {};
   return {.private_segment_high = abi_queue->private_segment_aperture_base_hi,
           .group_segment_high = abi_queue->group_segment_aperture_base_hi};
 }
