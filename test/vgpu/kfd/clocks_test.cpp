@@ -13,9 +13,9 @@ TEST_CASE("clock counters never run backwards", "[clocks]") {
   for (int i = 0; i < 1000; ++i) {
     HsaClockCounters now{};
     REQUIRE(hsaKmtGetClockCounters(kGpuNode, &now) == HSAKMT_STATUS_SUCCESS);
-    REQUIRE(now.GPUClockCounter >= last.GPUClockCounter);
-    REQUIRE(now.CPUClockCounter >= last.CPUClockCounter);
-    REQUIRE(now.SystemClockCounter >= last.SystemClockCounter);
+    REQUIRE(value(now.GPUClockCounter) >= value(last.GPUClockCounter));
+    REQUIRE(value(now.CPUClockCounter) >= value(last.CPUClockCounter));
+    REQUIRE(value(now.SystemClockCounter) >= value(last.SystemClockCounter));
     last = now;
   }
 }
@@ -28,9 +28,9 @@ TEST_CASE("the GPU counter runs at 100 MHz of the system counter's 1 GHz", "[clo
   const timespec pause{0, 100'000'000};
   nanosleep(&pause, nullptr);
   REQUIRE(hsaKmtGetClockCounters(kGpuNode, &end) == HSAKMT_STATUS_SUCCESS);
-  CHECK(end.SystemClockFrequencyHz == 1'000'000'000);
-  const auto gpu_ns = static_cast<double>(end.GPUClockCounter - begin.GPUClockCounter) * 10;
-  const auto system_ns = static_cast<double>(end.SystemClockCounter - begin.SystemClockCounter);
+  CHECK(value(end.SystemClockFrequencyHz) == 1'000'000'000);
+  const auto gpu_ns = static_cast<double>(value(end.GPUClockCounter) - value(begin.GPUClockCounter)) * 10;
+  const auto system_ns = static_cast<double>(value(end.SystemClockCounter) - value(begin.SystemClockCounter));
   CHECK(gpu_ns == test::Approx(system_ns).epsilon(0.02));
 }
 
@@ -39,8 +39,8 @@ TEST_CASE("the GPU counter is the clock of packet timestamps", "[clocks]") {
   const std::uint64_t before = gpu_clock_ticks();
   HsaClockCounters now{};
   REQUIRE(hsaKmtGetClockCounters(kGpuNode, &now) == HSAKMT_STATUS_SUCCESS);
-  CHECK(now.GPUClockCounter >= before);
-  CHECK(now.GPUClockCounter <= gpu_clock_ticks());
+  CHECK(value(now.GPUClockCounter) >= before);
+  CHECK(value(now.GPUClockCounter) <= gpu_clock_ticks());
 }
 
 }  // namespace

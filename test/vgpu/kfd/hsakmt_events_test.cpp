@@ -27,11 +27,12 @@ TEST_CASE("an event has a mailbox in the event page, each its own", "[events]") 
   HsaEvent* two = create(false);
   REQUIRE(one != nullptr);
   REQUIRE(two != nullptr);
-  CHECK(one->EventData.HWData2 != 0);
-  CHECK(two->EventData.HWData2 != 0);
-  CHECK(one->EventData.HWData2 != two->EventData.HWData2);
-  CHECK(one->EventData.HWData3 == one->EventId);
-  *reinterpret_cast<HSAuint64*>(one->EventData.HWData2) = one->EventId;  // the page is the program's to write
+  CHECK(value(one->EventData.HWData2) != 0);
+  CHECK(value(two->EventData.HWData2) != 0);
+  CHECK(value(one->EventData.HWData2) != value(two->EventData.HWData2));
+  CHECK(value(one->EventData.HWData3) == one->EventId);
+  *reinterpret_cast<HSAuint64*>(value(one->EventData.HWData2)) =
+      one->EventId;  // the page is the program's to write
   CHECK(hsaKmtDestroyEvent(one) == HSAKMT_STATUS_SUCCESS);
   CHECK(hsaKmtDestroyEvent(two) == HSAKMT_STATUS_SUCCESS);
 }
@@ -95,7 +96,7 @@ TEST_CASE("when the signal events run out, creation fails and works again after 
   }
   CHECK(events.size() == 4095);
   std::set<HSAuint64> mailboxes;
-  for (HsaEvent* event : events) mailboxes.insert(event->EventData.HWData2);
+  for (HsaEvent* event : events) mailboxes.insert(value(event->EventData.HWData2));
   CHECK(mailboxes.size() == 4095);
   hsaKmtDestroyEvent(events.back());
   events.pop_back();

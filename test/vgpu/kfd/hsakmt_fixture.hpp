@@ -30,6 +30,12 @@ class Thunk {
   HSAuint64 vram_at_start_ = 0;
 };
 
+// hsakmt's structs are packed to 4 bytes: a 64-bit field may be read by value, but no reference may be bound to it.
+template <typename T>
+T value(T field) {
+  return field;
+}
+
 // Flags of the usual kinds of memory.
 HsaMemFlags host_memory();
 HsaMemFlags vram(bool host_access);

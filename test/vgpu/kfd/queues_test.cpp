@@ -46,9 +46,9 @@ TEST_CASE("an AQL queue is created with a doorbell that reads -1, and destroyed"
   const Ring ring;
   HsaQueueResource resource{};
   REQUIRE(create(ring, HSA_QUEUE_COMPUTE_AQL, resource) == HSAKMT_STATUS_SUCCESS);
-  REQUIRE(resource.Queue_DoorBell != nullptr);
-  CHECK(*resource.Queue_DoorBell_aql == ~HSAuint64{0});
-  CHECK(hsaKmtDestroyQueue(resource.QueueId) == HSAKMT_STATUS_SUCCESS);
+  REQUIRE(value(resource.Queue_DoorBell) != nullptr);
+  CHECK(*value(resource.Queue_DoorBell_aql) == ~HSAuint64{0});
+  CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 
 TEST_CASE("an SDMA queue's doorbell starts at 0", "[queues]") {
@@ -56,8 +56,8 @@ TEST_CASE("an SDMA queue's doorbell starts at 0", "[queues]") {
   const Ring ring;
   HsaQueueResource resource{};
   REQUIRE(create(ring, HSA_QUEUE_SDMA, resource) == HSAKMT_STATUS_SUCCESS);
-  CHECK(*resource.Queue_DoorBell_aql == 0);
-  CHECK(hsaKmtDestroyQueue(resource.QueueId) == HSAKMT_STATUS_SUCCESS);
+  CHECK(*value(resource.Queue_DoorBell_aql) == 0);
+  CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 
 TEST_CASE("many queues have doorbells of their own", "[queues]") {
@@ -68,8 +68,8 @@ TEST_CASE("many queues have doorbells of their own", "[queues]") {
   for (int i = 0; i < 40; ++i) {
     HsaQueueResource resource{};
     REQUIRE(create(ring, HSA_QUEUE_COMPUTE_AQL, resource) == HSAKMT_STATUS_SUCCESS);
-    queues.push_back(resource.QueueId);
-    doorbells.insert(resource.Queue_DoorBell);
+    queues.push_back(value(resource.QueueId));
+    doorbells.insert(value(resource.Queue_DoorBell));
   }
   CHECK(doorbells.size() == 40);
   for (const HSA_QUEUEID queue : queues) CHECK(hsaKmtDestroyQueue(queue) == HSAKMT_STATUS_SUCCESS);
@@ -92,7 +92,7 @@ TEST_CASE("SDMA queues run out as the engines have them", "[queues]") {
   std::vector<HSA_QUEUEID> queues;
   HsaQueueResource resource{};
   while (queues.size() < 64 && create(ring, HSA_QUEUE_SDMA, resource) == HSAKMT_STATUS_SUCCESS)
-    queues.push_back(resource.QueueId);
+    queues.push_back(value(resource.QueueId));
   CHECK(queues.size() == (expected_device().target == "gfx900" ? 4 : 16));
   for (const HSA_QUEUEID queue : queues) CHECK(hsaKmtDestroyQueue(queue) == HSAKMT_STATUS_SUCCESS);
 }
@@ -103,16 +103,16 @@ TEST_CASE("a queue is suspended, resumed, prioritised and masked", "[queues]") {
   HsaQueueResource resource{};
   REQUIRE(create(ring, HSA_QUEUE_COMPUTE_AQL, resource) == HSAKMT_STATUS_SUCCESS);
   for (const HSAuint32 percentage : {0u, 100u})
-    CHECK(hsaKmtUpdateQueue(resource.QueueId, percentage, HSA_QUEUE_PRIORITY_MAXIMUM, ring.memory, kRingBytes,
-                            nullptr) == HSAKMT_STATUS_SUCCESS);
-  CHECK(hsaKmtUpdateQueue(resource.QueueId, 200, HSA_QUEUE_PRIORITY_NORMAL, ring.memory, kRingBytes,
+    CHECK(hsaKmtUpdateQueue(value(resource.QueueId), percentage, HSA_QUEUE_PRIORITY_MAXIMUM, ring.memory,
+                            kRingBytes, nullptr) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 200, HSA_QUEUE_PRIORITY_NORMAL, ring.memory, kRingBytes,
                           nullptr) == HSAKMT_STATUS_ERROR);
   HSAuint32 mask[4] = {0xffff, 0, 0, 0};
-  CHECK(hsaKmtSetQueueCUMask(resource.QueueId, 128, mask) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtSetQueueCUMask(value(resource.QueueId), 128, mask) == HSAKMT_STATUS_SUCCESS);
   HSAuint32 first = 99;
-  CHECK(hsaKmtAllocQueueGWS(resource.QueueId, 1, &first) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtAllocQueueGWS(value(resource.QueueId), 1, &first) == HSAKMT_STATUS_SUCCESS);
   CHECK(first == 0);
-  CHECK(hsaKmtDestroyQueue(resource.QueueId) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 
 TEST_CASE("a queue that does not exist answers as KFD does", "[queues]") {

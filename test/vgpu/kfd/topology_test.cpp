@@ -58,7 +58,7 @@ TEST_CASE("node 0 is the host", "[topology]") {
   HsaMemoryProperties bank{};
   REQUIRE(hsaKmtGetNodeMemoryProperties(kCpuNode, 1, &bank) == HSAKMT_STATUS_SUCCESS);
   CHECK(bank.HeapType == HSA_HEAPTYPE_SYSTEM);
-  CHECK(bank.SizeInBytes == static_cast<HSAuint64>(sysconf(_SC_PHYS_PAGES)) * kPage);
+  CHECK(value(bank.SizeInBytes) == static_cast<HSAuint64>(sysconf(_SC_PHYS_PAGES)) * kPage);
 }
 
 TEST_CASE("node 1 is the described device", "[topology]") {
@@ -90,7 +90,7 @@ TEST_CASE("node 1 is the described device", "[topology]") {
   CHECK(node.Capability.ui32.SRAM_EDCSupport == (device.sram_ecc ? 1u : 0u));
   CHECK(node.Capability.ui32.WatchPointsTotalBits == 2);
   CHECK(node.Capability.ui32.SVMAPISupported == 0);
-  CHECK(node.UniqueID != 0);
+  CHECK(value(node.UniqueID) != 0);
   CHECK(text_of(node.MarketingName) == device.marketing_name);
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("the device's memory is one bank of VRAM that the host reaches", "[top
     return bank.HeapType == HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC;
   });
   REQUIRE(vram_bank != banks.end());
-  CHECK(vram_bank->SizeInBytes == device.vram_bytes);
+  CHECK(value(vram_bank->SizeInBytes) == device.vram_bytes);
   CHECK(vram_bank->Width == device.memory_width_bits);
   CHECK(vram_bank->MemoryClockMax == device.memory_clock_mhz);
   CHECK(std::count_if(banks.begin(), banks.end(), [](const auto& bank) {
