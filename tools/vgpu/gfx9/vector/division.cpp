@@ -5,6 +5,8 @@
 //
 // Where AMD's published pseudocode cannot be what hardware does, this follows the arithmetic: a denominator whose reciprocal is denormal is scaled
 // down in every case (scaling it up overflows); a quotient that became NaN in the steps between is an overflow; v_div_fmas scales by 2^64 or 2^-64 (2^128, 2^-128) as the RDNA 3 manual has it.
+#include <limits>
+
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/division.cpp"
@@ -22,13 +24,13 @@ template <>
 struct Layout<float> {
   static constexpr int kMantissa = 23, kScale = 64, kFar = 96, kTiny = 23, kUnderflow = -150;
   static constexpr float kUp = 0x1p64f, kDown = 0x1p-64f, kMinNormal = 0x1p-126f,
-                         kReciprocalDenormal = 0x1p126f;
+                         kReciprocalDenormal = 0x1p126f, kHalfDenormalUp = 0x1p-86f;  // 2^-150 * kUp
 };
 template <>
 struct Layout<double> {
   static constexpr int kMantissa = 52, kScale = 128, kFar = 768, kTiny = 53, kUnderflow = -1075;
   static constexpr double kUp = 0x1p128, kDown = 0x1p-128, kMinNormal = 0x1p-1022,
-                          kReciprocalDenormal = 0x1p1022;
+                          kReciprocalDenormal = 0x1p1022, kHalfDenormalUp = 0x1p-947;  // 2^-1075 * kUp
 };
 
 // The biased exponent, as signed lanes.
@@ -87,7 +89,18 @@ constexpr auto div_fmas = [](auto a, auto b, auto c, auto scale) HWY_ATTR {
   // An estimate of 2 or more: the denominator was scaled up.
   const auto large = hn::Not(hn::Lt(hn::Abs(c), hn::Set(d, hn::TFromV<V>{2})));
   const auto factor = hn::IfThenElse(large, hn::Set(d, Of::kUp), hn::Set(d, Of::kDown));
-  return hn::IfThenElse(scale, hn::Mul(quotient, factor), quotient);
+  const auto inverse = hn::IfThenElse(large, hn::Set(d, Of::kDown), hn::Set(d, Of::kUp));
+  const auto scaled = hn::Mul(quotient, factor);
+  // One rounding: a quotient that the first one put halfway between two denormals goes where its error says.
+  const auto rest = hn::Sub(quotient, hn::Mul(scaled, inverse));
+  const auto error = fused(a, b, hn::Sub(c, quotient));
+  const auto half = hn::Mul(hn::Set(d, Of::kHalfDenormalUp),
+                            hn::IfThenElse(large, hn::Zero(d), hn::Set(d, hn::TFromV<V>{1})));
+  const auto misled =
+      hn::And(hn::Eq(hn::Abs(rest), half),
+              hn::Gt(hn::Mul(hn::CopySign(hn::Set(d, hn::TFromV<V>{1}), rest), error), hn::Zero(d)));
+  const auto step = hn::CopySign(hn::Set(d, std::numeric_limits<hn::TFromV<V>>::denorm_min()), rest);
+  return hn::IfThenElse(scale, hn::IfThenElse(misled, hn::Add(scaled, step), scaled), quotient);
 };
 
 constexpr auto div_fixup = [](auto quotient, auto denominator, auto numerator) HWY_ATTR {

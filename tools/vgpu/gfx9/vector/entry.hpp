@@ -133,7 +133,6 @@ bool use_simd(Simd simd) noexcept;
 // The families that are plain scalar code, the same for every SIMD target; the others are listed in table.cpp.
 std::span<const Entry> lane_entries();
 std::span<const Entry> media_entries();
-std::span<const Entry> matrix_entries();
 
 // A source operand as one scalar value. Inline constants take the operand's type; literals of 64-bit floats are the high half.
 std::uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index, Type type) noexcept;

@@ -8,6 +8,8 @@
 #define UPTEMPO_VGPU_GFX9_FLOAT_INL_HPP
 #endif
 
+#include <limits>
+
 #include "gfx9/vector/instruction-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -70,7 +72,14 @@ constexpr auto float_trunc = [](auto a) HWY_ATTR { return hn::Trunc(a); };
 constexpr auto float_ceil = [](auto a) HWY_ATTR { return hn::Ceil(a); };
 constexpr auto float_floor = [](auto a) HWY_ATTR { return hn::Floor(a); };
 constexpr auto float_rndne = [](auto a) HWY_ATTR { return hn::Round(a); };
-constexpr auto float_fract = [](auto a) HWY_ATTR { return hn::Sub(a, hn::Floor(a)); };
+// Always below 1: where the subtraction rounds up to it, the largest number below (compilers use it for min(x - floor(x), 1 - ulp)).
+constexpr auto float_fract = [](auto a) HWY_ATTR {
+  const hn::DFromV<decltype(a)> d;
+  using T = hn::TFromD<decltype(d)>;
+  const auto fraction = hn::Sub(a, hn::Floor(a));
+  const auto largest = hn::Set(d, T{1} - std::numeric_limits<T>::epsilon() / 2);
+  return hn::IfThenElse(hn::Gt(fraction, largest), largest, fraction);
+};
 constexpr auto float_sqrt = [](auto a) HWY_ATTR { return hn::Sqrt(a); };
 constexpr auto float_rcp = [](auto a) HWY_ATTR {
   const hn::DFromV<decltype(a)> d;

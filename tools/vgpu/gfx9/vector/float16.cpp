@@ -18,6 +18,11 @@ constexpr auto rounded = [](auto v) HWY_ATTR {
   const D32<false> d;
   return half_to_float(d, float_to_half(d, v));
 };
+constexpr auto fract = [](auto a) HWY_ATTR {
+  const auto largest = hn::Set(hn::DFromV<decltype(a)>{}, 0x1.ffcp-1f);
+  const auto fraction = hn::Sub(a, hn::Floor(a));
+  return hn::IfThenElse(hn::Gt(fraction, largest), largest, fraction);
+};
 constexpr auto mad = [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(rounded(hn::Mul(a, b)), c); };
 constexpr auto fma = [](auto a, auto b, auto c) HWY_ATTR {
   return narrowed_to_odd(hn::Add(hn::Mul(widened(a), widened(b)), widened(c)));
@@ -106,7 +111,7 @@ constexpr Entry kEntries[] = {
     op<F16(F16), kCold>(Opcode::v_ceil_f16, float_ceil),
     op<F16(F16), kCold>(Opcode::v_floor_f16, float_floor),
     op<F16(F16), kCold>(Opcode::v_rndne_f16, float_rndne),
-    op<F16(F16), kCold>(Opcode::v_fract_f16, float_fract),
+    op<F16(F16), kCold>(Opcode::v_fract_f16, fract),
     op<F16(F16, I16), kWide | kCold>(Opcode::v_ldexp_f16,
                                      [](auto a, auto n) HWY_ATTR {
                                        return narrowed_to_odd(

@@ -1,8 +1,233 @@
-// Matrix instructions (MFMA) of gfx908 and gfx90a.
-#include "gfx9/vector/entry.hpp"
+// Matrix instructions (MFMA) of gfx908 and gfx90a: D = A * B + C on small matrices spread over the lanes.
+//
+// Layouts as in "Matrix Arithmetic Instructions" of AMD's CDNA 3 manual (7.1.4.2), which hold for the earlier targets too: with M = N rows and
+// columns, K inner elements of which each lane holds kPerLane, and as many independent blocks as fill 64 lanes. EXEC does not apply.
+//
+// Each product is added with one rounding, k ascending. Hardware adds in another order and flushes float32 denormals on gfx908: results of float
+// types agree within K half-units in the last place of the largest partial sum.
+#include "gfx9/vector/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gfx9/vector/matrix.cpp"
+#include <hwy/foreach_target.h>
 
-namespace uptempo::vgpu::gfx9::vector {
+#include <bit>
+#include <type_traits>
 
-std::span<const Entry> matrix_entries() { return {}; }
+#include "gfx9/vector/half.hpp"
+#include "gfx9/vector/instruction-inl.hpp"
 
-}  // namespace uptempo::vgpu::gfx9::vector
+HWY_BEFORE_NAMESPACE();
+namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
+namespace {
+
+// How inputs are held: element `k` of a lane, given the lane's registers.
+struct F32In {
+  using Value = float;
+  static constexpr unsigned kPerLane = 1;
+  static float element(const Vgpr* v, unsigned lane, unsigned) {
+    return std::bit_cast<float>(v[0].lane[lane]);
+  }
+};
+struct F16In {
+  using Value = float;
+  static constexpr unsigned kPerLane = 4;
+  static float element(const Vgpr* v, unsigned lane, unsigned k) {
+    return half_value(v[k / 2].lane[lane] >> (16 * (k % 2)) & 0xffffu);
+  }
+};
+template <unsigned kCount>
+struct Bf16In {
+  using Value = float;
+  static constexpr unsigned kPerLane = kCount;
+  static float element(const Vgpr* v, unsigned lane, unsigned k) {
+    return std::bit_cast<float>(v[k / 2].lane[lane] >> (16 * (k % 2)) << 16);
+  }
+};
+struct I8In {
+  using Value = std::int32_t;
+  static constexpr unsigned kPerLane = 4;
+  static std::int32_t element(const Vgpr* v, unsigned lane, unsigned k) {
+    return static_cast<std::int32_t>(v[0].lane[lane] << (24 - 8 * k)) >> 24;
+  }
+};
+struct F64In {
+  using Value = double;
+  static constexpr unsigned kPerLane = 1;
+  static double element(const Vgpr* v, unsigned lane, unsigned) {
+    return std::bit_cast<double>(v[0].lane[lane] | static_cast<std::uint64_t>(v[1].lane[lane]) << 32);
+  }
+};
+
+// BLGP: which lane B is read from. 1 and 2 broadcast a half of the wave, 3 rotates by 16 lanes, 4..7 broadcast a quarter.
+unsigned b_lane(unsigned lane, unsigned pattern) {
+  switch (pattern) {
+    case 0:
+      return lane;
+    case 1:
+      return lane % 32;
+    case 2:
+      return lane % 32 + 32;
+    case 3:
+      return (lane + 16) % 64;
+    default:
+      return lane % 16 + 16 * (pattern - 4);
+  }
+}
+
+template <class In, unsigned kM, unsigned kK>
+struct Mfma {
+  using T = typename In::Value;
+  static constexpr bool kDouble = std::is_same_v<T, double>;
+  static constexpr unsigned kGroups = kK / In::kPerLane;
+  static constexpr unsigned kBlocks = 64 / (kM * kGroups);
+  // Rows of the result: H consecutive ones in consecutive registers, then M_I groups of them across lanes (the manual's names).
+  static constexpr unsigned kH = kDouble ? 1 : 4;
+  static constexpr unsigned kBI = 64 > kM* kM / kH ? 64 / (kM * kM / kH) : 1;
+  static constexpr unsigned kMI = 64 / kBI / kM;
+  static constexpr unsigned kG = kM / (kH * kMI);
+  static constexpr unsigned kRegisters = kM * kM * kBlocks / 64;
+
+  static unsigned row_lane(unsigned block, unsigned i) { return kM * (i / kH % kMI + kMI * (block % kBI)); }
+  static unsigned row_register(unsigned block, unsigned i) {
+    return i % kH + kH * (i / (kH * kMI) + kG * (block / kBI));
+  }
+
+  static const Op* run(const Op& op, Wave& wave) {
+    const Instruction& in = op.in;
+    const unsigned broadcast = in.neg_hi;                               // CBSZ
+    const unsigned chosen = in.op_sel | (in.op_sel_hi >> 2 & 1u) << 3;  // ABID
+    const unsigned pattern = kDouble ? 0 : in.neg;                      // BLGP; of float64: signs of A, B, C
+    alignas(64) T a[kBlocks][kK][kM];
+    alignas(64) T b[kBlocks][kK][kM];
+    Vgpr constants[2][2];
+    const Vgpr* const sources[2] = {source(wave, in, 0, constants[0]), source(wave, in, 1, constants[1])};
+    for (unsigned block = 0; block < kBlocks; ++block) {
+      // A group of 2^CBSZ blocks shares block ABID of the group.
+      const unsigned mask = (1u << broadcast) - 1;
+      const unsigned a_block = (block & ~mask) | (chosen & mask);
+      for (unsigned k = 0; k < kK; ++k) {
+        for (unsigned i = 0; i < kM; ++i) {
+          const unsigned group = k / In::kPerLane, part = k % In::kPerLane;
+          a[block][k][i] = In::element(sources[0], i + kM * (a_block % kBlocks + kBlocks * group), part);
+          b[block][k][i] = In::element(sources[1], b_lane(i + kM * (block + kBlocks * group), pattern), part);
+          if constexpr (kDouble) {
+            if (in.neg & 1) a[block][k][i] = -a[block][k][i];
+            if (in.neg & 2) b[block][k][i] = -b[block][k][i];
+          }
+        }
+      }
+    }
+    alignas(64) T result[kRegisters][kLanes];
+    addend(wave, in, result);
+    const hn::CappedTag<T, kM> d;
+    constexpr std::size_t kN = hn::MaxLanes(hn::CappedTag<T, kM>{});
+    for (unsigned block = 0; block < kBlocks; ++block) {
+      for (unsigned i = 0; i < kM; ++i) {
+        T* const row = &result[row_register(block, i)][row_lane(block, i)];
+        for (std::size_t j = 0; j < kM; j += kN) {
+          auto sum = hn::LoadU(d, row + j);
+          for (unsigned k = 0; k < kK; ++k) {
+            const auto x = hn::Set(d, a[block][k][i]);
+            const auto y = hn::LoadU(d, &b[block][k][j]);
+            if constexpr (std::is_same_v<T, std::int32_t>) {
+              sum = hn::Add(hn::Mul(x, y), sum);
+            } else {
+              sum = fused(x, y, sum);
+            }
+          }
+          hn::StoreU(sum, d, row + j);
+        }
+      }
+    }
+    put(wave, in, result);
+    return next(op);
+  }
+
+  static const Vgpr* source(const Wave& wave, const Instruction& in, unsigned i, Vgpr (&room)[2]) {
+    if (is_vgpr(in.src[i])) return wave.vgpr + (in.src[i] - kFirstVgpr);
+    const std::uint64_t value = scalar_operand(wave, in, i, kDouble ? Type::f64 : Type::u32);
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      room[0].lane[lane] = static_cast<std::uint32_t>(value);
+      room[1].lane[lane] = static_cast<std::uint32_t>(kDouble ? value >> 32 : value);
+    }
+    return room;
+  }
+  static void addend(const Wave& wave, const Instruction& in, T (&result)[kRegisters][kLanes]) {
+    for (unsigned r = 0; r < kRegisters; ++r) {
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        std::uint64_t bits;
+        if (is_vgpr(in.src[2])) {
+          const Vgpr* const v = wave.vgpr + (in.src[2] - kFirstVgpr) + r * (kDouble ? 2 : 1);
+          bits = v[0].lane[lane] | (kDouble ? static_cast<std::uint64_t>(v[1].lane[lane]) << 32 : 0);
+        } else {
+          bits = scalar_operand(wave, in, 2, kDouble ? Type::f64 : Type::u32);
+        }
+        if constexpr (kDouble) {
+          result[r][lane] = std::bit_cast<double>(in.neg & 4 ? bits ^ std::uint64_t{1} << 63 : bits);
+        } else {
+          result[r][lane] = std::bit_cast<T>(static_cast<std::uint32_t>(bits));
+        }
+      }
+    }
+  }
+  static void put(Wave& wave, const Instruction& in, const T (&result)[kRegisters][kLanes]) {
+    for (unsigned r = 0; r < kRegisters; ++r) {
+      Vgpr* const v = wave.vgpr + in.dst + r * (kDouble ? 2 : 1);
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        if constexpr (kDouble) {
+          const auto bits = std::bit_cast<std::uint64_t>(result[r][lane]);
+          v[0].lane[lane] = static_cast<std::uint32_t>(bits);
+          v[1].lane[lane] = static_cast<std::uint32_t>(bits >> 32);
+        } else {
+          v[0].lane[lane] = std::bit_cast<std::uint32_t>(result[r][lane]);
+        }
+      }
+    }
+  }
+};
+
+template <class In, unsigned kM, unsigned kK>
+constexpr Entry mfma(Opcode opcode) {
+  Entry e;
+  e.opcode = opcode;
+  e.own = &Mfma<In, kM, kK>::run;
+  e.sources = 3;
+  return e;
+}
+
+constexpr Entry kEntries[] = {
+    mfma<F32In, 32, 1>(Opcode::v_mfma_f32_32x32x1f32),
+    mfma<F32In, 16, 1>(Opcode::v_mfma_f32_16x16x1f32),
+    mfma<F32In, 4, 1>(Opcode::v_mfma_f32_4x4x1f32),
+    mfma<F32In, 32, 2>(Opcode::v_mfma_f32_32x32x2f32),
+    mfma<F32In, 16, 4>(Opcode::v_mfma_f32_16x16x4f32),
+    mfma<F16In, 32, 4>(Opcode::v_mfma_f32_32x32x4f16),
+    mfma<F16In, 16, 4>(Opcode::v_mfma_f32_16x16x4f16),
+    mfma<F16In, 4, 4>(Opcode::v_mfma_f32_4x4x4f16),
+    mfma<F16In, 32, 8>(Opcode::v_mfma_f32_32x32x8f16),
+    mfma<F16In, 16, 16>(Opcode::v_mfma_f32_16x16x16f16),
+    mfma<I8In, 32, 4>(Opcode::v_mfma_i32_32x32x4i8),
+    mfma<I8In, 16, 4>(Opcode::v_mfma_i32_16x16x4i8),
+    mfma<I8In, 4, 4>(Opcode::v_mfma_i32_4x4x4i8),
+    mfma<I8In, 32, 8>(Opcode::v_mfma_i32_32x32x8i8),
+    mfma<I8In, 16, 16>(Opcode::v_mfma_i32_16x16x16i8),
+    mfma<Bf16In<2>, 32, 2>(Opcode::v_mfma_f32_32x32x2bf16),
+    mfma<Bf16In<2>, 16, 2>(Opcode::v_mfma_f32_16x16x2bf16),
+    mfma<Bf16In<2>, 4, 2>(Opcode::v_mfma_f32_4x4x2bf16),
+    mfma<Bf16In<2>, 32, 4>(Opcode::v_mfma_f32_32x32x4bf16),
+    mfma<Bf16In<2>, 16, 8>(Opcode::v_mfma_f32_16x16x8bf16),
+    mfma<Bf16In<4>, 32, 4>(Opcode::v_mfma_f32_32x32x4bf16_1k),
+    mfma<Bf16In<4>, 16, 4>(Opcode::v_mfma_f32_16x16x4bf16_1k),
+    mfma<Bf16In<4>, 4, 4>(Opcode::v_mfma_f32_4x4x4bf16_1k),
+    mfma<Bf16In<4>, 32, 8>(Opcode::v_mfma_f32_32x32x8bf16_1k),
+    mfma<Bf16In<4>, 16, 16>(Opcode::v_mfma_f32_16x16x16bf16_1k),
+    mfma<F64In, 16, 4>(Opcode::v_mfma_f64_16x16x4f64),
+    mfma<F64In, 4, 4>(Opcode::v_mfma_f64_4x4x4f64),
+};
+
+}  // namespace
+
+std::span<const Entry> matrix_entries() { return kEntries; }
+
+}  // namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -23,6 +23,7 @@ std::span<const Entry> float16_entries();
 std::span<const Entry> convert_entries();
 std::span<const Entry> transcendental_entries();
 std::span<const Entry> division_entries();
+std::span<const Entry> matrix_entries();
 
 const Op* general(const Op& op, Wave& wave);
 
