@@ -1,4 +1,6 @@
 // SDMA packets, encoded by hand as ROCr encodes them on gfx9.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -310,4 +312,21 @@ TEST_CASE(
     CHECK(fault.access == row.access);
     CHECK(fault.present == row.present);
   }
+}
+
+TEST_CASE(
+    "Host memory that was unmapped while the GPU had it is a memory fault, not the end of the process") {
+  DeviceFixture device;
+  SdmaRing ring(device);
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  Mapping mapping;
+  mapping.begin = 0x400000;
+  mapping.end = 0x401000;
+  mapping.host = static_cast<std::byte*>(page);
+  device.memory.map(mapping);
+  munmap(page, 4096);
+  ring.submit(fence(reinterpret_cast<void*>(0x400010), 1));
+  REQUIRE(eventually([&] { return device.interrupts.faults().size() == 1; }));
+  CHECK(device.interrupts.faults().front().address == reinterpret_cast<GpuAddress>(page) + 0x10);
+  munmap(page, 4096);
 }

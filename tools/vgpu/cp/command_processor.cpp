@@ -116,6 +116,7 @@ struct CommandProcessor::Impl {
       // Deterministic: what has been launched ends before new packets are looked at, unless it spins on what only they can change.
       const unsigned slices = device.options.deterministic ? 256 : 1;
       for (unsigned slice = 0; slice < slices && scheduler.run_slice(); ++slice) progressed = true;
+      if (const std::uintptr_t lost = take_lost_host_memory(); lost != 0) report_lost_memory(lost);
       if (progressed) {
         policy.progressed();
       } else {
@@ -123,6 +124,14 @@ struct CommandProcessor::Impl {
       }
     }
     abandon_all();
+  }
+
+  // Which queue's work it was is not known any more. ROCr ends the process on memory faults, unless the program handles them.
+  void report_lost_memory(std::uintptr_t address) {
+    MemoryFault fault;
+    fault.address = address;
+    fault.where = "host memory that the program has unmapped while it was registered for the GPU";
+    device.interrupts.memory_fault(fault);
   }
 
   bool advance_queues() {

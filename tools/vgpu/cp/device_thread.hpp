@@ -10,4 +10,7 @@ namespace uptempo::vgpu {
 // stay enabled: they are ours.
 std::thread start_device_thread(const char* name, std::function<void()> body);
 
+// Whether the caller is such a thread. Async-signal-safe.
+bool on_device_thread() noexcept;
+
 }  // namespace uptempo::vgpu

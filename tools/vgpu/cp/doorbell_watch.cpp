@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "cp/device_thread.hpp"
+
 // glibc's own name for sigaction: the interposed one would record our handler as the program's.
 extern "C" int __sigaction(int signal_number, const struct sigaction* action,
                            struct sigaction* previous) noexcept;
@@ -38,6 +40,8 @@ std::atomic<unsigned> program_action{0};
 std::mutex program_action_mutex;
 std::atomic<bool> installed{false};
 
+std::atomic<std::uintptr_t> lost_host_memory{0};
+
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* timeout) noexcept {
   static_assert(sizeof(word) == sizeof(std::uint32_t));
@@ -61,11 +65,14 @@ struct DoorbellFault {
       const std::uintptr_t begin = page.begin.load(std::memory_order_acquire);
       if (begin == 0 || address < begin || address >= begin + page.size_bytes.load(std::memory_order_relaxed))
         continue;
+      DoorbellWatch* const watch = page.watch.load(std::memory_order_acquire);
+      if (watch != nullptr) watch->wake();  // early: the sleeper gets going while permission is given
       page.write_protected.store(false, std::memory_order_seq_cst);
       if (mprotect(reinterpret_cast<void*>(begin), page.size_bytes.load(std::memory_order_relaxed),
                    PROT_READ | PROT_WRITE) != 0)
         return false;
-      if (DoorbellWatch* watch = page.watch.load(std::memory_order_acquire)) watch->wake();
+      // Again: the sleeper may have armed anew in between, and this call has just undone its protection.
+      if (watch != nullptr) watch->wake();
       return true;
     }
     return false;
@@ -74,7 +81,8 @@ struct DoorbellFault {
   static void handle(int signal_number, siginfo_t* info, void* context) noexcept {
     const int saved = errno;
     const bool fault = info->si_code > 0;  // else sent by kill() or raise(): no address
-    const bool resolved = fault && resolve(reinterpret_cast<std::uintptr_t>(info->si_addr));
+    const bool resolved = fault && (resolve(reinterpret_cast<std::uintptr_t>(info->si_addr)) ||
+                                    (on_device_thread() && substitute(*info)));
     errno = saved;
     if (resolved) return;
     const struct sigaction& action = program_actions[program_action.load(std::memory_order_acquire)];
@@ -91,6 +99,20 @@ struct DoorbellFault {
       __sigaction(signal_number, &standard, nullptr);
       if (!fault) raise(signal_number);  // delivered when this handler returns
     }
+  }
+
+  // The device itself faulted: the program has unmapped memory that is still registered for the GPU. A page of zeros lets the access
+  // go through, so that the command processor can report a GPU memory fault instead of the process dying.
+  static bool substitute(const siginfo_t& info) noexcept {
+    if (info.si_code != SEGV_MAPERR) return false;
+    constexpr std::uintptr_t kPage = 4096;
+    const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
+    void* const page = reinterpret_cast<void*>(address / kPage * kPage);
+    if (mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) !=
+        page)
+      return false;
+    lost_host_memory.store(address, std::memory_order_release);
+    return true;
   }
 
   static bool is_ours(const struct sigaction& action) noexcept {
@@ -120,6 +142,11 @@ bool replace_program_segv_action(const struct sigaction* action, struct sigactio
   if (action != nullptr) set_program_action(*action);
   if (previous != nullptr) *previous = before;
   return true;
+}
+
+std::uintptr_t take_lost_host_memory() noexcept {
+  if (lost_host_memory.load(std::memory_order_relaxed) == 0) return 0;
+  return lost_host_memory.exchange(0, std::memory_order_acquire);
 }
 
 sigset_t block_all_but_segv(const sigset_t& mask) noexcept {

@@ -71,6 +71,10 @@ class DoorbellWatch {
 // Either pointer may be null. Returns false when no handler is installed: the caller uses the real sigaction.
 bool replace_program_segv_action(const struct sigaction* action, struct sigaction* previous) noexcept;
 
+// Where a device thread has accessed host memory that the program had unmapped although it was registered for the GPU; 0: nowhere since
+// the last call. The access saw a page of zeros.
+std::uintptr_t take_lost_host_memory() noexcept;
+
 // A copy of `mask` without SIGSEGV, for sigprocmask and pthread_sigmask (SIG_BLOCK, SIG_SETMASK).
 sigset_t block_all_but_segv(const sigset_t& mask) noexcept;
 
