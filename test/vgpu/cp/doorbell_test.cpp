@@ -243,3 +243,15 @@ TEST_CASE(
   CHECK(policy.decide(1s, true).action == IdlePolicy::Action::spin);
   CHECK(policy.decide(2s, true).duration == IdlePolicy::kFirstDoze);
 }
+
+TEST_CASE(
+    "Idle policy: a store that has faulted is waited for with the core given away, for a bounded time") {
+  IdlePolicy policy;
+  policy.expect_store(1ms);
+  CHECK(policy.decide(1ms, false).action == IdlePolicy::Action::yield);
+  CHECK(policy.decide(1ms + IdlePolicy::kStoreExpected - 1us, true).action == IdlePolicy::Action::yield);
+  CHECK(policy.decide(1ms + IdlePolicy::kStoreExpected, false).action == IdlePolicy::Action::sleep);
+  policy.expect_store(10ms);
+  policy.progressed();
+  CHECK(policy.decide(10ms, false).action == IdlePolicy::Action::spin);
+}

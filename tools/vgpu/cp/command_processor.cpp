@@ -110,6 +110,7 @@ struct CommandProcessor::Impl {
   }
 
   void run() {
+    prefer_latency();
     while (!stop.load(std::memory_order_acquire)) {
       serve_requests();
       bool progressed = advance_queues();
@@ -166,12 +167,16 @@ struct CommandProcessor::Impl {
   }
 
   void idle() {
+    if (watch.take_store_expected()) policy.expect_store(now());
     const bool polls = must_poll();
     const IdlePolicy::Decision decision = policy.decide(now(), polls);
     switch (decision.action) {
       case IdlePolicy::Action::spin:
         for (int turn = 0; turn < 8; ++turn) __builtin_ia32_pause();
         if (++spins % 64 == 0) sched_yield();  // a producer may need this core to ring
+        return;
+      case IdlePolicy::Action::yield:
+        sched_yield();
         return;
       case IdlePolicy::Action::doze:
       case IdlePolicy::Action::sleep:

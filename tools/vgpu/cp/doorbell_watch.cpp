@@ -66,13 +66,15 @@ struct DoorbellFault {
       if (begin == 0 || address < begin || address >= begin + page.size_bytes.load(std::memory_order_relaxed))
         continue;
       DoorbellWatch* const watch = page.watch.load(std::memory_order_acquire);
-      if (watch != nullptr) watch->wake();  // early: the sleeper gets going while permission is given
       page.write_protected.store(false, std::memory_order_seq_cst);
       if (mprotect(reinterpret_cast<void*>(begin), page.size_bytes.load(std::memory_order_relaxed),
                    PROT_READ | PROT_WRITE) != 0)
         return false;
-      // Again: the sleeper may have armed anew in between, and this call has just undone its protection.
-      if (watch != nullptr) watch->wake();
+      // After mprotect: the sleeper may have armed anew in between, and that protection has just been undone.
+      if (watch != nullptr) {
+        watch->store_expected_.store(true, std::memory_order_release);
+        watch->wake();
+      }
       return true;
     }
     return false;

@@ -60,11 +60,18 @@ class DoorbellWatch {
 
   void wake() noexcept;
 
+  // Whether a store has faulted since the last call. It is executed only after the handler has returned: arming again before that would make it fault again.
+  bool take_store_expected() noexcept {
+    return store_expected_.load(std::memory_order_relaxed) &&
+           store_expected_.exchange(false, std::memory_order_acquire);
+  }
+
  private:
   friend struct DoorbellFault;
 
   std::atomic<std::uint32_t> armed_{0};  // futex word
-  mutable std::mutex pages_mutex_;       // attach, detach against arm, disarm; never taken by the handler
+  std::atomic<bool> store_expected_{false};
+  mutable std::mutex pages_mutex_;  // attach, detach against arm, disarm; never taken by the handler
 };
 
 // What sigaction(SIGSEGV) of the program means while the handler is installed: replaces the action that faults which are not ours go to.
