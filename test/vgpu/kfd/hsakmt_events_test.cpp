@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <atomic>
 #include <chrono>
 #include <set>
@@ -72,6 +73,25 @@ TEST_CASE("a blocked wait ends when another thread sets the event", "[events]") 
   REQUIRE(hsaKmtSetEvent(event) == HSAKMT_STATUS_SUCCESS);
   waiter.join();
   CHECK(status == HSAKMT_STATUS_SUCCESS);
+  hsaKmtDestroyEvent(event);
+}
+
+TEST_CASE(
+    "a cancelled thread that is blocked in a wait leaves it by its time-out, as ioctl() is no cancellation "
+    "point",
+    "[events]") {
+  const Thunk thunk;
+  HsaEvent* event = create(false);
+  REQUIRE(event != nullptr);
+  std::atomic<bool> returned{false};
+  std::thread waiter([&] {
+    hsaKmtWaitOnEvent(event, 60);
+    returned = true;
+  });
+  std::this_thread::sleep_for(20ms);
+  REQUIRE(pthread_cancel(waiter.native_handle()) == 0);
+  waiter.join();
+  CHECK(returned);
   hsaKmtDestroyEvent(event);
 }
 

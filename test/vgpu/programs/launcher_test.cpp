@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -72,6 +73,19 @@ TEST_CASE("a program that cannot be run is named", "[launcher]") {
   CHECK(launch({"--", "/no/such/program"}).status == 127);
   CHECK(launch({"--", "/etc/passwd"}).status == 126);
   CHECK(launch({"--", "/tmp"}).status == 126);
+}
+
+TEST_CASE("a place that LD_PRELOAD cannot name is refused", "[launcher]") {
+  namespace fs = std::filesystem;
+  char name[] = "/tmp/uptempo launcher-XXXXXX";
+  REQUIRE(mkdtemp(name) != nullptr);
+  const fs::path built = fs::path(UPTEMPO_VGPU_LAUNCHER).parent_path();
+  for (const char* file : {"uptempo-vgpu", "libuptempo-vgpu.so"})
+    fs::copy_file(built / file, fs::path(name) / file);
+  const Finished finished = run({std::string(name) + "/uptempo-vgpu", "--", "true"});
+  fs::remove_all(name);
+  CHECK(finished.status == 126);
+  CHECK(holds(finished.err, "space or colon"));
 }
 
 TEST_CASE("a script runs, and the programs that it starts are on the device too", "[launcher]") {

@@ -1,5 +1,6 @@
 // ioctl(): requests of KFD ('K') and DRM ('d') on a descriptor of ours go to the emulated driver, all others to the kernel.
 #include <linux/ioctl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +31,18 @@ bool is_of_parent(int descriptor) {
   return __builtin_strncmp(name, "/memfd:uptempo-vgpu-", 20) == 0;
 }
 
+// The kernel's ioctl() is no cancellation point; the emulated driver sleeps on a condition variable, which is one.
+class WithoutCancellation {
+ public:
+  WithoutCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~WithoutCancellation() { pthread_setcancelstate(before_, nullptr); }
+  WithoutCancellation(const WithoutCancellation&) = delete;
+  WithoutCancellation& operator=(const WithoutCancellation&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 }  // namespace
 }  // namespace uptempo::vgpu::interpose
 
@@ -43,6 +56,7 @@ UPTEMPO_VGPU_EXPORT int ioctl(int descriptor, unsigned long request, ...) noexce
   va_end(arguments);
   const unsigned magic = _IOC_TYPE(request);
   if (magic == vgpu::kKfdMagic || magic == vgpu::kDrmMagic) {
+    const vgpu::WithoutCancellation no_cancellation;
     struct stat status {};
     kfd::Process* process = kfd::Process::existing();
     if (vgpu::identity(descriptor, status)) {

@@ -175,7 +175,14 @@ std::string find_library() {
                                  here.parent_path() / UPTEMPO_VGPU_LIBDIR / "uptempo" / "libuptempo-vgpu.so"};
   std::string tried;
   for (const fs::path& candidate : candidates) {
-    if (access(candidate.c_str(), R_OK) == 0) return candidate.string();
+    if (access(candidate.c_str(), R_OK) == 0) {
+      if (candidate.string().find_first_of(": ") != std::string::npos)
+        throw Failure{
+            kCannotRun,
+            "'" + candidate.string() +
+                "' has a space or colon in its path, which LD_PRELOAD cannot express: install it elsewhere"};
+      return candidate.string();
+    }
     tried += (tried.empty() ? "" : " nor ") + candidate.string();
   }
   throw Failure{kCannotRun,

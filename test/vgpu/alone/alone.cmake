@@ -1,0 +1,20 @@
+# cmake -DSOURCE=... -DWORK=... -DGENERATOR=... -DCOMPILER=... [-DLAUNCHER=...] -P alone.cmake
+function(step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${status}:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+step(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -G ${GENERATOR} -DUPTEMPO_VGPU_TESTS=OFF -DCMAKE_CXX_COMPILER=${COMPILER}
+     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_INSTALL_PREFIX=${WORK}/installed)
+step(${CMAKE_COMMAND} --build ${WORK}/build)
+step(${CMAKE_COMMAND} --install ${WORK}/build)
+file(REMOVE_RECURSE ${WORK}/build)
+step(${WORK}/installed/bin/uptempo-vgpu -- rocminfo)
+if(NOT output MATCHES "amdgcn-amd-amdhsa--gfx90a:sramecc\\+:xnack-")
+  message(FATAL_ERROR "the installed launcher's rocminfo did not print the gfx90a agent:\n${output}")
+endif()
