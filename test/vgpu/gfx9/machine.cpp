@@ -149,7 +149,7 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
 
   const Buffer kernarg = allocate(std::max<std::size_t>(arguments.size(), state->kernel.kernarg_bytes) + 256);
   std::memset(kernarg.bytes.data(), 0, kernarg.bytes.size());
-  std::memcpy(kernarg.bytes.data(), arguments.data(), arguments.size());
+  std::copy(arguments.begin(), arguments.end(), kernarg.bytes.begin());
   hsa_kernel_dispatch_packet_t& packet = state->packet;
   packet = {};
   packet.header = HSA_PACKET_TYPE_KERNEL_DISPATCH;

@@ -25,10 +25,15 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, std::uint64_t 
   const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
   if (mapping != nullptr && bounds.highest < mapping->end && mapping->end - bounds.highest >= E::bytes &&
       mapping->permits(Kind)) {
-    if constexpr (Kind == Access::read) {
-      gather<E>(host_distance(*mapping), address, exec, data);
+    const std::uint64_t distance = host_distance(*mapping);
+    if constexpr (Kind == Access::read && std::is_same_v<E, B32>) {
+      gather_dwords(distance, mapping->end, address, exec, data);
+    } else if constexpr (Kind == Access::read) {
+      gather<E>(distance, address, exec, data);
+    } else if constexpr (std::is_same_v<E, B32>) {
+      scatter_dwords(distance, address, exec, data);
     } else {
-      scatter<E>(host_distance(*mapping), address, exec, data);
+      scatter<E>(distance, address, exec, data);
     }
     return next<2>(op);
   }
