@@ -74,3 +74,18 @@ TEST_CASE("Deterministic runs give the same trace, times aside") {
   REQUIRE(first.size() == 22);
   CHECK(run() == first);
 }
+
+TEST_CASE("Every doorbell is traced, also those that are overwritten at once") {
+  DeviceFixture device(traced());
+  ComputeQueue queue(device, 1024);
+  amd_signal_t* done = device.signal(500);
+  for (std::uint64_t index = 0; index < 500; ++index) {
+    queue.write(barrier_and({}, false, done));
+    queue.ring(index);
+  }
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  const auto bells = lines_with(device.trace_lines(), "\"doorbell\"");
+  REQUIRE(bells.size() == 500);
+  for (std::size_t index = 0; index < bells.size(); ++index)
+    CHECK(holds(bells[index], "\"value\":" + std::to_string(index) + ","));
+}

@@ -66,7 +66,8 @@ struct CommandProcessor::Impl {
         random(device.options.seed),
         scheduler(device, code, target_of(*device.options.device), worker_count(device.options),
                   [this] { watch.wake(); }),
-        context{device, memory, scheduler, kernels, code, packet_copies, random} {
+        context{device, memory, scheduler, kernels, code, watch, packet_copies, random} {
+    if (device.trace.enabled()) watch.record_all();
     thread = start_device_thread("vgpu-cp", [this] { run(); });
   }
 
@@ -143,6 +144,7 @@ struct CommandProcessor::Impl {
       code.invalidate();
     }
     kernels.forget_unmapped(device.memory.generation());
+    trace_doorbells();
     bool progressed = false;
     // A new queue is the first one every turn: none is served before the others for good.
     const std::size_t count = queues.size();
@@ -154,6 +156,14 @@ struct CommandProcessor::Impl {
     }
     memory.leave();
     return progressed;
+  }
+
+  void trace_doorbells() {
+    while (const auto record = watch.take_record()) {
+      const auto rung = [&](const Entry& entry) { return entry.queue->doorbell() == record->doorbell; };
+      const auto queue = std::find_if(queues.begin(), queues.end(), rung);
+      if (queue != queues.end()) queue->queue->trace_doorbell(record->value, record->host_ns);
+    }
   }
 
   // Something to be polled for, beside doorbells: a word in memory, or a doorbell that no attached page shows.

@@ -1,8 +1,10 @@
 #include "cp/doorbell_watch.hpp"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <cerrno>
 
@@ -14,6 +16,8 @@
 #include <string>
 
 #include "cp/device_thread.hpp"
+#include "cp/store_instruction.hpp"
+#include "device/clock.hpp"
 
 // glibc's own name for sigaction: the interposed one would record our handler as the program's.
 extern "C" int __sigaction(int signal_number, const struct sigaction* action,
@@ -59,13 +63,41 @@ void set_program_action(const struct sigaction& action) noexcept {  // program_a
 
 // The handler's part of DoorbellWatch.
 struct DoorbellFault {
-  // True: the fault was a store to a protected doorbell page, which may now be executed again.
-  static bool resolve(std::uintptr_t address) noexcept {
+  // Does what the store at the interrupted instruction would have done, through the alias. False: it is none that decode_store() knows.
+  static bool carry_out(DoorbellWatch& watch, std::byte* alias, ucontext_t& context) noexcept {
+    constexpr std::array<int, 16> kRegisters{REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                             REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                             REG_R12, REG_R13, REG_R14, REG_R15};
+    auto& registers = context.uc_mcontext.gregs;
+    const auto store = decode_store(reinterpret_cast<const std::uint8_t*>(registers[REG_RIP]));
+    if (!store || reinterpret_cast<std::uintptr_t>(alias) % sizeof(std::uint64_t) != 0) return false;
+    auto& doorbell = *reinterpret_cast<std::uint64_t*>(alias);
+    const auto value =
+        static_cast<std::uint64_t>(store->immediate ? store->constant : registers[kRegisters[store->reg]]);
+    watch.note({&doorbell, value, host_clock_ns()});
+    // seq_cst serves MOV and XCHG alike.
+    const std::uint64_t before =
+        std::atomic_ref<std::uint64_t>(doorbell).exchange(value, std::memory_order_seq_cst);
+    if (store->exchanges) registers[kRegisters[store->reg]] = static_cast<greg_t>(before);
+    registers[REG_RIP] += store->size_bytes;
+    watch.wake();
+    return true;
+  }
+
+  // True: the fault was a store to a protected doorbell page, which has been carried out or may now be executed again.
+  static bool resolve(std::uintptr_t address, ucontext_t& context) noexcept {
     for (AttachedPage& page : registry) {
       const std::uintptr_t begin = page.begin.load(std::memory_order_acquire);
       if (begin == 0 || address < begin || address >= begin + page.size_bytes.load(std::memory_order_relaxed))
         continue;
       DoorbellWatch* const watch = page.watch.load(std::memory_order_acquire);
+      if (watch != nullptr && watch->recording()) {
+        if (carry_out(*watch,
+                      const_cast<std::byte*>(page.alias.load(std::memory_order_relaxed)) + (address - begin),
+                      context))
+          return true;
+        watch->recording_.store(false, std::memory_order_release);
+      }
       page.write_protected.store(false, std::memory_order_seq_cst);
       if (mprotect(reinterpret_cast<void*>(begin), page.size_bytes.load(std::memory_order_relaxed),
                    PROT_READ | PROT_WRITE) != 0)
@@ -83,7 +115,8 @@ struct DoorbellFault {
   static void handle(int signal_number, siginfo_t* info, void* context) noexcept {
     const int saved = errno;
     const bool fault = info->si_code > 0;  // else sent by kill() or raise(): no address
-    const bool resolved = fault && (resolve(reinterpret_cast<std::uintptr_t>(info->si_addr)) ||
+    const bool resolved = fault && (resolve(reinterpret_cast<std::uintptr_t>(info->si_addr),
+                                            *static_cast<ucontext_t*>(context)) ||
                                     (on_device_thread() && substitute(*info)));
     errno = saved;
     if (resolved) return;
@@ -189,6 +222,10 @@ void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, std::si
                            std::memory_order_release);  // last: the handler reads it first
   }
   DoorbellFault::install();
+  if (recording()) {
+    arm();  // protects the page from its first doorbell on
+    disarm();
+  }
   wake();
 }
 
@@ -248,12 +285,31 @@ void DoorbellWatch::sleep(std::chrono::nanoseconds timeout) {
 void DoorbellWatch::disarm() {
   const std::lock_guard pages(pages_mutex_);
   armed_.store(0, std::memory_order_seq_cst);
+  if (recording()) return;  // the pages stay as they are
   for (AttachedPage& page : registry) {
     if (page.watch.load(std::memory_order_relaxed) != this) continue;
     if (page.write_protected.exchange(false, std::memory_order_seq_cst))
       mprotect(reinterpret_cast<void*>(page.begin.load(std::memory_order_relaxed)),
                page.size_bytes.load(std::memory_order_relaxed), PROT_READ | PROT_WRITE);
   }
+}
+
+void DoorbellWatch::note(const Record& record) noexcept {
+  const std::uint64_t index = noted_.fetch_add(1, std::memory_order_acq_rel);
+  // Full: the processor is behind by kRecords doorbells; it never waits for the thread that rings.
+  while (index - taken_.load(std::memory_order_acquire) >= kRecords) sched_yield();
+  Slot& slot = records_[index % kRecords];
+  slot.record = record;
+  slot.filled.store(index + 1, std::memory_order_release);  // the record is complete
+}
+
+std::optional<DoorbellWatch::Record> DoorbellWatch::take_record() noexcept {
+  const std::uint64_t index = taken_.load(std::memory_order_relaxed);  // only the processor's thread takes
+  Slot& slot = records_[index % kRecords];
+  if (slot.filled.load(std::memory_order_acquire) != index + 1) return std::nullopt;
+  const Record record = slot.record;
+  taken_.store(index + 1, std::memory_order_release);  // the slot may be used again
+  return record;
 }
 
 void DoorbellWatch::wake() noexcept {

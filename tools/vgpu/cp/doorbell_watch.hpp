@@ -10,15 +10,20 @@
 // replace_program_segv_action(), and block_all_but_segv() removes SIGSEGV from a mask that a thread wants to block, since a fault in a
 // thread that blocks it kills the process. As a second line, arm() puts the handler back in front if it finds another one there.
 //
+// Recording. For a trace every doorbell counts, also one that is overwritten before anybody has looked. With record_all() the pages stay protected,
+// and the handler carries out each store itself, by decoding it, after noting its value. A store that it cannot decode ends the recording.
+//
 // Thread safety: attach(), detach() and wake() from any thread; wake() is async-signal-safe. arm(), sleep() and disarm() belong to one thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 namespace uptempo::vgpu {
 
@@ -60,6 +65,18 @@ class DoorbellWatch {
 
   void wake() noexcept;
 
+  // From now on every doorbell is noted; drain with take_record(). Before the first attach().
+  void record_all() noexcept { recording_.store(true, std::memory_order_relaxed); }
+  bool recording() const noexcept { return recording_.load(std::memory_order_acquire); }
+
+  // The next doorbell in the order in which they were rung. A doorbell is noted before its value is stored.
+  struct Record {
+    const std::uint64_t* doorbell;  // in the alias
+    std::uint64_t value;
+    std::uint64_t host_ns;
+  };
+  std::optional<Record> take_record() noexcept;
+
   // Whether a store has faulted since the last call. It is executed only after the handler has returned: arming again before that would make it fault again.
   bool take_store_expected() noexcept {
     return store_expected_.load(std::memory_order_relaxed) &&
@@ -69,7 +86,17 @@ class DoorbellWatch {
  private:
   friend struct DoorbellFault;
 
+  static constexpr std::uint64_t kRecords = 1024;
+  struct Slot {
+    std::atomic<std::uint64_t> filled{0};  // index of the record in it, plus 1
+    Record record{};
+  };
+  void note(const Record& record) noexcept;
+
   std::atomic<std::uint32_t> armed_{0};  // futex word
+  std::atomic<bool> recording_{false};
+  std::atomic<std::uint64_t> noted_{0}, taken_{0};
+  std::array<Slot, kRecords> records_;
   std::atomic<bool> store_expected_{false};
   mutable std::mutex pages_mutex_;  // attach, detach against arm, disarm; never taken by the handler
 };

@@ -19,12 +19,15 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-void Queue::trace_doorbell(std::uint64_t value) const {
-  if (!context_.device.trace.enabled()) return;
+void Queue::trace_doorbell(std::uint64_t value, std::uint64_t host_ns) const {
   char line[128];
   std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu})", ordinal_,
-                static_cast<long long>(value), static_cast<unsigned long long>(host_clock_ns()));
+                static_cast<long long>(value), static_cast<unsigned long long>(host_ns));
   context_.device.trace.write(line);
+}
+
+void Queue::trace_doorbell_seen(std::uint64_t value) const {
+  if (context_.device.trace.enabled() && !context_.watch.recording()) trace_doorbell(value, host_clock_ns());
 }
 
 }  // namespace uptempo::vgpu

@@ -7,6 +7,7 @@
 #include <random>
 #include <string_view>
 
+#include "cp/doorbell_watch.hpp"
 #include "cp/kernel_table.hpp"
 #include "cp/packet_copies.hpp"
 #include "cp/scheduler.hpp"
@@ -21,6 +22,7 @@ struct QueueContext {
   Scheduler& scheduler;
   KernelTable& kernels;
   gfx9::CodeCache& code;
+  const DoorbellWatch& watch;
   PacketCopies& packet_copies;
   std::minstd_rand& random;
 };
@@ -50,6 +52,9 @@ class Queue {
   virtual void lose_doorbell() noexcept = 0;
   virtual const std::uint64_t* doorbell() const noexcept = 0;
 
+  // A doorbell that was recorded when it was rung.
+  void trace_doorbell(std::uint64_t value, std::uint64_t host_ns) const;
+
   Waiting waiting() const noexcept { return waiting_; }
   // The order of creation, from 0: how traces and messages call it.
   std::uint32_t ordinal() const noexcept { return ordinal_; }
@@ -57,7 +62,8 @@ class Queue {
  protected:
   // One line on stderr, so that a stopped queue is never silent.
   void report(std::string_view packet, std::string_view reason) const;
-  void trace_doorbell(std::uint64_t value) const;
+  // A doorbell that was found by looking; nothing while all of them are recorded.
+  void trace_doorbell_seen(std::uint64_t value) const;
 
   QueueContext& context_;
   const std::uint32_t ordinal_;

@@ -52,7 +52,7 @@ bool SdmaQueue::advance() {
     if (doorbell != doorbell_seen_) {
       doorbell_seen_ = doorbell;
       written_ = std::max(written_, doorbell);
-      trace_doorbell(doorbell);
+      trace_doorbell_seen(doorbell);
     }
   }
   bool progressed = false;
