@@ -30,6 +30,8 @@ struct Lane {
   std::uint64_t a, b, c, old;
   bool bit;
 };
+// What a reference returns where the instruction set leaves the result open.
+inline constexpr std::uint64_t kOpen = 0x8000dead8000dead;
 using Reference = std::uint64_t (*)(const Lane& lane);
 
 struct Row {
@@ -43,8 +45,10 @@ struct Row {
 // Runs every row over all kinds of lanes and shapes of EXEC; inactive lanes must keep their value, and their bits of a lane mask must be 0.
 void check(std::span<const Row> rows, std::uint32_t mode = 0x3f0);
 
-// Opcodes that any check() of this program has executed.
+// Opcodes that any LaneBench of this program has executed, and those counted by hand.
 const std::set<Opcode>& checked_opcodes();
+// For tests that execute assembly by other means.
+void count_as_checked(const std::string& text);
 
 // One wave to execute assembly on, instruction by instruction, without a program around it.
 class LaneBench {
