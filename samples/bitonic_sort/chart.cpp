@@ -73,7 +73,7 @@ std::string svg(const Report& report) {
     const int top = kTop + kRowHeight * static_cast<int>(i);
     const int baseline = top + kBarHeight / 2 + 5;
     const int width = std::max(1, static_cast<int>(kBarsWidth * result.us_per_iteration / slowest));
-    out += text_at(kLeft - 10, baseline, "text", (i == 0 ? "" : "+ ") + result.rung.name, "end");
+    out += text_at(kLeft - 10, baseline, "text", rung_label(report, i), "end");
     out += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\"/>\n",
                        i == 0 ? "first" : "bar", kLeft, top, width, kBarHeight);
     out += text_at(kLeft + width + 8, baseline, "text", fmt::format("{:.0f} us", result.us_per_iteration));
@@ -82,9 +82,11 @@ std::string svg(const Report& report) {
                      fmt::format("{:+.0f} us", result.delta_us), "end");
     out += text_at(kWidth - 20, baseline, "text", fmt::format("{:.2f}x", result.speedup), "end");
   }
-  out += text_at(
-      20, height - 14, "quiet",
-      "Each rung adds one switch to those above it. Timed: copy to the device, all kernels, copy back.");
+  out +=
+      text_at(20, height - 14, "quiet",
+              report.rungs.size() == 1
+                  ? "Switches: " + report.rungs[0].rung.name
+                  : "Each rung adds one switch to those above it. Timed: copy in, all kernels, copy back.");
   return out + "</svg>\n";
 }
 

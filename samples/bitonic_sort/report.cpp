@@ -11,12 +11,6 @@
 namespace uptempo::sort {
 namespace {
 
-// The names of several switches would not fit into a column: a single rung is named above the tables.
-std::string rung_label(const Report& report, size_t i) {
-  if (report.rungs.size() == 1) return "these switches";
-  return i == 0 ? report.rungs[i].rung.name : "+ " + report.rungs[i].rung.name;
-}
-
 std::string switches_line(const Report& report) {
   if (report.rungs.size() != 1) return {};
   std::string line = "Switches:";
@@ -89,6 +83,11 @@ std::string verdict(const Report& report) {
 }
 
 }  // namespace
+
+std::string rung_label(const Report& report, size_t i) {
+  if (report.rungs.size() == 1) return "these switches";
+  return i == 0 ? report.rungs[i].rung.name : "+ " + report.rungs[i].rung.name;
+}
 
 std::string table(const Report& report) {
   return fmt::format(

@@ -26,6 +26,10 @@ struct Report {
   std::vector<RungResult> rungs;
 };
 
+// "baseline", then "+ " and the switch that a rung adds. A single rung may have too many switches for a column or a bar: it is called
+// "these switches" there, and named in full beside.
+std::string rung_label(const Report& report, size_t rung);
+
 // What is to be sorted and how, then times, then the counts that explain them; at most 80 columns.
 std::string table(const Report& report);
 

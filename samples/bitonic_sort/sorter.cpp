@@ -89,18 +89,19 @@ void Sorter::dispatch_all(const Switches& switches, const std::optional<aql::Hea
   for (size_t i = 0; i < passes.size(); ++i) {
     const bool inside = i > 0 && i + 1 < passes.size();
     const aql::HeaderFlags flags = inside && interior ? *interior : packet_flags(switches, i, passes.size());
-    const auto append = [&](CommandRef command) {
+    const auto set_flags = [&](CommandRef command) {
       command.fences(flags.acquire, flags.release);
       if (flags.barrier == aql::Barrier::off) command.without_barrier();
     };
     const auto [stage, pass] = passes[i];
     if (switches.prealloc_kernarg) {
-      append(batch_.dispatch(kernel_, grid, keys_.data(), stage, pass, ascending_));
+      set_flags(batch_.dispatch(kernel_, grid, keys_.data(), stage, pass, ascending_));
     } else {
       // One block serves all kernels as long as the host waits for each; kernels in flight need one each.
       if (blocks.empty() || switches.avoid_host_sync)
         blocks.emplace_back(gpu_, kernel_.info().arguments.size_bytes());
-      append(batch_.dispatch_at(blocks.back().span(), kernel_, grid, keys_.data(), stage, pass, ascending_));
+      set_flags(
+          batch_.dispatch_at(blocks.back().span(), kernel_, grid, keys_.data(), stage, pass, ascending_));
     }
     if (!switches.avoid_host_sync) submit();
   }

@@ -190,6 +190,14 @@ TEST_CASE(
   for (const Rung& rung : ladder()) CHECK(contains(chart, rung.name + "<"));
 }
 
+TEST_CASE("the chart of a single rung names its switches below, where there is room") {
+  Report report = article_report();
+  report.rungs = measure({{"prealloc-signal+fence", {true, false, false, true, false}}}, 1,
+                         [](const Switches&) { return Iteration{.us = 1, .counts = {}}; });
+  CHECK(contains(svg(report), ">these switches<"));
+  CHECK(contains(svg(report), "Switches: prealloc-signal+fence<"));
+}
+
 TEST_CASE("the chart of a device whose name holds markup stays well formed") {
   Report report = article_report();
   report.device = "a<b>&c";
