@@ -25,7 +25,7 @@ template <class F>
 std::string error_of(F&& f) {
   try {
     f();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     return error.what();
   }
   return "no error";
@@ -121,7 +121,7 @@ TEST_CASE("declared, disjoint dispatches give the same results as ordered ones",
   }
 }
 
-TEST_CASE("invariant 5 on the device: completion covers a long kernel without barrier bit", "[dispatch]") {
+TEST_CASE("Invariant 5 on the device: completion covers a long kernel without barrier bit", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, kernels::probes()};
@@ -238,7 +238,7 @@ TEST_CASE("two processes' worth of work: a thousand batches leave every signal a
   CHECK(spent.memory_allocations == 0);
 }
 
-TEST_CASE("invariant 9 on the device: a batch costs no allocation, no lock and no system call",
+TEST_CASE("Invariant 9 on the device: a batch costs no allocation, no lock and no system call",
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -293,7 +293,7 @@ TEST_CASE("a borrowed queue takes batches beside another producer", "[dispatch]"
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }
 
-TEST_CASE("invariant 8 on the device: a packet that cannot be carried out ends the queue with its error",
+TEST_CASE("Invariant 8 on the device: a packet that cannot be carried out ends the queue with its error",
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -318,7 +318,7 @@ TEST_CASE("invariant 8 on the device: a packet that cannot be carried out ends t
   CHECK(contains(error_of([&] { batch.submit(); }), "this one takes no more work"));
 }
 
-TEST_CASE("invariant 8 on the device: a GPU memory fault ends the queue and names the address",
+TEST_CASE("Invariant 8 on the device: a GPU memory fault ends the queue and names the address",
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -335,7 +335,7 @@ TEST_CASE("invariant 8 on the device: a GPU memory fault ends the queue and name
   CHECK(contains(error, "the GPU accessed address 0x7000"));
 }
 
-TEST_CASE("invariant 4 on the device: destroying a queue waits for kernels that use its scratch",
+TEST_CASE("Invariant 4 on the device: destroying a queue waits for kernels that use its scratch",
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -23,7 +24,8 @@ struct DoubleOptions {
                      .publications = 16,
                      .timing_signals = 0,
                      .kernarg_bytes = 64 << 10,
-                     .kernarg_slab_bytes = 1024};
+                     .kernarg_slab_bytes = 1024,
+                     .drain = std::chrono::seconds(2)};
   uint32_t signals = 32;
 };
 
