@@ -1,15 +1,19 @@
 #include "code_objects.hpp"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "llvm_mc.hpp"
 
@@ -31,6 +35,28 @@ std::optional<Target> target_of(std::uint32_t flags) {
       return std::nullopt;
   }
 }
+
+class Mapped {
+ public:
+  explicit Mapped(const std::string& file) {
+    const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) throw std::system_error(errno, std::generic_category(), file);
+    struct stat status {};
+    if (fstat(descriptor, &status) == 0) size_ = static_cast<std::size_t>(status.st_size);
+    data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    close(descriptor);
+    if (data_ == MAP_FAILED) throw std::system_error(errno, std::generic_category(), file);
+  }
+  ~Mapped() { munmap(data_, size_); }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+
+  std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 template <typename T>
 std::optional<T> read(std::string_view bytes, std::size_t at) {
@@ -54,16 +80,15 @@ std::vector<std::uint32_t> text(std::string_view elf, const Elf64_Ehdr& header) 
 
 }  // namespace
 
-std::vector<Code> find_code(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(stream), {}};
-  const std::string_view bytes = content;
+void for_each_code(const std::string& file, const std::function<void(const Code&)>& visit) {
+  const Mapped content(file);
+  const std::string_view bytes = content.bytes();
   const std::string_view magic = ELFMAG;
   const std::boyer_moore_horspool_searcher searcher(magic.begin(), magic.end());
-  std::vector<Code> found;
+  std::size_t count = 0;
   for (auto at = bytes.begin();; ++at) {
     at = std::search(at, bytes.end(), searcher);
-    if (at == bytes.end()) return found;
+    if (at == bytes.end()) return;
     const std::string_view elf = bytes.substr(static_cast<std::size_t>(at - bytes.begin()));
     const auto header = read<Elf64_Ehdr>(elf, 0);
     if (!header || header->e_machine != EM_AMDGPU || header->e_ident[EI_CLASS] != ELFCLASS64) continue;
@@ -71,10 +96,10 @@ std::vector<Code> find_code(const std::string& file) {
     if (!target) continue;
     auto words = text(elf, *header);
     if (words.empty()) continue;
-    found.push_back({*target,
-                     std::filesystem::path(file).filename().string() + " #" + std::to_string(found.size()) +
-                         " " + cpu_name(*target),
-                     std::move(words)});
+    visit({*target,
+           std::filesystem::path(file).filename().string() + " #" + std::to_string(count++) + " " +
+               cpu_name(*target),
+           std::move(words)});
   }
 }
 

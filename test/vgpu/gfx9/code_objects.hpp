@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,7 +16,8 @@ struct Code {
   std::vector<std::uint32_t> words;  // .text
 };
 
-// Every .text of a gfx9 code object inside the bytes of `file`, whatever surrounds it: bundles of a shared library, or one plain ELF.
-std::vector<Code> find_code(const std::string& file);
+// Calls `visit` with every .text of a gfx9 code object inside `file`, whatever surrounds it: bundles of a shared library, or one plain ELF.
+// One at a time: the libraries of ROCm hold gigabytes of them.
+void for_each_code(const std::string& file, const std::function<void(const Code&)>& visit);
 
 }  // namespace uptempo::vgpu::gfx9::test

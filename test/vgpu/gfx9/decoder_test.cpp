@@ -63,11 +63,11 @@ struct Totals {
 Totals sweep_file(const std::string& file, std::size_t window, std::size_t stride, Report& report) {
   std::map<Target, DecoderOracle> oracles;
   Totals totals;
-  for (const Code& code : find_code(file)) {
+  for_each_code(file, [&](const Code& code) {
     DecoderOracle& oracle = oracles.try_emplace(code.target, code.target).first->second;
     sweep(oracle, code, window, stride, report);
     ++totals.objects;
-  }
+  });
   for (const auto& [target, oracle] : oracles) totals.agreed += oracle.agreed;
   return totals;
 }
