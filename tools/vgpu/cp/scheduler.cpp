@@ -141,10 +141,9 @@ struct Scheduler::Impl {
   }
 
   void wake_helpers() {
-    epoch.fetch_add(1, std::memory_order_release);
     // seq_cst pairs with the helper's announcement: either it sees the new epoch or it is counted here.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (sleepers.load(std::memory_order_relaxed) != 0) epoch.notify_all();
+    epoch.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers.load(std::memory_order_seq_cst) != 0) epoch.notify_all();
   }
 
   // Unclaimed workgroups and runnable ones; looked at without the lock.
@@ -377,10 +376,8 @@ struct Scheduler::Impl {
         relax();
         continue;
       }
-      sleepers.fetch_add(1, std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with wake_helpers()
-      if (pending.load(std::memory_order_relaxed) == 0 || epoch.load(std::memory_order_relaxed) == seen)
-        epoch.wait(seen, std::memory_order_acquire);
+      sleepers.fetch_add(1, std::memory_order_seq_cst);  // pairs with wake_helpers()
+      if (epoch.load(std::memory_order_seq_cst) == seen) epoch.wait(seen, std::memory_order_acquire);
       sleepers.fetch_sub(1, std::memory_order_relaxed);
       seen = epoch.load(std::memory_order_acquire);
       idle = 0;
