@@ -100,6 +100,40 @@ TEST_CASE("Stores touch only the active lanes' memory") {
   }
 }
 
+TEST_CASE("Dword stores at any distance, rising or falling, leave what lies between as it was") {
+  for (const std::uint64_t exec : {~std::uint64_t{0}, kStripes}) {
+    // Index of each lane's dword: gaps, pairs at a distance (as a sorting network makes them), backwards, crossing the edge of a 32-dword window.
+    const std::function<unsigned(unsigned)> patterns[] = {
+        [](unsigned lane) { return 2 * lane; },
+        [](unsigned lane) { return 3 * lane; },
+        [](unsigned lane) { return lane / 4 * 8 + lane % 4; },
+        [](unsigned lane) { return lane / 8 * 16 + lane % 8; },
+        [](unsigned lane) { return 200 - lane; },
+        [](unsigned lane) { return lane % 16 == 15 ? lane * 2 + 20 : lane * 2; }};
+    for (unsigned pattern = 0; pattern < std::size(patterns); ++pattern) {
+      Fragment fragment;
+      const Buffer data = counted(fragment.machine, 256);
+      Wave& wave = fragment.prepare("global_load_dword v3, v1, s[0:1]\nglobal_store_dword v1, v2, s[0:1]");
+      wave.set_pair(0, data.address);
+      wave.set_exec(exec);
+      std::vector<std::uint32_t> expected(256);
+      for (std::uint32_t i = 0; i < 256; ++i) expected[i] = 0x10000 + i;
+      each_lane([&](unsigned lane) {
+        wave.vgpr[1].lane[lane] = 4 * patterns[pattern](lane);
+        wave.vgpr[2].lane[lane] = lane;
+        if ((exec >> lane & 1) != 0) expected[patterns[pattern](lane)] = lane;
+      });
+      fragment.finish();
+      CAPTURE(exec, pattern);
+      CHECK(std::vector<std::uint32_t>(data.as<std::uint32_t>().begin(), data.as<std::uint32_t>().end()) ==
+            expected);
+      each_lane([&](unsigned lane) {
+        REQUIRE(wave.vgpr[3].lane[lane] == ((exec >> lane & 1) != 0 ? 0x10000 + patterns[pattern](lane) : 0));
+      });
+    }
+  }
+}
+
 TEST_CASE("Sub-dword loads extend, and the d16 forms write one half") {
   struct Row {
     const char* mnemonic;
