@@ -19,28 +19,31 @@ void check_kmt(HSAKMT_STATUS status, const char* call) {
                .remedy = "check that /dev/kfd is there and accessible, or run under uptempo-vgpu"});
 }
 
-// Opens the driver and takes a snapshot; ROCr's own handle and snapshot in the same process are reference-counted beside it.
+// The driver opened, and its topology in hsakmt's hands. hsakmt keeps one snapshot for the process and forgets the old one, without freeing it,
+// when another is taken (topology.c, topology_take_snapshot); so ROCr's is used where there is one, and ours is dropped at the end.
 class Snapshot {
  public:
   Snapshot() {
     const HSAKMT_STATUS opened = hsaKmtOpenKFD();
     if (opened != HSAKMT_STATUS_KERNEL_ALREADY_OPENED) check_kmt(opened, "hsaKmtOpenKFD");
-    if (const HSAKMT_STATUS acquired = hsaKmtAcquireSystemProperties(&system_);
+    if (HsaNodeProperties first{}; hsaKmtGetNodeProperties(0, &first) == HSAKMT_STATUS_SUCCESS) return;
+    HsaSystemProperties system{};
+    if (const HSAKMT_STATUS acquired = hsaKmtAcquireSystemProperties(&system);
         acquired != HSAKMT_STATUS_SUCCESS) {
       hsaKmtCloseKFD();
       check_kmt(acquired, "hsaKmtAcquireSystemProperties");
     }
+    acquired_ = true;
   }
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot() {
-    // The snapshot itself is shared with ROCr and stays: releasing it would take it from under ROCr's feet.
+    if (acquired_) hsaKmtReleaseSystemProperties();
     hsaKmtCloseKFD();
   }
-  uint32_t nodes() const noexcept { return system_.NumNodes; }
 
  private:
-  HsaSystemProperties system_{};
+  bool acquired_ = false;
 };
 
 std::string marketing_name(const HsaNodeProperties& p) {
@@ -86,9 +89,11 @@ GpuTopology describe(uint32_t node, const HsaNodeProperties& p) {
 std::vector<GpuTopology> read_gpu_topology() {
   const Snapshot snapshot;
   std::vector<GpuTopology> gpus;
-  for (uint32_t node = 0; node < snapshot.nodes(); ++node) {
+  for (uint32_t node = 0;; ++node) {
     HsaNodeProperties properties{};
-    check_kmt(hsaKmtGetNodeProperties(node, &properties), "hsaKmtGetNodeProperties");
+    const HSAKMT_STATUS status = hsaKmtGetNodeProperties(node, &properties);
+    if (status == HSAKMT_STATUS_INVALID_NODE_UNIT) break;  // past the last
+    check_kmt(status, "hsaKmtGetNodeProperties");
     if (properties.NumFComputeCores != 0) gpus.push_back(describe(node, properties));
   }
   return gpus;

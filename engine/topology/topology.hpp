@@ -3,7 +3,8 @@
 // An optional component (target uptempo::topology), because it links hsakmt (ROCT) beside HSA. Read from a snapshot of the driver's topology
 // that lasts for the call only.
 //
-// Thread safety: any thread; hsakmt locks for itself. ROCr need not be running, and is not disturbed if it is.
+// Thread safety: any thread, but not while another starts or ends the first or last Runtime: hsakmt keeps one snapshot for the process. ROCr
+// need not be running, and is not disturbed if it is.
 #pragma once
 
 #include <cstdint>

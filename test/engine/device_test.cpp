@@ -233,6 +233,14 @@ TEST_CASE("a program names the kernels it has, and checks argument types", "[pro
                  "1 arguments: the kernel takes 4"));
 }
 
+TEST_CASE("the driver's topology is read without a runtime, too", "[topology]") {
+  const size_t alone = read_gpu_topology().size();
+  CHECK(alone > 0);
+  const Runtime runtime;
+  CHECK(runtime.gpus().size() == alone);
+  CHECK(read_gpu_topology().size() == alone);
+}
+
 TEST_CASE("the driver's topology describes the agent", "[topology]") {
   const Runtime runtime;
   const AgentProperties& agent = runtime.gpu().properties();
