@@ -80,11 +80,17 @@ TEST_CASE("rounding to integral values keeps the sign of zero") {
   one(Opcode::v_ceil_f32, [](float a) { return std::ceil(a); });
   one(Opcode::v_floor_f32, [](float a) { return std::floor(a); });
   one(Opcode::v_rndne_f32, [](float a) { return std::nearbyint(a); });
-  one(Opcode::v_fract_f32, [](float a) { return a - std::floor(a); });
   one_double(Opcode::v_trunc_f64, [](double a) { return std::trunc(a); });
   one_double(Opcode::v_ceil_f64, [](double a) { return std::ceil(a); });
   one_double(Opcode::v_floor_f64, [](double a) { return std::floor(a); });
   one_double(Opcode::v_rndne_f64, [](double a) { return std::nearbyint(a); });
+}
+
+TEST_CASE("a fraction stays below one") {
+  one(Opcode::v_fract_f32, [](float a) {
+    const float fraction = a - std::floor(a);
+    return fraction > 0x1.fffffep-1f ? 0x1.fffffep-1f : fraction;
+  });
 }
 
 TEST_CASE("float64 arithmetic is IEEE") {

@@ -33,7 +33,34 @@ constexpr u64 qsad(u64 a, u32 b, u64 sums) {
   return result;
 }
 
-// Dot product of kCount fields of kBits each, plus c, exact.
+// v_mqsad_u32_u8: as v_mqsad_pk_u16_u8, with sums in four registers each.
+const Op* mqsad_u32(const Op& op, Wave& wave) {
+  const Instruction& in = op.in;
+  const auto operand = [&](unsigned i, unsigned reg, unsigned lane, Type type) {
+    if (is_vgpr(in.src[i])) return wave.vgpr[in.src[i] - kFirstVgpr + reg].lane[lane];
+    return static_cast<u32>(scalar_operand(wave, in, i, type) >> (32 * (reg & 1)));
+  };
+  const u64 exec = wave.exec();
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if ((exec >> lane & 1) == 0) continue;
+    const u64 a = operand(0, 0, lane, Type::u64) | static_cast<u64>(operand(0, 1, lane, Type::u64)) << 32;
+    const u32 b = operand(1, 0, lane, Type::u32);
+    u32 sums[4];
+    for (unsigned i = 0; i < 4; ++i)
+      sums[i] = msad_u8(static_cast<u32>(a >> (8 * i)), b, operand(2, i, lane, Type::u64));
+    for (unsigned i = 0; i < 4; ++i) wave.vgpr[in.dst + i].lane[lane] = sums[i];
+  }
+  return next(op);
+}
+constexpr Entry own(Opcode opcode, Handler handler) {
+  Entry e;
+  e.opcode = opcode;
+  e.own = handler;
+  e.sources = 3;
+  return e;
+}
+
+// Dot product of all fields of kBits each, plus c, exact.
 template <unsigned kBits, bool kSigned>
 constexpr i64 dot(u32 a, u32 b, i64 c) {
   for (unsigned at = 0; at < 32; at += kBits) {
@@ -108,6 +135,7 @@ constexpr Entry kEntries[] = {
                                   [](u64 a, u32 b, u64 c) { return qsad<sad_u8>(a, b, c); }),
     scalar_op<U64(U64, U32, U64)>(Opcode::v_mqsad_pk_u16_u8,
                                   [](u64 a, u32 b, u64 c) { return qsad<msad_u8>(a, b, c); }),
+    own(Opcode::v_mqsad_u32_u8, mqsad_u32),
     scalar_op<U32(U32, U32, U32)>(Opcode::v_lerp_u8,
                                   [](u32 a, u32 b, u32 c) {
                                     u32 result = 0;
