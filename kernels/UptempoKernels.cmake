@@ -100,7 +100,7 @@ endfunction()
 
 # Compiles and links an empty kernel: the only check that covers compiler, device libraries and linker at once.
 function(_uptempo_check_gpu_target target)
-  string(MAKE_C_IDENTIFIER "_UPTEMPO_GPU_TARGET_OK_${target}" known)
+  string(MAKE_C_IDENTIFIER "_UPTEMPO_GPU_TARGET_OK_${UPTEMPO_DEVICE_CLANG}_${target}" known)
   if(${known})
     return()
   endif()
