@@ -131,7 +131,8 @@ hsa_status_t Timeline::status() const noexcept {
 }
 
 bool Timeline::fired(uint64_t value) noexcept {
-  if (closed_.load(std::memory_order_acquire)) return done_.load(std::memory_order_acquire) >= value;
+  if (closed_.load(std::memory_order_acquire) || error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS)
+    return done_.load(std::memory_order_acquire) >= value;
   Entry& e = entry(value);
   // Acquire: the signal read below is this value's or a later one's, and then the second look finds out.
   if (e.state.load(std::memory_order_acquire) >> pin_bits != value)
@@ -195,7 +196,10 @@ WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) 
         policy.mode == WaitMode::active ? Deadline::never() : Deadline::after(policy.spin);
     for (uint32_t round = 0;; ++round) {
       if (is_done(value)) return leave(WaitResult::done);
-      if (failed()) return leave(is_done(value) ? WaitResult::done : WaitResult::failed);
+      if (failed()) {
+        const std::lock_guard lock(mutex_);  // fail() has let go of the signals
+        return leave(is_done(value) ? WaitResult::done : WaitResult::failed);
+      }
       // The clock costs as much as some rounds of polling.
       if (round % 16 == 0) {
         if (deadline.passed()) return leave(WaitResult::timed_out);
@@ -252,6 +256,10 @@ void Timeline::fail(hsa_status_t status, std::string text) noexcept {
   const std::lock_guard lock(mutex_);
   if (error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return;
   failure_ = {status, std::move(text)};
+  // What has completed by now stays complete; after this no signal is read again, as callers may destroy theirs.
+  for (uint64_t value = done_.load(std::memory_order_acquire) + 1;
+       value <= last_.load(std::memory_order_acquire) && fired(value); ++value)
+    advance(value);
   error_.store(status, std::memory_order_seq_cst);
   const uint64_t last = last_.load(std::memory_order_seq_cst);
   for (uint64_t value = done_.load(std::memory_order_acquire) + 1; value <= last; ++value) {

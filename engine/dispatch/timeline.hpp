@@ -14,7 +14,7 @@
 // there the leader polls with growing pauses, at most 1 ms.
 //
 // Failure. After fail() every publication that has not completed ends with the failure, now and later; waiters are woken by poking their
-// signals. What had completed before stays complete.
+// signals. What had completed before stays complete. No signal is looked at again, so a wait that has thrown ends the lifetime of the caller's.
 //
 // Lifetime. Timelines are never freed, because Completions are plain values that may outlive everything: a Queue takes one from a process-wide
 // list and returns it. Values only grow over all of a timeline's lives. One that ended with unfinished publications is not used again.

@@ -318,6 +318,25 @@ TEST_CASE("Invariant 8 on the device: a packet that cannot be carried out ends t
   CHECK(contains(error_of([&] { batch.submit(); }), "this one takes no more work"));
 }
 
+TEST_CASE("a caller's completion signal may be destroyed once the wait for it has thrown", "[dispatch]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  Queue queue{gpu, {.drain = 100ms}};
+  {
+    const Signal signal;
+    BatchSubmitter batch{queue};
+    aql::Packet64 broken{};
+    broken.word[0] = aql::first_word(static_cast<uint16_t>(0x1400 | 0x77));
+    batch.raw(broken);
+    batch.complete_with(signal);
+    const Completion bad = batch.submit();
+    CHECK(contains(error_of([&] { bad.wait(); }), "the packet processor stopped the queue"));
+  }
+  // Both would abort in ROCr if they looked at the signal.
+  CHECK(contains(error_of([&] { queue.wait(); }), "the packet processor stopped the queue"));
+  queue.reclaim();
+}
+
 TEST_CASE("Invariant 8 on the device: a GPU memory fault ends the queue and names the address",
           "[dispatch]") {
   const Runtime runtime;
