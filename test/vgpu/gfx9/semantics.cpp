@@ -8,7 +8,9 @@
 #include <map>
 #include <random>
 #include <stdexcept>
+#include <tuple>
 
+#include "gfx9/vector/entry.hpp"
 #include "support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
@@ -212,8 +214,8 @@ LaneBench::LaneBench(Target target) : registers(512), target_(target), assembler
 }
 
 void LaneBench::run(const std::string& text) {
-  static std::map<std::pair<Target, std::string>, std::vector<Op>> prepared;
-  auto& ops = prepared[{target_, text}];
+  static std::map<std::tuple<vector::Simd, Target, std::string>, std::vector<Op>> prepared;
+  auto& ops = prepared[{vector::simd_in_use(), target_, text}];
   if (ops.empty()) {
     const std::vector<std::uint32_t> words = assembler_.assemble(text);
     for (std::size_t at = 0; at < words.size();) {
@@ -236,7 +238,9 @@ void LaneBench::run(const std::string& text) {
   }
 }
 
-void check(std::span<const Row> rows, std::uint32_t mode) {
+namespace {
+
+void check_on_one_simd(std::span<const Row> rows, std::uint32_t mode, const char* simd) {
   LaneBench bench;
   bench.wave.mode = mode;
   std::mt19937_64 random(7);
@@ -256,7 +260,7 @@ void check(std::span<const Row> rows, std::uint32_t mode) {
       try {
         bench.run(text);
       } catch (const std::runtime_error& error) {
-        FAIL_CHECK(error.what());
+        FAIL_CHECK(simd << ": " << error.what());
         break;
       }
       for (unsigned lane = 0; lane < kLanes && !failed; ++lane) {
@@ -277,13 +281,26 @@ void check(std::span<const Row> rows, std::uint32_t mode) {
         if (!(active ? matches(row.match, row.result_bits, got, want) : got == want)) {
           failed = true;
           FAIL_CHECK(fmt::format(
-              "{}: lane {} ({}) a={:#x} b={:#x} c={:#x} old={:#x} mask={}: got {:#x}, want {:#x}", row.text,
-              lane, active ? "active" : "inactive", x.a, x.b, x.c, x.old, x.bit, got, want));
+              "{} on {}: lane {} ({}) a={:#x} b={:#x} c={:#x} old={:#x} mask={}: got {:#x}, want {:#x}",
+              row.text, simd, lane, active ? "active" : "inactive", x.a, x.b, x.c, x.old, x.bit, got, want));
         }
       }
     }
     if (!failed) SUCCEED(row.text);
   }
+}
+
+}  // namespace
+
+// With every SIMD target that this machine can run.
+void check(std::span<const Row> rows, std::uint32_t mode) {
+  const vector::Simd best = vector::simd_in_use();
+  constexpr std::pair<vector::Simd, const char*> kSimds[] = {
+      {vector::Simd::avx512, "avx512"}, {vector::Simd::avx2, "avx2"}, {vector::Simd::baseline, "baseline"}};
+  for (const auto& [simd, name] : kSimds) {
+    if (vector::use_simd(simd)) check_on_one_simd(rows, mode, name);
+  }
+  vector::use_simd(best);
 }
 
 const std::set<Opcode>& checked_opcodes() { return checked(); }
