@@ -72,8 +72,8 @@ function(_uptempo_find_device_compiler)
   find_program(UPTEMPO_OFFLOAD_BUNDLER NAMES clang-offload-bundler clang-offload-bundler-${major} HINTS "${clang_dir}"
                DOC "Bundles code objects of several targets")
   if(NOT UPTEMPO_OFFLOAD_BUNDLER)
-    message(FATAL_ERROR "uptempo_add_kernels: no clang-offload-bundler beside ${real_clang}. Install clang-${major} "
-                        "completely, or set UPTEMPO_OFFLOAD_BUNDLER.")
+    message(FATAL_ERROR "uptempo_add_kernels: no clang-offload-bundler beside ${real_clang}. Install "
+                        "clang-tools-${major}, or set UPTEMPO_OFFLOAD_BUNDLER.")
   endif()
 
   get_filename_component(clang_root "${clang_dir}" DIRECTORY)

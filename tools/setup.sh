@@ -15,7 +15,7 @@ build_packages=(
   libhwy-dev           # Highway: vector code of the virtual GPU
   'clang-15|clang-17'  # compiles the kernels
   'lld-15|lld-17'      # links them
-  'llvm-15|llvm-17'    # llvm-objcopy and friends for bundling
+  'clang-tools-15|clang-tools-17'  # clang-offload-bundler: code objects of several targets in one
   'rocm-device-libs|rocm-device-libs-17'  # OpenCL built-ins for AMD GPUs
 )
 
