@@ -223,8 +223,9 @@ void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, std::si
   }
   DoorbellFault::install();
   if (recording()) {
-    arm();  // protects the page from its first doorbell on
-    disarm();
+    // From its first doorbell on. Not by arm(): the processor may be asleep, and armed_ is what wakes it.
+    const std::lock_guard pages(pages_mutex_);
+    protect_pages();
   }
   wake();
 }
@@ -262,6 +263,10 @@ bool DoorbellWatch::watches(const void* alias_address) const noexcept {
 void DoorbellWatch::arm() {
   const std::lock_guard pages(pages_mutex_);
   armed_.store(1, std::memory_order_seq_cst);  // before the protection: a fault from here on wakes
+  protect_pages();
+}
+
+void DoorbellWatch::protect_pages() {
   const auto attached_here = [this](const AttachedPage& page) {
     return page.watch.load(std::memory_order_relaxed) == this;
   };

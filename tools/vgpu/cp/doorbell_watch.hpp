@@ -86,6 +86,8 @@ class DoorbellWatch {
  private:
   friend struct DoorbellFault;
 
+  void protect_pages();  // pages_mutex_ held
+
   static constexpr std::uint64_t kRecords = 1024;
   struct Slot {
     std::atomic<std::uint64_t> filled{0};  // index of the record in it, plus 1
