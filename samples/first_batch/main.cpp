@@ -1,0 +1,58 @@
+// The API in one screen: sort 32,768 keys with 120 dispatches, one doorbell and one completion signal.
+//
+//   first_batch [auto|hardware|virtual]
+//
+// Exit code: 0 sorted, 1 not sorted or the device failed, 2 wrong argument.
+#include <engine/uptempo.hpp>
+#include <kernels/bitonic_sort.hpp>
+#include <vgpu/launch.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <stdexcept>
+
+using namespace uptempo;
+
+namespace {
+
+bool sort_32768_keys() {
+  Runtime runtime;  // throws Error: "no GPU agent: ..."
+  Agent gpu = runtime.gpu();
+  Program program{gpu, kernels::bitonic_sort()};  // of the embedded code objects, the one for this agent's ISA
+  auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");  // checked against metadata
+  Queue queue{gpu};
+  DeviceBuffer<uint32_t> keys{gpu, 32768};
+  PinnedBuffer<uint32_t> host{gpu, 32768};
+  Copier copier{gpu};
+
+  std::iota(host.span().rbegin(), host.span().rend(), 0u);
+  copier.to_device(keys, host);
+
+  BatchSubmitter batch{queue};
+  for (uint32_t stage = 0; stage < 15; ++stage)
+    for (uint32_t pass = 0; pass <= stage; ++pass)
+      batch.dispatch(sort, Grid{16384}.by(256), keys.data(), stage, pass, 1u);
+  batch.submit().wait();  // 120 packets, 1 doorbell, 1 signal
+
+  copier.to_host(host, keys);
+  return std::ranges::is_sorted(host.span());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto device = vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
+    const bool sorted = sort_32768_keys();
+    std::printf("%s: 32768 keys %s by 120 dispatches\n", vgpu::label(device).data(),
+                sorted ? "sorted" : "left unsorted");
+    return sorted ? 0 : 1;
+  } catch (const std::invalid_argument& wrong) {
+    std::fprintf(stderr, "first_batch: %s\n", wrong.what());
+    return 2;
+  } catch (const std::exception& failed) {
+    std::fprintf(stderr, "first_batch: %s\n", failed.what());
+    return 1;
+  }
+}
