@@ -21,12 +21,11 @@ build_packages=(
 
 check_packages=(
   catch2                      # tests
-  libbenchmark-dev            # micro benchmarks
   'llvm-15-dev|llvm-17-dev'   # libLLVM: oracle of the instruction decoder
   rocminfo hipcc libamdhip64-dev  # unmodified programs that must run on the virtual GPU
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers  # PoCL: oracle for results, peer for times
   libpocl2-common             # its kernel library
-  git python3                 # mutants: applying patches; reading reports
+  git                         # mutants: applying patches
 )
 
 fail() {
