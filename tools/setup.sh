@@ -25,7 +25,7 @@ check_packages=(
   rocminfo hipcc libamdhip64-dev  # unmodified programs that must run on the virtual GPU
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers  # PoCL: oracle for results, peer for times
   libpocl2-common             # its kernel library
-  git                         # mutants: applying patches
+  git python3                 # mutants: applying patches, reading results
 )
 
 fail() {
