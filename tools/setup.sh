@@ -54,7 +54,7 @@ missing_packages() {
 install_packages() {
   [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || fail "needs x86-64 Linux; this is $(uname -s) on $(uname -m)."
   command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
-    fail "installs packages with apt-get (Debian 12, Ubuntu 24.04 or later); this is $(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-an unknown distribution}"). Install the packages listed in tools/setup.sh by hand and run cmake --preset release."
+    fail "installs packages with apt-get (tried on Debian 12); this is $(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-an unknown distribution}"). Install the packages listed in tools/setup.sh by hand and run cmake --preset release."
   local missing
   mapfile -t missing < <(missing_packages "$@")
   if [ "${#missing[@]}" -eq 0 ]; then
@@ -67,15 +67,17 @@ install_packages() {
     root=(sudo)
   fi
   echo "$command_name: refreshing the package lists"
-  "${root[@]}" apt-get update -qq || fail "cannot reach the package archive (apt-get update failed): check the network and /etc/apt/sources.list."
+  # Not fatal: a foreign source of the machine may be down while the packages needed are to be had.
+  "${root[@]}" apt-get update -qq -o APT::Update::Error-Mode=any ||
+    echo "$command_name: the package lists could not be refreshed as a whole; going on with those that are there" >&2
   mapfile -t missing < <(missing_packages "$@")  # which alternatives exist is known only now
   local name
   for name in "${missing[@]}"; do
-    apt-cache show "$name" >/dev/null 2>&1 || fail "this distribution has no package '$name'; Debian 12 has it."
+    apt-cache show "$name" >/dev/null 2>&1 || fail "apt-get knows no package '$name', which Debian 12 has: check the network and /etc/apt/sources.list."
   done
   echo "$command_name: installing ${missing[*]}"
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" >/dev/null ||
-    fail "apt-get could not install ${missing[*]}: its own message stands above."
+    fail "apt-get could not install ${missing[*]}: its own message stands above; check the network and /etc/apt/sources.list."
 }
 
 # configure_and_build PRESET: two jobs at least; more than one per 2 GB of memory would swap.
