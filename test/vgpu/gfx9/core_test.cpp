@@ -443,4 +443,51 @@ TEST_CASE("Registers that a kernel never wrote hold the same on every run") {
   CHECK(leftovers() == leftovers());
 }
 
+TEST_CASE("At a global barrier every wave waits for all, and each barrier counts anew") {
+  Machine machine;
+  LlvmMc assembler(Target::gfx90a);
+  const Buffer data = machine.allocate(4096);
+  std::memset(data.bytes.data(), 0, data.bytes.size());
+  const auto run = [&](std::string_view text) {
+    return machine.run(machine.prepare(machine.assemble_kernel(assembler.assemble(text)),
+                                       {{256, 1, 1}, {64, 1, 1}, 0}, Arguments().add(data).bytes()),
+                       3);
+  };
+  // One lane of each workgroup counts itself, meets the others, and stores the count that it sees then.
+  constexpr std::string_view kMeetTwice = R"(
+    s_load_dwordx2 s[4:5], s[0:1], 0x0
+    s_lshl_b32 s3, s2, 2
+    s_mov_b64 exec, 2
+    s_mov_b32 m0, 0x30000
+    v_mov_b32 v0, 3
+    v_mov_b32 v1, s3
+    v_mov_b32 v2, 1
+    v_mov_b32 v3, 0
+    global_atomic_add v3, v2, s[4:5]
+    ds_gws_barrier v0 offset:62 gds
+    global_load_dword v4, v3, s[4:5]
+    global_store_dword v1, v4, s[4:5] offset:8
+    global_atomic_add v3, v2, s[4:5] offset:4
+    ds_gws_barrier v0 offset:62 gds
+    global_load_dword v4, v3, s[4:5] offset:4
+    global_store_dword v1, v4, s[4:5] offset:24
+    s_endpgm)";
+  const auto unprepared = run(kMeetTwice);
+  REQUIRE(unprepared);
+  CHECK(contains(unprepared->message, "no ds_gws_init"));
+
+  std::memset(data.bytes.data(), 0, data.bytes.size());
+  REQUIRE_FALSE(run("v_mov_b32 v0, 3\nds_gws_init v0 offset:1 gds\ns_endpgm"));
+  REQUIRE_FALSE(run(kMeetTwice));
+  for (unsigned i = 0; i < 10; ++i) CHECK(data.as<std::uint32_t>()[i] == 4);
+}
+
+TEST_CASE("The semaphores of global wave sync are refused by name") {
+  Fragment fragment;
+  fragment.prepare("ds_gws_sema_v gds");
+  const auto fault = fragment.run();
+  REQUIRE(fault);
+  CHECK(contains(fault->message, "ds_gws_sema_v"));
+}
+
 }  // namespace uptempo::vgpu::gfx9::test

@@ -55,7 +55,11 @@ struct Machine::Block {
 };
 
 Machine::Machine(Target wanted, Observation observation)
-    : target(wanted), code(memory, wanted, observation), executor(memory, code, wanted), workgroups_(4) {}
+    : target(wanted),
+      code(memory, wanted, observation),
+      executor(memory, code, wanted),
+      workgroups_(4),
+      wave_sync_(std::make_shared<WaveSync>()) {}
 Machine::~Machine() = default;
 
 Buffer Machine::allocate(std::size_t size_bytes, bool writable) {
@@ -167,6 +171,7 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
   const Buffer copy = allocate(sizeof packet);
   std::memcpy(copy.bytes.data(), &packet, sizeof packet);
   state->packet_address = copy.address;
+  state->wave_sync = wave_sync_;
 
   if (packet.private_segment_size != 0 || state->kernel.dynamic_stack) {
     // As ROCr lays it out: bytes per wave a multiple of 1 KiB, descriptor as in amd_aql_queue.cpp (InitScratchSRD).

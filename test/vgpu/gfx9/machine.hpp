@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gfx9/wave_sync.hpp"
 #include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
@@ -94,6 +95,7 @@ class Machine {
   std::deque<std::unique_ptr<Block>> blocks_;
   std::vector<Symbol> symbols_;
   std::vector<Workgroup> workgroups_;
+  const std::shared_ptr<WaveSync> wave_sync_;
 };
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -7,6 +7,7 @@
 #include "cp/pm4.hpp"
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
+#include "gfx9/wave_sync.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -26,6 +27,7 @@ AqlQueue::AqlQueue(QueueContext& context, std::uint32_t ordinal, const ComputeQu
                    bool runtime_owned)
     : Queue(context, ordinal),
       config_(config),
+      wave_sync_(std::make_shared<gfx9::WaveSync>()),
       runtime_owned_(runtime_owned),
       packets_(config.ring_bytes / kAqlPacketBytes) {
   suspended_ = config.percentage == 0 || packets_ == 0;
@@ -266,6 +268,7 @@ std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(const hsa_kernel_dispa
   state->packet_address = config_.ring + (next_ & (packets_ - 1)) * kAqlPacketBytes;
   state->queue_address = config_.read_index - offsetof(amd_queue_t, read_dispatch_id);
   state->dispatch_id = next_;
+  state->wave_sync = wave_sync_;
   state->name = loaded.name;
   if (packet.private_segment_size != 0) {
     // COMPUTE_TMPRING_SIZE: WAVES in bits 0..11, WAVESIZE in bits 12..24, in KiB.

@@ -101,6 +101,7 @@ class AqlQueue final : public Queue {
   void begin_packet();
 
   ComputeQueueConfig config_;
+  const std::shared_ptr<gfx9::WaveSync> wave_sync_;
   const bool runtime_owned_;
   const std::uint64_t packets_;  // ring size
   bool stopped_ = false;

@@ -7,7 +7,8 @@
 namespace uptempo::vgpu::gfx9 {
 
 Handler translate_memory(Instruction& in, Observation observation) noexcept {
-  if (in.gds || in.tfe) return nullptr;  // global data share; texture-fail results
+  if (in.format == Format::ds && in.gds) return memory::translate_wave_sync(in);  // all there is of the global data share
+  if (in.tfe) return nullptr;  // texture-fail results
   // Each family asks for the same canonical operands (memory.hpp).
   const OperandCode accumulation = (in.acc & 8) != 0 ? 256 : 0;
   in.src[0] = static_cast<OperandCode>(in.data0 + accumulation);

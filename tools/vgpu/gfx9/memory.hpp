@@ -140,5 +140,6 @@ Handler translate_lds(const Instruction& in) noexcept;                          
 Handler translate_lds_lanes(
     const Instruction& in) noexcept;  // DS that move data between lanes, append and consume
 Handler translate_lds_atomic(const Instruction& in) noexcept;
+Handler translate_wave_sync(const Instruction& in) noexcept;  // DS that synchronise waves of all workgroups
 
 }  // namespace uptempo::vgpu::gfx9::memory

@@ -37,9 +37,7 @@ std::string bytes(const Op& op, Wave& wave) {
 
 const Op* stop_faulted(const Op& op, Wave& wave, Executor::Fault fault) {
   wave.executor->fault = std::move(fault);
-  wave.pc = address_of(op);
-  wave.stop = WaveStop::faulted;
-  return nullptr;
+  return stop_at(op, wave, WaveStop::faulted);
 }
 
 }  // namespace
@@ -48,6 +46,12 @@ GpuAddress address_of(const Op& op) noexcept { return CodePage::of(op).base + Gp
 
 const Op* stop_after(const Op& op, Wave& wave, WaveStop why) noexcept {
   wave.pc = address_of(op) + op.in.size_bytes;
+  wave.stop = why;
+  return nullptr;
+}
+
+const Op* stop_at(const Op& op, Wave& wave, WaveStop why) noexcept {
+  wave.pc = address_of(op);
   wave.stop = why;
   return nullptr;
 }

@@ -14,6 +14,9 @@ GpuAddress address_of(const Op& op) noexcept;
 // The wave stops with `why` and goes on at the instruction behind `op`.
 const Op* stop_after(const Op& op, Wave& wave, WaveStop why) noexcept;
 
+// The wave stops with `why` and executes `op` again when it goes on.
+const Op* stop_at(const Op& op, Wave& wave, WaveStop why) noexcept;
+
 // A GPU memory fault at `address`: not mapped for the access, or mapped without the permission.
 const Op* stop_memory_fault(const Op& op, Wave& wave, GpuAddress address, Access access) noexcept;
 

@@ -51,6 +51,7 @@ struct alignas(64) Wave {
   std::uint32_t lds_bytes = 0;
   GpuAddress scratch_base = 0;  // this wave's private segment (wave64 swizzled), 0 when it has none
   std::uint32_t index_in_workgroup = 0;
+  std::uint64_t sync_phase = 0;  // of the global barrier it has arrived at (WaveSync); 0: of none
   Workgroup* workgroup = nullptr;
   Executor* executor = nullptr;  // the worker that runs it now: memory, counters, fault
 

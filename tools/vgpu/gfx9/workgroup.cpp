@@ -207,6 +207,7 @@ void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<
     wave.lds = impl.storage;
     wave.lds_bytes = packet.group_segment_size;
     wave.index_in_workgroup = w;
+    wave.sync_phase = 0;
     wave.workgroup = this;
   }
   impl.set_work_item_ids(items);

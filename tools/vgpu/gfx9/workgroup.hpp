@@ -47,6 +47,8 @@ struct Kernel {
                                              Target target);
 };
 
+class WaveSync;
+
 struct DispatchState {
   Kernel kernel;
   hsa_kernel_dispatch_packet_t packet;  // a copy: the slot may be gone
@@ -59,6 +61,7 @@ struct DispatchState {
   std::uint32_t scratch_waves = 0;  // slots of scratch_bytes_per_wave in it
   std::uint32_t scratch_bytes_per_wave = 0;
   std::array<std::uint32_t, 4> scratch_descriptor{};
+  std::shared_ptr<WaveSync> wave_sync;  // the queue's; null: global wave sync is an error
   std::string name;  // for messages: "bitonic_sort.kd", or the kernel object's address
 
   std::array<std::uint32_t, 3> workgroups() const noexcept;  // counts per dimension, partial ones included
