@@ -111,9 +111,11 @@ const char* words(FenceScope scope) noexcept {
 void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
                  FencePolicy policy, std::span<PacketPlan> plans) noexcept {
   size_t since = 0;
+  bool acquired = false;  // a packet of this plan has: what a raw packet acquires is its author's affair
   for (size_t i = 0; i < packets.size(); ++i) {
     const PacketIntent& packet = packets[i];
-    const bool first = i == 0;
+    const bool first = !acquired && !packet.as_it_is;
+    acquired = acquired || first;
     const bool last = i + 1 == packets.size();
     PacketPlan plan;
 

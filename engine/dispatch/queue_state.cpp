@@ -273,8 +273,11 @@ void QueueState::throw_last_refusal() const {
 
 bool QueueState::admit(Publication& publication, Deadline deadline) {
   const uint32_t timing = timing_signals_for(publication);
-  if (timing > signals_.event_less()) {
-    throw_exhausted(fmt::format("set of {} timing signals", timing),
+  // Without interrupt signals the completion signal is an event-less one too.
+  const uint32_t event_less =
+      timing + (signals_.interrupts() == 0 && publication.own_signal.handle == 0 ? 1 : 0);
+  if (timing != 0 && event_less > signals_.event_less()) {
+    throw_exhausted(fmt::format("set of {} event-less signals for timing and completion", event_less),
                     fmt::format("{} event-less signals", signals_.event_less()),
                     "a batch cannot have more, whatever is free");
   }
@@ -282,8 +285,8 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
     refusal_ = !timeline_.has_room() ? Refusal::publications
                : publication.own_signal.handle == 0 && signals_.free(SignalKind::interrupt) == 0
                    ? Refusal::signals
-               : timing != 0 && signals_.free(SignalKind::event_less) < timing ? Refusal::timing_signals
-                                                                               : Refusal::none;
+               : timing != 0 && signals_.free(SignalKind::event_less) < event_less ? Refusal::timing_signals
+                                                                                   : Refusal::none;
     if (refusal_ == Refusal::none) break;
     const uint32_t before = timeline_.pending();
     reclaim(all);

@@ -201,3 +201,20 @@ TEST_CASE("a plan explains itself", "[fence_plan]") {
   CHECK(contains(explain(plans[1]), "touches what packet 0 touches, and one of them writes"));
   CHECK(contains(explain(plans[2]), "release system: the host reads after the completion signal"));
 }
+
+TEST_CASE("behind a raw packet the first dispatch acquires what the host wrote", "[fence_plan]") {
+  Batch batch;
+  batch.undeclared().undeclared().undeclared();
+  batch.packets[0].as_it_is = true;
+  batch.packets[0].acquire = batch.packets[0].release = FenceScope::none;
+  const auto plans = batch.plan();
+  CHECK(plans[0].flags.acquire == FenceScope::none);
+  CHECK(plans[1].flags.acquire == FenceScope::system);
+  CHECK(plans[1].acquire == ScopeReason::host_wrote);
+  CHECK(plans[2].flags.acquire == FenceScope::agent);
+
+  batch.packets[1].explicit_fences = true;
+  batch.packets[1].acquire = batch.packets[1].release = FenceScope::none;
+  CHECK(batch.plan()[1].flags.acquire == FenceScope::agent);
+  CHECK(batch.plan()[1].acquire == ScopeReason::stale_kernargs);
+}
