@@ -55,7 +55,19 @@ BatchSubmitter::~BatchSubmitter() { state_.drop(publication_); }
 
 void BatchSubmitter::clear() noexcept { state_.drop(publication_); }
 
+// The plan of a batch that is partly out is made, and its last packet chosen.
+void BatchSubmitter::require_open() const {
+  if (publication_.published == 0) return;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "BatchSubmitter",
+               .asked = "one more packet",
+               .found = fmt::format("{} packets of this batch of {} are in the ring already",
+                                    publication_.published, publication_.commands.size()),
+               .remedy = "submit it to its end first, or clear it"});
+}
+
 bool BatchSubmitter::try_take_block(const KernelInfo& kernel, const Grid& grid, std::byte*& block) {
+  require_open();
   require_geometry(kernel, grid);
   if (kernel.arguments.size_bytes() == 0) return true;
   block = state_.try_take_kernargs(publication_.kernargs, kernel.arguments.size_bytes());
@@ -69,7 +81,9 @@ std::byte* BatchSubmitter::take_block(const KernelInfo& kernel, const Grid& grid
                               Deadline::after(patience_));
 }
 
-void BatchSubmitter::require_block(const KernelInfo& kernel, const Grid& grid, std::span<std::byte> block) {
+void BatchSubmitter::require_block(const KernelInfo& kernel, const Grid& grid,
+                                   std::span<std::byte> block) const {
+  require_open();
   require_geometry(kernel, grid);
   if (block.size() >= kernel.arguments.size_bytes() &&
       reinterpret_cast<uintptr_t>(block.data()) % KernargPool::block_alignment == 0)
@@ -96,6 +110,7 @@ void BatchSubmitter::push(const KernelInfo& kernel, const Grid& grid, std::byte*
 }
 
 void BatchSubmitter::raw(const aql::Packet64& packet) {
+  require_open();
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = "BatchSubmitter::raw",

@@ -12,7 +12,8 @@
 // Waiting: dispatch() may wait for a kernarg block, submit() for room; each has a form that never waits (try_) and submit() one with
 // a deadline. Running out of time throws Error naming what was short; nothing half-written is left, and the batch is as it was: submit()
 // may be called again. Only a batch longer than the ring may be partly out by then; submit() goes on with the rest, and a batch that is
-// destroyed instead first closes what is out with a barrier packet (waiting for a slot).
+// destroyed instead first closes what is out with a barrier packet (waiting for a slot). Until then it takes no more packets, and the
+// queue takes no other batch: both throw Error.
 //
 // Thread safety: belongs to the thread that owns the queue. Lifetime: the queue outlives the batch. Dropping an unsubmitted batch leaves
 // no trace. Kernels and buffers live until completion.
@@ -134,7 +135,8 @@ class BatchSubmitter {
 
   std::byte* take_block(const KernelInfo& kernel, const Grid& grid);
   bool try_take_block(const KernelInfo& kernel, const Grid& grid, std::byte*& block);
-  static void require_block(const KernelInfo& kernel, const Grid& grid, std::span<std::byte> block);
+  void require_block(const KernelInfo& kernel, const Grid& grid, std::span<std::byte> block) const;
+  void require_open() const;
   void push(const KernelInfo& kernel, const Grid& grid, std::byte* block, uint32_t group_segment);
 
   template <class... Args>

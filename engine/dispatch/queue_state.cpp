@@ -398,6 +398,15 @@ aql::PublishResult QueueState::write(Publication& publication, uint64_t from, De
 std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline deadline) {
   check_failed();
   if (publication.commands.empty()) return timeline_.last_begun();
+  if (partly_out_ != nullptr && partly_out_ != &publication) {
+    // A later signal would fire for the packets that are still missing, and free what they use.
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "BatchSubmitter::submit",
+                 .asked = fmt::format("{} packets behind another batch", publication.commands.size()),
+                 .found = fmt::format("that batch is half in the ring: {} packets of {}",
+                                      partly_out_->published, partly_out_->commands.size()),
+                 .remedy = "submit that batch to its end first, or clear it"});
+  }
 
   const bool fresh = publication.value == 0;
   if (fresh) {
@@ -427,6 +436,7 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
     if (!result) publication.timing_signals = held.timing_signals;  // the rest of the packets names them too
   }
   if (result) {
+    partly_out_ = nullptr;
     count(&CounterBlock::batches);
     publication.clear();
     return value;
@@ -450,11 +460,13 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
     publication.completion = {0};
     return {};
   }
+  partly_out_ = &publication;
   throw_last_refusal();
 }
 
 // The queue is dead: nothing of it will be used again, and its timeline keeps what is out.
 void QueueState::forget(Publication& publication) noexcept {
+  if (partly_out_ == &publication) partly_out_ = nullptr;
   if (publication.published == 0) kernargs_.drop(publication.kernargs);
   publication.clear();
 }
@@ -471,6 +483,7 @@ void QueueState::close(Publication& publication) noexcept {
 void QueueState::drop(Publication& publication) noexcept {
   if (session_ && !session_->alive()) return;
   if (publication.published != 0) close(publication);
+  if (partly_out_ == &publication) partly_out_ = nullptr;
   kernargs_.drop(publication.kernargs);
   publication.clear();
 }

@@ -130,6 +130,8 @@ class QueueState {
   std::optional<aql::AqlQueueWriter> writer_;
   QueueFacts facts_;
   bool profiling_ = false;
+  const Publication* partly_out_ =
+      nullptr;  // its last packet, which carries the signal, is not in the ring yet
   Refusal refusal_ = Refusal::none;
   aql::PublishResult ring_refusal_;
 };

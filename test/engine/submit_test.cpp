@@ -162,6 +162,27 @@ TEST_CASE("a batch cut off by its deadline goes on where it stopped", "[submit]"
   for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
 }
 
+TEST_CASE("a batch that is partly out takes no packet and lets no other batch pass", "[submit]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
+                      [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  BatchSubmitter cut_off(device.state(), {});
+  for (uint32_t i = 0; i < 40; ++i) cut_off.dispatch(kernel, Grid{1}, i);
+  CHECK(error_of([&] { cut_off.submit(Deadline::after(10ms)); }) != "no error");
+  CHECK(contains(error_of([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }), "are in the ring already"));
+  CHECK(
+      contains(error_of([&] { cut_off.raw(aql::to_packet(aql::BarrierAnd{})); }), "are in the ring already"));
+  BatchSubmitter other(device.state(), {});
+  other.dispatch(kernel, Grid{1}, 41u);
+  device.processor().resume();
+  CHECK(contains(error_of([&] { other.submit(); }), "half in the ring: 16 packets of 40"));
+  CHECK(cut_off.submit(soon()).wait(soon(), actively));
+  CHECK(other.submit(soon()).wait(soon(), actively));
+  REQUIRE(ran.size() == 41);
+  CHECK(ran.back() == 41);
+}
+
 TEST_CASE("a batch cut off and then dropped gives everything back", "[submit]") {
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
   const auto kernel = number_kernel();
