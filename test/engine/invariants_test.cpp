@@ -60,12 +60,24 @@ TEST_CASE("Invariant 4: a signal is not used again before its publication has co
   DoubleDevice device({.device = {.ring_size = 64, .early_read_index = true}, .signals = 2});
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
-  for (uint32_t i = 0; i < 200; ++i) {
+  // Nothing behind the gate can complete while the host holds it at 1, however the threads are scheduled.
+  SignalDouble gate(1);
+  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  std::vector<Completion> held;
+  for (uint32_t i = 0; i < 2; ++i) {
     batch.dispatch(kernel, Grid{1}, i);
-    const Completion completion = batch.submit();
-    if (i % 7 == 0) REQUIRE(completion.wait(Deadline::after(3s), actively));
+    held.push_back(batch.submit());
   }
-  REQUIRE(batch.submit().wait(Deadline::after(3s), actively));
+  for (uint32_t i = 2; i < 5; ++i) {
+    batch.dispatch(kernel, Grid{1}, i);
+    CHECK(contains(error_of([&] { batch.submit(Deadline::after(5ms)); }), "a free completion signal"));
+  }
+  for (const Completion& completion : held) CHECK_FALSE(completion.ready());
+  for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 1);
+
+  hsa_signal_store_screlease(gate.handle(), 0);
+  REQUIRE(batch.submit(Deadline::after(10s)).wait(Deadline::after(10s), actively));
+  for (const Completion& completion : held) CHECK(completion.ready());
   // A signal that two packets decrement, or that is re-armed while one still will, ends below zero or above.
   for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 0);
 }
