@@ -1,12 +1,19 @@
 // Figures of the command processor alone, on this machine: nanoseconds per packet, round trip, wake-up, idle cost.
+#include <linux/futex.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <vector>
 
+#include "cp/device_thread.hpp"
+#include "device/clock.hpp"
 #include "device_fixture.hpp"
 
 using namespace uptempo::vgpu;
@@ -54,13 +61,47 @@ double process_cpu_ns() {
 struct Quantiles {
   double p10, median, p90;
 };
-template <typename Measure>
-Quantiles quantiles(int rounds, Measure measure) {
-  std::vector<double> values;
-  for (int round = 0; round < rounds; ++round) values.push_back(measure());
+Quantiles quantiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return {values[values.size() / 10], values[values.size() / 2], values[values.size() * 9 / 10]};
 }
+
+// A thread that sleeps in a futex and says when it was woken: the floor of every wake-up here.
+class FutexSleeper {
+ public:
+  FutexSleeper() : thread_([this] { run(); }) {}
+  ~FutexSleeper() {
+    stop_ = true;
+    wake();
+    thread_.join();
+  }
+
+  double wake() {
+    woken_ = 0;
+    const auto begin = Clock::now();
+    rung_.store(1);
+    syscall(SYS_futex, &rung_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    while (woken_.load() == 0) {
+    }
+    return ns_between(begin, woken_at_);
+  }
+
+ private:
+  void run() {
+    prefer_latency();
+    do {
+      while (rung_.load() == 0) syscall(SYS_futex, &rung_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+      rung_ = 0;
+      woken_at_ = Clock::now();
+      woken_ = 1;
+    } while (!stop_);
+  }
+
+  std::atomic<std::uint32_t> rung_{0}, woken_{0};
+  std::atomic<bool> stop_{false};
+  Clock::time_point woken_at_;
+  std::thread thread_;
+};
 
 }  // namespace
 
@@ -78,27 +119,44 @@ int main() {
     DeviceFixture device;
     ComputeQueue queue(device, 1024);
     amd_signal_t* done = device.signal(1);
-    const auto trip = quantiles(20000, [&] {
+    std::vector<double> trips;
+    for (int round = 0; round < 20000; ++round) {
       DeviceFixture::set(done, 1);
       const auto begin = Clock::now();
       queue.submit(barrier_and({}, true, done));
       while (DeviceFixture::value(done) != 0) {
       }
-      return ns_between(begin, Clock::now());
-    });
+      trips.push_back(ns_between(begin, Clock::now()));
+    }
+    const Quantiles trip = quantiles(trips);
     std::printf("round trip of a barrier           %8.1f ns p10, %8.1f ns median, %8.1f ns p90\n", trip.p10,
                 trip.median, trip.p90);
-    const auto wake = quantiles(200, [&] {
+    // Seen: the processor has begun the packet. Beside it what the kernel takes to wake a thread, which no sleeping device can beat.
+    AMD_HSA_BITS_SET(queue.queue->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, 1);
+    std::vector<double> seen;
+    FutexSleeper sleeper;
+    std::vector<double> woken;
+    for (int round = 0; round < 400; ++round) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      if (round % 2 == 0) {
+        woken.push_back(sleeper.wake());
+        continue;
+      }
       DeviceFixture::set(done, 1);
-      const auto begin = Clock::now();
+      const std::uint64_t begin = gpu_clock_ticks();
       queue.submit(barrier_and({}, true, done));
       while (DeviceFixture::value(done) != 0) {
       }
-      return ns_between(begin, Clock::now());
-    });
+      seen.push_back(static_cast<double>(done->start_ts - begin) * 10);
+    }
+    const Quantiles wake = quantiles(seen);
+    const Quantiles floor = quantiles(woken);
     std::printf("doorbell on a sleeping device     %8.1f ns p10, %8.1f ns median, %8.1f ns p90\n", wake.p10,
                 wake.median, wake.p90);
+    std::printf(
+        "wake-up of a thread by a futex    %8.1f ns p10, %8.1f ns median, %8.1f ns p90; doorbell / futex "
+        "%.2fx\n",
+        floor.p10, floor.median, floor.p90, wake.median / floor.median);
   }
   for (const std::uint32_t workers : {1u, 2u}) {
     Options options;

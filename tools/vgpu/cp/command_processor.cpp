@@ -177,16 +177,12 @@ struct CommandProcessor::Impl {
   }
 
   void idle() {
-    if (watch.take_store_expected()) policy.expect_store(now());
     const bool polls = must_poll();
     const IdlePolicy::Decision decision = policy.decide(now(), polls);
     switch (decision.action) {
       case IdlePolicy::Action::spin:
         for (int turn = 0; turn < 8; ++turn) __builtin_ia32_pause();
         if (++spins % 64 == 0) sched_yield();  // a producer may need this core to ring
-        return;
-      case IdlePolicy::Action::yield:
-        sched_yield();
         return;
       case IdlePolicy::Action::doze:
       case IdlePolicy::Action::sleep:
@@ -203,6 +199,9 @@ struct CommandProcessor::Impl {
       watch.sleep(decision.action == IdlePolicy::Action::doze ? decision.duration
                                                               : std::chrono::nanoseconds(0));
       if (decision.action == IdlePolicy::Action::sleep) policy.slept(now() - begin);
+      if (advance_queues())
+        policy
+            .progressed();  // before disarm(), which interrupts the other cores: the doorbell has waited long enough
     }
     watch.disarm();
   }

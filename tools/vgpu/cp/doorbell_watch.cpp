@@ -74,7 +74,7 @@ struct DoorbellFault {
     auto& doorbell = *reinterpret_cast<std::uint64_t*>(alias);
     const auto value =
         static_cast<std::uint64_t>(store->immediate ? store->constant : registers[kRegisters[store->reg]]);
-    watch.note({&doorbell, value, host_clock_ns()});
+    if (watch.recording()) watch.note({&doorbell, value, host_clock_ns()});
     // seq_cst serves MOV and XCHG alike.
     const std::uint64_t before =
         std::atomic_ref<std::uint64_t>(doorbell).exchange(value, std::memory_order_seq_cst);
@@ -91,22 +91,16 @@ struct DoorbellFault {
       if (begin == 0 || address < begin || address >= begin + page.size_bytes.load(std::memory_order_relaxed))
         continue;
       DoorbellWatch* const watch = page.watch.load(std::memory_order_acquire);
-      if (watch != nullptr && watch->recording()) {
-        if (carry_out(*watch,
-                      const_cast<std::byte*>(page.alias.load(std::memory_order_relaxed)) + (address - begin),
-                      context))
-          return true;
-        watch->recording_.store(false, std::memory_order_release);
-      }
+      auto* const alias = const_cast<std::byte*>(page.alias.load(std::memory_order_relaxed));
+      if (watch != nullptr && carry_out(*watch, alias + (address - begin), context)) return true;
+      // Another instruction: it is executed again, on a page that may be written.
+      if (watch != nullptr) watch->recording_.store(false, std::memory_order_release);
       page.write_protected.store(false, std::memory_order_seq_cst);
       if (mprotect(reinterpret_cast<void*>(begin), page.size_bytes.load(std::memory_order_relaxed),
                    PROT_READ | PROT_WRITE) != 0)
         return false;
       // After mprotect: the sleeper may have armed anew in between, and that protection has just been undone.
-      if (watch != nullptr) {
-        watch->store_expected_.store(true, std::memory_order_release);
-        watch->wake();
-      }
+      if (watch != nullptr) watch->wake();
       return true;
     }
     return false;

@@ -1,9 +1,11 @@
 // Sleeping until a doorbell is rung.
 //
 // A doorbell is a plain store into shared memory: nothing tells the device about it. While there is work the command processor polls. When there is
-// none it takes write permission from the doorbell pages in the program's mapping and sleeps; the first store faults, the SIGSEGV handler gives
-// permission back, wakes the sleeper, and the store is executed again. An idle device costs nothing; the first doorbell afterwards costs its
-// producer two mprotect calls and a signal, some 5 us.
+// none it takes write permission from the doorbell pages in the program's mapping and sleeps; the first store faults, the SIGSEGV handler carries
+// it out through the device's own mapping and wakes the sleeper, which gives permission back. The store comes before the wake-up because the
+// sleeper may be woken on the very core of the thread that rings, and must find the doorbell rung. A store that the handler cannot decode
+// (store_instruction.hpp) is executed again on a page that has been made writable. An idle device costs nothing; the first doorbell
+// afterwards costs its producer a fault and a futex wake-up.
 //
 // Signals. The handler is installed with the first attached page and hands every other fault on to the action it found. A program that
 // installs its own SIGSEGV action later must not displace it: sigaction and its relatives are interposed (interpose/) and end in
@@ -11,7 +13,7 @@
 // thread that blocks it kills the process. As a second line, arm() puts the handler back in front if it finds another one there.
 //
 // Recording. For a trace every doorbell counts, also one that is overwritten before anybody has looked. With record_all() the pages stay protected,
-// and the handler carries out each store itself, by decoding it, after noting its value. A store that it cannot decode ends the recording.
+// and the handler notes each store's value. A store that it cannot decode ends the recording.
 //
 // Thread safety: attach(), detach() and wake() from any thread; wake() is async-signal-safe. arm(), sleep() and disarm() belong to one thread.
 #pragma once
@@ -77,12 +79,6 @@ class DoorbellWatch {
   };
   std::optional<Record> take_record() noexcept;
 
-  // Whether a store has faulted since the last call. It is executed only after the handler has returned: arming again before that would make it fault again.
-  bool take_store_expected() noexcept {
-    return store_expected_.load(std::memory_order_relaxed) &&
-           store_expected_.exchange(false, std::memory_order_acquire);
-  }
-
  private:
   friend struct DoorbellFault;
 
@@ -99,7 +95,6 @@ class DoorbellWatch {
   std::atomic<bool> recording_{false};
   std::atomic<std::uint64_t> noted_{0}, taken_{0};
   std::array<Slot, kRecords> records_;
-  std::atomic<bool> store_expected_{false};
   mutable std::mutex pages_mutex_;  // attach, detach against arm, disarm; never taken by the handler
 };
 

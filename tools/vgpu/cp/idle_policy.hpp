@@ -4,9 +4,6 @@
 // idle program must not pay for that. The time to spin adapts: it doubles when a doorbell came soon after arming and halves when it did not, between
 // kMinSpin and kMaxSpin. What no store to a doorbell announces (a dependency's signal, a header still INVALID) is polled at growing intervals.
 //
-// A store that has faulted is still to come when the processor wakes, and its thread may need this very core: until the store is seen the processor
-// gives the core away with every look, and does not arm again.
-//
 // Thread safety: none. Times are passed in, so that tests need no clock.
 #pragma once
 
@@ -26,9 +23,7 @@ class IdlePolicy {
   static constexpr Nanoseconds kFirstDoze = std::chrono::microseconds(20);
   static constexpr Nanoseconds kLastDoze = std::chrono::milliseconds(1);
 
-  static constexpr Nanoseconds kStoreExpected = std::chrono::milliseconds(2);
-
-  enum class Action { spin, yield, doze, sleep };
+  enum class Action { spin, doze, sleep };
   struct Decision {
     Action action;
     Nanoseconds duration{0};  // of a doze
@@ -36,7 +31,6 @@ class IdlePolicy {
 
   void progressed() noexcept {
     idle_ = false;
-    expected_until_ = Nanoseconds(0);
     doze_ = kFirstDoze;
   }
 
@@ -46,7 +40,6 @@ class IdlePolicy {
       idle_ = true;
       since_ = now;
     }
-    if (now < expected_until_) return {Action::yield};
     if (now - since_ < (polls ? kPollSpin : spin_)) return {Action::spin};
     if (!polls) return {Action::sleep};
     const Decision decision{Action::doze, doze_};
@@ -61,15 +54,11 @@ class IdlePolicy {
     doze_ = kFirstDoze;
   }
 
-  // A store to a doorbell has faulted at about `now`.
-  void expect_store(Nanoseconds now) noexcept { expected_until_ = now + kStoreExpected; }
-
   Nanoseconds spin() const noexcept { return spin_; }
 
  private:
   bool idle_ = false;
   Nanoseconds since_{0};
-  Nanoseconds expected_until_{0};
   Nanoseconds spin_ = kMinSpin;
   Nanoseconds doze_ = kFirstDoze;
 };
