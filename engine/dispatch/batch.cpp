@@ -56,11 +56,11 @@ BatchSubmitter::~BatchSubmitter() { state_.drop(publication_); }
 void BatchSubmitter::clear() noexcept { state_.drop(publication_); }
 
 // The plan of a batch that is partly out is made, and its last packet chosen.
-void BatchSubmitter::require_open() const {
+void BatchSubmitter::require_open(const char* asked) const {
   if (publication_.published == 0) return;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter",
-               .asked = "one more packet",
+               .asked = asked,
                .found = fmt::format("{} packets of this batch of {} are in the ring already",
                                     publication_.published, publication_.commands.size()),
                .remedy = "submit it to its end first, or clear it"});
@@ -128,7 +128,8 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
                                   .release = flags.release});
 }
 
-void BatchSubmitter::complete_with(const Signal& signal) noexcept {
+void BatchSubmitter::complete_with(const Signal& signal) {
+  require_open("another completion signal");
   publication_.own_signal = signal.handle();
 }
 

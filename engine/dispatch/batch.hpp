@@ -112,8 +112,9 @@ class BatchSubmitter {
   void raw(const aql::Packet64& packet);
 
   // Uses this signal for the completion of the next submission instead of one of the queue's. It is set to 1 by submit(); it lives, and
-  // is not used otherwise, until that completion has been awaited.
-  void complete_with(const Signal& signal) noexcept;
+  // is not used otherwise, until that completion has been awaited, by every thread that does, and its times() read. Throws Error for a
+  // batch that is partly out, whose signal is chosen.
+  void complete_with(const Signal& signal);
 
   // Publishes. An empty batch gives the completion of what was submitted before. Throws Error: room did not come in time, or the
   // queue has failed.
@@ -136,7 +137,7 @@ class BatchSubmitter {
   std::byte* take_block(const KernelInfo& kernel, const Grid& grid);
   bool try_take_block(const KernelInfo& kernel, const Grid& grid, std::byte*& block);
   void require_block(const KernelInfo& kernel, const Grid& grid, std::span<std::byte> block) const;
-  void require_open() const;
+  void require_open(const char* asked = "one more packet") const;
   void push(const KernelInfo& kernel, const Grid& grid, std::byte* block, uint32_t group_segment);
 
   template <class... Args>
