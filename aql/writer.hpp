@@ -96,6 +96,9 @@ class AqlQueueWriter {
   static AqlQueueWriter borrow(hsa_queue_t* queue, Producers producers,
                                const std::atomic<hsa_status_t>* error = nullptr);
 
+  // A second error source, read as the first one is; null for none.
+  void also_watch(const std::atomic<hsa_status_t>* error) noexcept { second_error_ = error; }
+
   AqlQueueWriter(AqlQueueWriter&&) noexcept = default;
   AqlQueueWriter& operator=(AqlQueueWriter&&) noexcept = default;
 
@@ -155,6 +158,7 @@ class AqlQueueWriter {
   QueueView view_;
   hsa_queue_t* queue_ = nullptr;
   const std::atomic<hsa_status_t>* error_ = nullptr;
+  const std::atomic<hsa_status_t>* second_error_ = nullptr;
   std::unique_ptr<hsa_queue_t, Destroy> owned_;
 };
 
@@ -190,7 +194,9 @@ inline void AqlQueueWriter::ring_doorbell(uint64_t last) noexcept {
 }
 
 inline hsa_status_t AqlQueueWriter::queue_error() const noexcept {
-  return error_ == nullptr ? HSA_STATUS_SUCCESS : error_->load(std::memory_order_acquire);
+  const hsa_status_t first = error_ == nullptr ? HSA_STATUS_SUCCESS : error_->load(std::memory_order_acquire);
+  if (first != HSA_STATUS_SUCCESS || second_error_ == nullptr) return first;
+  return second_error_->load(std::memory_order_acquire);
 }
 
 inline bool AqlQueueWriter::has_room(uint64_t count) noexcept {

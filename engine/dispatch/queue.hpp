@@ -9,10 +9,13 @@
 //
 // Errors: when the packet processor stops the queue, or the GPU accesses memory that it must not, every pending Completion ends with that
 // error and later submissions are refused at once. A borrowed queue learns of errors through the source given to borrow(); without one
-// only deadlines detect a dead queue.
+// only deadlines and memory faults detect a dead queue.
 //
 // Lifetime: destroying a Queue waits for its publications up to QueueOptions::drain, then stops the queue; what was unfinished ends with
-// an error. Kernels and buffers in use must live until then. After the Runtime has gone the destructor does nothing.
+// an error. Kernels and buffers in use must live until then. A borrowed queue cannot be stopped: what is unfinished after that time is
+// reported as lost, but its packets may still be carried out. The Queue's kernarg blocks and signals therefore stay until the
+// end of the Runtime, and the caller's kernels, buffers and signals must live until the queue's owner has destroyed it. After the Runtime has
+// gone the destructor does nothing.
 #pragma once
 
 #include <hsa/hsa.h>

@@ -121,10 +121,12 @@ QueueState::QueueState(const Agent& agent, const QueueOptions& options, Parts pa
                          });
     fault_listener_ =
         session_->listen([timeline = &timeline_, gpu = agent.handle()](const Session::MemoryFault& fault) {
-          if (fault.agent.handle == gpu.handle)
-            timeline->fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT), fault.text);
+          return fault.agent.handle == gpu.handle &&
+                 timeline->fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT), fault.text);
         });
   } catch (...) {
+    session_end_.forget();
+    queue_.reset();  // its error callback must not meet the timeline's next life
     timeline_.release();
     throw;
   }
@@ -145,10 +147,10 @@ QueueState::QueueState(Parts parts, std::span<const hsa_signal_t> signals, const
 
 void QueueState::connect(const Parts& parts) {
   retained_.resize(options_.publications);
-  foreign_error_ = parts.foreign_error;
-  timeline_.watch(foreign_error_);
-  writer_ = aql::AqlQueueWriter::borrow(parts.queue, parts.producers,
-                                        foreign_error_ != nullptr ? foreign_error_ : &timeline_.error());
+  timeline_.watch(parts.foreign_error);
+  writer_ = aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
+  // Both: of memory faults and of the end of the Runtime the owner of a borrowed queue tells nothing; they fail the timeline.
+  writer_->also_watch(parts.foreign_error);
   const aql::QueueApertures apertures = aql::apertures(parts.queue);
   facts_ = {.queue_address = reinterpret_cast<uint64_t>(parts.queue),
             .private_aperture_high = apertures.private_segment_high,
@@ -158,10 +160,16 @@ void QueueState::connect(const Parts& parts) {
 QueueState::~QueueState() {
   const bool usable = !session_ || session_->alive();
   if (usable) drain();
-  session_end_.reset();
+  timeline_.close();
+  session_end_.forget();
   if (session_) session_->stop_listening(fault_listener_);
-  if (usable) reclaim(all);
-  if (usable && queue_.handle() != 0) queue_.reset();  // before the signals that its packets may still name
+  if (usable && queue_.handle() != 0) {
+    queue_.reset();  // before the signals that its packets may still name
+  } else if (usable && !timeline_.is_done(timeline_.last_begun())) {
+    // Nobody here can stop a borrowed queue: its packets may read and write these yet.
+    kernarg_memory_.leave_to_session();
+    signals_.leave_to_session();
+  }
   timeline_.release();
 }
 
@@ -193,7 +201,7 @@ void QueueState::check_failed() {
                .call = "Queue",
                .asked = "a submission",
                .found = failure.text,
-               .remedy = "make a new queue; this one takes no more work"});
+               .remedy = fmt::format("{}; this one takes no more work", remedy(failure))});
 }
 
 bool QueueState::wait_for_oldest(Deadline deadline) {

@@ -126,7 +126,6 @@ class QueueState {
   Owned session_end_;
   std::shared_ptr<Session> session_;
   uint64_t fault_listener_ = 0;
-  const std::atomic<hsa_status_t>* foreign_error_ = nullptr;
   std::optional<aql::AqlQueueWriter> writer_;
   QueueFacts facts_;
   bool profiling_ = false;

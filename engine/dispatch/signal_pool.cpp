@@ -41,6 +41,13 @@ hsa_signal_t SignalPool::take(SignalKind kind) noexcept {
   return signal;
 }
 
+void SignalPool::leave_to_session() noexcept {
+  for (Signal& signal : owned_) signal.leave_to_session();
+  free_interrupt_.clear();
+  free_event_less_.clear();
+  interrupts_ = event_less_ = 0;
+}
+
 void SignalPool::give_back(hsa_signal_t signal) noexcept {
   (aql::has_interrupt(signal) ? free_interrupt_ : free_event_less_).push_back(signal);
 }

@@ -28,6 +28,8 @@ class SignalPool {
   // with an event-less one: a wait for it polls instead of sleeping.
   hsa_signal_t take(SignalKind kind) noexcept;
   void give_back(hsa_signal_t signal) noexcept;
+  // Gives up all signals, which live on until the end of the Runtime: packets in flight may still use them. The pool is empty then.
+  void leave_to_session() noexcept;
 
   uint32_t interrupts() const noexcept { return interrupts_; }
   uint32_t event_less() const noexcept { return event_less_; }

@@ -8,6 +8,7 @@
 
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
+#include "engine/runtime/signal.hpp"
 
 namespace uptempo {
 namespace {
@@ -38,16 +39,6 @@ void pause() noexcept {
 #endif
 }
 
-// hsa_signal_wait_* take ticks of the system clock.
-uint64_t ticks_in(nanoseconds duration) noexcept {
-  static const uint64_t hz = [] {
-    uint64_t value = 0;
-    hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &value);
-    return value == 0 ? 1'000'000'000u : value;
-  }();
-  return static_cast<uint64_t>(static_cast<double>(duration.count()) * 1e-9 * static_cast<double>(hz));
-}
-
 // The longest sleep before the deadline is looked at again; also what a lost interrupt costs at most.
 constexpr nanoseconds longest_sleep = std::chrono::milliseconds(250);
 
@@ -58,6 +49,15 @@ nanoseconds until(Deadline deadline, nanoseconds at_most) noexcept {
 }
 
 }  // namespace
+
+Timeline::Visit::Visit(Timeline& timeline) noexcept : timeline_(timeline) {
+  // First without counting, so that threads which ask in a loop cannot keep close() waiting.
+  if (timeline.closed_.load(std::memory_order_acquire)) return;
+  // Sequentially consistent, as the store and the load in close(): one of the two sees the other.
+  timeline.visitors_.fetch_add(1, std::memory_order_seq_cst);
+  inside_ = !timeline.closed_.load(std::memory_order_seq_cst);
+  if (!inside_) timeline.visitors_.fetch_sub(1, std::memory_order_release);
+}
 
 Timeline& Timeline::acquire(uint32_t capacity) {
   const std::lock_guard lock(registry().mutex);
@@ -73,24 +73,36 @@ Timeline& Timeline::acquire(uint32_t capacity) {
   return *registry().all.emplace_back(new Timeline(capacity));
 }
 
+Timeline::Census Timeline::census() {
+  const std::lock_guard lock(registry().mutex);
+  return {.all = registry().all.size(), .free = registry().free.size()};
+}
+
 void Timeline::close() noexcept {
-  const std::lock_guard lock(mutex_);
-  for (uint64_t value = done_.load(std::memory_order_acquire) + 1;
-       value <= last_.load(std::memory_order_acquire); ++value) {
-    if (!fired(value)) break;
-    advance(value);
+  {
+    const std::lock_guard lock(mutex_);
+    note_completed();
+    for (Entry& e : entries_) {
+      if (noted(e.timed_value)) keep_times(e);
+      e.read = nullptr;
+    }
+    closed_.store(true, std::memory_order_seq_cst);
+    changed_.notify_all();
   }
-  closed_.store(true, std::memory_order_release);
-  for (Entry& e : entries_) e.read = nullptr;
-  changed_.notify_all();
+  while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::sleep_for(microseconds(50));
 }
 
 void Timeline::release() noexcept {
   close();
   watch(nullptr);
-  while (waiters_.load(std::memory_order_acquire) != 0) std::this_thread::sleep_for(microseconds(50));
-  const bool clean = !failed() && reclaimed_ == last_.load(std::memory_order_relaxed);
-  if (!clean) return;
+  const uint64_t last = last_.load(std::memory_order_relaxed);
+  if (!noted(last)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = {};
+    error_.store(HSA_STATUS_SUCCESS, std::memory_order_release);
+    reclaimed_ = last;
+  }
   const std::lock_guard lock(registry().mutex);
   registry().free.push_back(this);
 }
@@ -123,13 +135,6 @@ void Timeline::time(ReadTimes read) {
   e.timed.store(true, std::memory_order_relaxed);
 }
 
-hsa_status_t Timeline::status() const noexcept {
-  const hsa_status_t own = error_.load(std::memory_order_acquire);
-  if (own != HSA_STATUS_SUCCESS) return own;
-  const std::atomic<hsa_status_t>* const watched = watched_.load(std::memory_order_acquire);
-  return watched == nullptr ? HSA_STATUS_SUCCESS : watched->load(std::memory_order_acquire);
-}
-
 bool Timeline::fired(uint64_t value) noexcept {
   if (closed_.load(std::memory_order_acquire) || error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS)
     return done_.load(std::memory_order_acquire) >= value;
@@ -151,11 +156,41 @@ void Timeline::advance(uint64_t value) noexcept {
   }
 }
 
-bool Timeline::is_done(uint64_t value) noexcept {
-  if (done_.load(std::memory_order_acquire) >= value) return true;
+// Under mutex_.
+void Timeline::note_completed() noexcept {
+  for (uint64_t value = done_.load(std::memory_order_acquire) + 1;
+       value <= last_.load(std::memory_order_acquire) && fired(value); ++value)
+    advance(value);
+}
+
+bool Timeline::look(uint64_t value) noexcept {
+  if (noted(value)) return true;
   if (!fired(value)) return false;
   advance(value);
   return true;
+}
+
+bool Timeline::is_done(uint64_t value) noexcept {
+  if (noted(value)) return true;
+  const Visit visit(*this);
+  return visit ? look(value) : noted(value);
+}
+
+bool Timeline::failing() noexcept {
+  if (error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS) return true;
+  const std::atomic<hsa_status_t>* const watched = watched_.load(std::memory_order_acquire);
+  if (watched == nullptr) return false;
+  const hsa_status_t found = watched->load(std::memory_order_acquire);
+  if (found == HSA_STATUS_SUCCESS) return false;
+  fail(found, "the owner of the borrowed queue reported an error");
+  return true;
+}
+
+bool Timeline::failed() noexcept {
+  if (error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS) return true;
+  if (watched_.load(std::memory_order_acquire) == nullptr) return false;
+  const Visit visit(*this);
+  return visit && failing();
 }
 
 bool Timeline::try_reclaim(uint64_t value) noexcept {
@@ -185,39 +220,38 @@ std::vector<PacketTime> Timeline::times(uint64_t value) {
 
 WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept {
   detail::count(&detail::CounterBlock::host_waits);
-  waiters_.fetch_add(1, std::memory_order_acq_rel);
-  const auto leave = [this](WaitResult result) noexcept {
-    waiters_.fetch_sub(1, std::memory_order_acq_rel);
-    return result;
-  };
-  if (is_done(value)) return leave(WaitResult::done);
+  if (noted(value)) return WaitResult::done;
+  const Visit visit(*this);
+  if (!visit) return noted(value) ? WaitResult::done : WaitResult::failed;
+  if (look(value)) return WaitResult::done;
   if (policy.mode != WaitMode::blocked) {
     const Deadline spin_end =
         policy.mode == WaitMode::active ? Deadline::never() : Deadline::after(policy.spin);
     for (uint32_t round = 0;; ++round) {
-      if (is_done(value)) return leave(WaitResult::done);
-      if (failed()) {
+      if (look(value)) return WaitResult::done;
+      if (failing()) {
         const std::lock_guard lock(mutex_);  // fail() has let go of the signals
-        return leave(is_done(value) ? WaitResult::done : WaitResult::failed);
+        return look(value) ? WaitResult::done : WaitResult::failed;
       }
       // The clock costs as much as some rounds of polling.
       if (round % 16 == 0) {
-        if (deadline.passed()) return leave(WaitResult::timed_out);
+        if (deadline.passed()) return WaitResult::timed_out;
         if (spin_end.passed()) break;
       }
       pause();
     }
   }
   detail::count(&detail::CounterBlock::blocked_waits);
-  return leave(wait_blocked(value, deadline));
+  return wait_blocked(value, deadline);
 }
 
 WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
-  std::unique_lock lock(mutex_);
   Entry& e = entry(value);
   for (;;) {
-    if (is_done(value)) return WaitResult::done;
-    if (failed()) return is_done(value) ? WaitResult::done : WaitResult::failed;
+    failing();  // ahead of the lock, which it takes where it finds an error in the watched source
+    std::unique_lock lock(mutex_);
+    if (look(value)) return WaitResult::done;
+    if (error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return WaitResult::failed;
     if (deadline.passed()) return WaitResult::timed_out;
     if (e.led) {
       changed_.wait_for(lock, until(deadline, longest_sleep));
@@ -232,7 +266,7 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     lead(value, signal, deadline);
     lock.lock();
     e.led = false;
-    is_done(value);
+    look(value);
     e.state.fetch_sub(1, std::memory_order_acq_rel);
     changed_.notify_all();
   }
@@ -240,42 +274,47 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
 
 void Timeline::lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noexcept {
   if (aql::has_interrupt(signal)) {
-    while (!is_done(value) && !failed() && !deadline.passed()) {
+    while (!look(value) && !failing() && !deadline.passed()) {
       hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, ticks_in(until(deadline, longest_sleep)),
                                 HSA_WAIT_STATE_BLOCKED);
     }
     return;
   }
-  for (nanoseconds pause_for = microseconds(10); !is_done(value) && !failed() && !deadline.passed();
+  for (nanoseconds pause_for = microseconds(10); !look(value) && !failing() && !deadline.passed();
        pause_for = std::min<nanoseconds>(pause_for * 2, std::chrono::milliseconds(1))) {
     std::this_thread::sleep_for(until(deadline, pause_for));
   }
 }
 
-void Timeline::fail(hsa_status_t status, std::string text) noexcept {
+bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
   const std::lock_guard lock(mutex_);
-  if (error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return;
-  failure_ = {status, std::move(text)};
-  // What has completed by now stays complete; after this no signal is read again, as callers may destroy theirs.
-  for (uint64_t value = done_.load(std::memory_order_acquire) + 1;
-       value <= last_.load(std::memory_order_acquire) && fired(value); ++value)
-    advance(value);
-  error_.store(status, std::memory_order_seq_cst);
-  const uint64_t last = last_.load(std::memory_order_seq_cst);
-  for (uint64_t value = done_.load(std::memory_order_acquire) + 1; value <= last; ++value) {
-    Entry& e = entry(value);
-    if (closed_ || e.state.load(std::memory_order_seq_cst) >> pin_bits != value) continue;
-    const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
-    // Only from 1: a signal that has fired stays fired. Pollers look at error_ and need no wake-up.
-    if (aql::has_interrupt(signal)) hsa_signal_cas_screlease(signal, 1, -1);
+  if (error_.load(std::memory_order_relaxed) == HSA_STATUS_SUCCESS) {
+    failure_ = {status, std::move(text)};
+    // What has completed by now stays complete; after this no signal is read again, as callers may destroy theirs.
+    note_completed();
+    error_.store(status, std::memory_order_seq_cst);
+    const uint64_t last = last_.load(std::memory_order_seq_cst);
+    for (uint64_t value = done_.load(std::memory_order_acquire) + 1; value <= last; ++value) {
+      Entry& e = entry(value);
+      if (closed_ || e.state.load(std::memory_order_seq_cst) >> pin_bits != value) continue;
+      const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
+      // Only from 1: a signal that has fired stays fired. Pollers look at error_ and need no wake-up.
+      if (aql::has_interrupt(signal)) hsa_signal_cas_screlease(signal, 1, -1);
+    }
+    changed_.notify_all();
   }
-  changed_.notify_all();
+  return !noted(last_.load(std::memory_order_acquire));
+}
+
+std::string_view remedy(const Failure& failure) noexcept {
+  return failure.status == static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT)
+             ? "correct the access; no more work of this Runtime runs on that GPU"
+             : "make a new queue";
 }
 
 Failure Timeline::failure() const {
   const std::lock_guard lock(mutex_);
-  if (failure_.status != HSA_STATUS_SUCCESS) return failure_;
-  return {status(), "the owner of the borrowed queue reported an error"};
+  return failure_;
 }
 
 }  // namespace uptempo

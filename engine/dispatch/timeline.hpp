@@ -5,8 +5,9 @@
 //
 // Who may call what
 //   owner      begin, cancel, reclaim, has_room: the thread that owns the queue.
-//   any thread is_done, wait, fail, failure, last_begun.
-// The owner takes no lock and never waits here; waiters and the owner meet in atomics only.
+//   any thread is_done, wait, times, fail, failed, failure, last_begun, close.
+// The owner takes no lock and never waits here; waiters and the owner meet in atomics only. Who asks from another thread counts as a
+// visitor while it may look at a signal or at the watched error source; close() waits until the last visitor has left.
 //
 // Waiting. ROCr 5.2.3 lets only the first blocked waiter of a signal sleep and has the others spin (interrupt_signal.cpp,
 // WaitRelaxed), so all blocking waiters of one publication elect a leader that waits in ROCr, and the others sleep on a condition variable.
@@ -15,9 +16,11 @@
 //
 // Failure. After fail() every publication that has not completed ends with the failure, now and later; waiters are woken by poking their
 // signals. What had completed before stays complete. No signal is looked at again, so a wait that has thrown ends the lifetime of the caller's.
+// An error found in the watched source is a failure from then on, whatever the source reads later.
 //
 // Lifetime. Timelines are never freed, because Completions are plain values that may outlive everything: a Queue takes one from a process-wide
-// list and returns it. Values only grow over all of a timeline's lives. One that ended with unfinished publications is not used again.
+// list and returns it. Values only grow over all of a timeline's lives, so all of an earlier life read as complete. Therefore only a life that
+// lost publications keeps its timeline for good, as the one place that knows of the loss; every other one is used again, failed or not.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -29,6 +32,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aql/deadline.hpp"
@@ -51,6 +55,8 @@ struct Failure {
   hsa_status_t status = HSA_STATUS_SUCCESS;
   std::string text;
 };
+// What to do about it.
+std::string_view remedy(const Failure& failure) noexcept;
 
 // Start and end of a packet on the device, in nanoseconds of the system's monotonic domain.
 struct PacketTime {
@@ -65,8 +71,13 @@ class Timeline {
  public:
   // One from the process-wide list, for `capacity` publications at a time.
   static Timeline& acquire(uint32_t capacity);
-  // After the queue has drained or failed. Waits until no thread is inside wait().
+  // Closes it and gives it back to the list.
   void release() noexcept;
+  // Timelines in existence and how many of them are free.
+  struct Census {
+    size_t all = 0, free = 0;
+  };
+  static Census census();
 
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
@@ -99,18 +110,20 @@ class Timeline {
   // Times of a done, timed publication; empty if it was not timed or more than capacity() publications have followed.
   std::vector<PacketTime> times(uint64_t value);
 
-  // The first failure counts; later calls do nothing.
-  void fail(hsa_status_t status, std::string text) noexcept;
-  bool failed() const noexcept { return status() != HSA_STATUS_SUCCESS; }
+  // The first failure counts; of later calls only the answer: true if publications are lost.
+  bool fail(hsa_status_t status, std::string text) noexcept;
+  bool failed() noexcept;
+  // What failed() found.
   Failure failure() const;
   // Set by fail(); the error source of the queue's writer.
   const std::atomic<hsa_status_t>& error() const noexcept { return error_; }
-  // A second error source, set by the owner of a borrowed queue. Sleeping waiters look at it four times a second.
+  // A second error source, set by the owner of a borrowed queue; it lives until close(). Sleeping waiters look at it four times a second.
   void watch(const std::atomic<hsa_status_t>* source) noexcept {
     watched_.store(source, std::memory_order_release);
   }
 
-  // The signals are about to go: what has completed is noted, and no signal is looked at again. Any thread.
+  // The signals are about to go, after everything has completed or failed. Notes what has completed, with its times, and waits for visitors:
+  // after it no signal and no watched source is looked at, and no ReadTimes called.
   void close() noexcept;
 
  private:
@@ -129,9 +142,30 @@ class Timeline {
   };
 
   Entry& entry(uint64_t value) noexcept { return entries_[value % entries_.size()]; }
-  hsa_status_t status() const noexcept;
+  // A thread that may look at signals. False if it must not, because they may have gone: then only what was noted counts.
+  class Visit {
+   public:
+    explicit Visit(Timeline& timeline) noexcept;
+    ~Visit() {
+      // Release: close() sees this thread's last look at a signal done.
+      if (inside_) timeline_.visitors_.fetch_sub(1, std::memory_order_release);
+    }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+    explicit operator bool() const noexcept { return inside_; }
+
+   private:
+    Timeline& timeline_;
+    bool inside_ = false;
+  };
+
+  bool noted(uint64_t value) const noexcept { return done_.load(std::memory_order_acquire) >= value; }
+  // is_done() and failed() for visitors and the owner.
+  bool look(uint64_t value) noexcept;
+  bool failing() noexcept;
   bool fired(uint64_t value) noexcept;
   void advance(uint64_t value) noexcept;
+  void note_completed() noexcept;
   bool try_reclaim(uint64_t value) noexcept;
   void keep_times(Entry& entry);
   WaitResult wait_blocked(uint64_t value, Deadline deadline);
@@ -144,7 +178,7 @@ class Timeline {
   std::atomic<hsa_status_t> error_{HSA_STATUS_SUCCESS};
   std::atomic<const std::atomic<hsa_status_t>*> watched_{nullptr};
   std::atomic<bool> closed_{false};
-  std::atomic<uint32_t> waiters_{0};
+  std::atomic<uint32_t> visitors_{0};
 
   mutable std::mutex mutex_;  // waiters, failure text, times; never taken by an untimed submission
   std::condition_variable changed_;
@@ -157,7 +191,7 @@ uint32_t Timeline::reclaim(uint32_t limit, F&& on_reclaimed) noexcept {
   while (count < limit && reclaimed_ != last_.load(std::memory_order_relaxed)) {
     const uint64_t value = reclaimed_ + 1;
     const hsa_signal_t signal{entry(value).signal.load(std::memory_order_relaxed)};
-    if (!is_done(value) || !try_reclaim(value)) break;
+    if (!look(value) || !try_reclaim(value)) break;
     reclaimed_ = value;
     on_reclaimed(value, signal);
     ++count;

@@ -72,6 +72,7 @@ class PinnedBuffer {
   T* begin() const noexcept { return data(); }
   T* end() const noexcept { return data() + size(); }
   std::span<T> span() const noexcept { return {data(), size()}; }
+  void leave_to_session() noexcept { memory_.leave_to_session(); }  // see pool.hpp
 
  private:
   Allocation memory_;
@@ -87,6 +88,7 @@ class KernargBuffer {
   size_t size_bytes() const noexcept { return memory_.size_bytes(); }
   std::span<std::byte> span() const noexcept { return {data(), size_bytes()}; }
   bool alive() const noexcept { return memory_.alive(); }
+  void leave_to_session() noexcept { memory_.leave_to_session(); }  // see pool.hpp
 
  private:
   Allocation memory_;

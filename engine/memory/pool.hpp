@@ -47,6 +47,8 @@ class Allocation {
   size_t size_bytes() const noexcept { return data() == nullptr ? 0 : size_bytes_; }
   // False once the session has ended: data() is then a void address.
   bool alive() const noexcept { return owned_.alive(); }
+  // Gives up the memory, which lives on until the end of the Runtime: something in flight may still use it.
+  void leave_to_session() noexcept { owned_.leave_to_session(); }
 
  private:
   Owned owned_;

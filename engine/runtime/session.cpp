@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <vector>
-
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -122,6 +120,11 @@ void Session::give_back(Ticket ticket) noexcept {
   entry.release(entry.handle);  // outside the lock: destroying a queue waits for ROCr's own threads
 }
 
+void Session::forget(Ticket ticket) noexcept {
+  const std::lock_guard lock(mutex_);
+  entries_.erase(ticket);
+}
+
 void Session::end() noexcept {
   alive_.store(false, std::memory_order_release);
   for (;;) {
@@ -139,6 +142,7 @@ void Session::end() noexcept {
 
 uint64_t Session::listen(FaultListener listener) {
   const std::lock_guard lock(listeners_mutex_);
+  for (const MemoryFault& fault : faults_) listener(fault);
   const uint64_t id = ++next_;
   listeners_.emplace(id, std::move(listener));
   return id;
@@ -153,12 +157,13 @@ hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void*) {
   if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT) return HSA_STATUS_ERROR;
   const std::shared_ptr<Session> session = process().running();
   if (!session) return HSA_STATUS_ERROR;
-  const MemoryFault fault{event->memory_fault.agent, describe(event->memory_fault)};
   const std::lock_guard lock(session->listeners_mutex_);
-  if (session->listeners_.empty())
-    return HSA_STATUS_ERROR;  // nobody would report it: leave the abort to ROCr
-  for (const auto& [id, listener] : session->listeners_) listener(fault);
-  return HSA_STATUS_SUCCESS;
+  session->faults_.push_back({event->memory_fault.agent, describe(event->memory_fault)});
+  const MemoryFault& fault = session->faults_.back();
+  bool claimed = false;
+  for (const auto& [id, listener] : session->listeners_) claimed = listener(fault) || claimed;
+  return claimed ? HSA_STATUS_SUCCESS
+                 : HSA_STATUS_ERROR;  // ROCr aborts if every handler answers with an error
 }
 
 }  // namespace uptempo

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace uptempo {
 
@@ -33,7 +34,8 @@ class Session {
     hsa_agent_t agent;
     std::string text;  // address and reasons
   };
-  using FaultListener = std::function<void(const MemoryFault&)>;
+  // True: the fault ends work of the listener's, which will report it.
+  using FaultListener = std::function<bool(const MemoryFault&)>;
 
   // The running session. Throws Error when there is none.
   static std::shared_ptr<Session> current();
@@ -46,10 +48,15 @@ class Session {
   Ticket adopt(Kind kind, uint64_t handle, Release release);
   // Releases what the ticket stands for; nothing if the session, or someone else, has done so.
   void give_back(Ticket ticket) noexcept;
+  // Takes it off the list without releasing it.
+  void forget(Ticket ticket) noexcept;
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
-  // The listener is called on a thread of ROCr when the GPU has accessed memory that it must not; it may not call HSA. Until any
-  // listener exists ROCr aborts the process, its own behaviour.
+  // The listener is called on a thread of ROCr when the GPU has accessed memory that it must not; of HSA it may call signal functions
+  // only. A fault that no listener claims goes its way as if this library were not there: to the handlers that others have
+  // registered, and if none of those takes it either, ROCr prints agent, address and reason and aborts the process.
+  // Faults of the past are told here at once: the driver has stopped the agent's queues for good, and ROCr reports no second fault
+  // (runtime.cpp:1290 at 5.2.3), so that work begun later would be waited for without end.
   uint64_t listen(FaultListener listener);
   void stop_listening(uint64_t id) noexcept;
 
@@ -71,9 +78,11 @@ class Session {
   // Recursive, because a listener may be removed by what it sets off; held while listeners run, so that a removed one runs no more.
   std::recursive_mutex listeners_mutex_;
   std::map<uint64_t, FaultListener> listeners_;
+  std::vector<MemoryFault> faults_;
 };
 
-// One HSA handle of a session. Move-only; given back by the destructor or by the session's end, whichever comes first.
+// One HSA handle of a session. Move-only; given back by the destructor or by the session's end, whichever comes first, unless one of
+// leave_to_session() and forget() has said otherwise.
 class Owned {
  public:
   Owned() = default;
@@ -96,8 +105,17 @@ class Owned {
   bool alive() const noexcept { return session_ && session_->alive(); }
   void reset() noexcept {
     if (session_) session_->give_back(ticket_);
+    leave_to_session();
+  }
+  // Gives up the handle, which lives on until the session's end: something in flight may still use it.
+  void leave_to_session() noexcept {
     session_.reset();
     handle_ = 0;
+  }
+  // Gives up the handle, which is never released.
+  void forget() noexcept {
+    if (session_) session_->forget(ticket_);
+    leave_to_session();
   }
 
  private:

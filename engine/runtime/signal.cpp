@@ -8,6 +8,15 @@
 
 namespace uptempo {
 
+uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept {
+  static const uint64_t hz = [] {
+    uint64_t value = 0;
+    hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &value);
+    return value == 0 ? 1'000'000'000u : value;
+  }();
+  return static_cast<uint64_t>(static_cast<double>(duration.count()) * 1e-9 * static_cast<double>(hz));
+}
+
 Signal::Signal(SignalKind asked, hsa_signal_value_t initial) {
   std::shared_ptr<Session> session = Session::current();
   hsa_signal_t signal{};

@@ -9,6 +9,7 @@
 
 #include <hsa/hsa.h>
 
+#include <chrono>
 #include <cstdint>
 
 #include "engine/runtime/session.hpp"
@@ -20,6 +21,9 @@ enum class SignalKind : uint8_t {
   event_less,  // no driver event: for timestamps and for dependencies between packets
 };
 
+// What hsa_signal_wait_* take: ticks of the system's clock.
+uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
+
 class Signal {
  public:
   // Throws Error if HSA has none left.
@@ -29,6 +33,8 @@ class Signal {
   // True if completion can wake a sleeping waiter.
   bool interrupt() const noexcept { return interrupt_; }
   bool alive() const noexcept { return owned_.alive(); }
+  // Gives up the signal, which lives on until the end of the Runtime: something in flight may still use it.
+  void leave_to_session() noexcept { owned_.leave_to_session(); }
 
  private:
   Owned owned_;

@@ -183,6 +183,26 @@ TEST_CASE("a batch that is partly out takes no packet and lets no other batch pa
   CHECK(ran.back() == 41);
 }
 
+TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU faults", "[submit]") {
+  // The owner's error source stays silent: a memory fault reaches the timeline by another way.
+  auto device = std::make_unique<DoubleDevice>(DoubleOptions{.device = {.ring_size = 16, .paused = true}});
+  const auto kernel = number_kernel();
+  auto batch = std::make_unique<BatchSubmitter>(device->state(), BatchOptions{});
+  for (uint32_t i = 0; i < 40; ++i) batch->dispatch(kernel, Grid{1}, i);
+  CHECK(error_of([&] { batch->submit(Deadline::after(10ms)); }) != "no error");
+  device->state().timeline().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT), "a fault");
+  std::atomic<bool> dropped{false};
+  std::thread dropper([&] {
+    batch.reset();
+    dropped = true;
+  });
+  const Deadline limit = soon();
+  while (!dropped && !limit.passed()) std::this_thread::sleep_for(1ms);
+  CHECK(dropped);
+  device->processor().resume();  // whatever happened: room for the closing packet
+  dropper.join();
+}
+
 TEST_CASE("a batch cut off and then dropped gives everything back", "[submit]") {
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
   const auto kernel = number_kernel();

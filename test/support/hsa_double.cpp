@@ -13,6 +13,7 @@ HsaCalls& hsa_calls() noexcept {
 void HsaCalls::reset() {
   signal_store = signal_load = load_read_index = write_index = queue_destroy = 0;
   on_store = nullptr;
+  on_load = nullptr;
 }
 
 namespace {
@@ -46,11 +47,13 @@ void hsa_signal_store_screlease(hsa_signal_t signal, hsa_signal_value_t value) {
 
 hsa_signal_value_t hsa_signal_load_scacquire(hsa_signal_t signal) {
   ++hsa_calls().signal_load;
+  if (hsa_calls().on_load) hsa_calls().on_load(signal);
   return uptempo::test::value(signal).load(std::memory_order_acquire);
 }
 
 hsa_signal_value_t hsa_signal_load_relaxed(hsa_signal_t signal) {
   ++hsa_calls().signal_load;
+  if (hsa_calls().on_load) hsa_calls().on_load(signal);
   return uptempo::test::value(signal).load(std::memory_order_relaxed);
 }
 

@@ -1,0 +1,155 @@
+// A timeline by itself: who may look at a signal and until when, errors that stay, and lives that follow each other.
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "double_device.hpp"
+#include "support/catch.hpp"
+#include "support/hsa_double.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Others of the process do not meet these lists of free timelines: each test has a capacity of its own.
+constexpr uint32_t capacity_of_reuse = 3, capacity_of_loss = 5;
+
+}  // namespace
+
+TEST_CASE("an error of the watched source is a failure from then on, whatever fires or changes later",
+          "[timeline]") {
+  Timeline& timeline = Timeline::acquire(7);
+  std::atomic<hsa_status_t> source{HSA_STATUS_SUCCESS};
+  timeline.watch(&source);
+  SignalDouble first(0), second(1);
+  const uint64_t complete = timeline.begin(first.handle());
+  const uint64_t pending = timeline.begin(second.handle());
+  source = HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+  const WaitMode mode = GENERATE(WaitMode::active, WaitMode::blocked, WaitMode::hybrid);
+  REQUIRE(timeline.wait(pending, {.mode = mode}, soon()) == WaitResult::failed);
+  CHECK(timeline.failure().status == HSA_STATUS_ERROR_OUT_OF_RESOURCES);
+
+  hsa_signal_store_screlease(second.handle(), 0);
+  source = HSA_STATUS_SUCCESS;
+  CHECK(timeline.failed());
+  CHECK(timeline.wait(pending, {.mode = mode}, soon()) == WaitResult::failed);
+  CHECK_FALSE(timeline.is_done(pending));
+  CHECK(timeline.is_done(complete));
+  CHECK(timeline.failure().status == HSA_STATUS_ERROR_OUT_OF_RESOURCES);
+  timeline.release();
+}
+
+TEST_CASE("a timeline does not close while another thread looks at a signal", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(9);
+  SignalDouble signal(1);
+  signal.abi().kind = AMD_SIGNAL_KIND_INVALID;  // its value is loaded by a call, which this test can hold up
+  const uint64_t value = timeline.begin(signal.handle());
+  std::atomic<bool> inside{false}, go_on{false};
+  static thread_local bool held_up = false;
+  hsa_calls().on_load = [&](hsa_signal_t) {
+    if (!held_up) return;
+    inside = true;
+    while (!go_on) std::this_thread::sleep_for(100us);
+  };
+  std::thread asker([&] {
+    held_up = true;
+    (void)timeline.is_done(value);
+  });
+  while (!inside) std::this_thread::sleep_for(100us);
+
+  std::atomic<bool> closed{false};
+  std::thread closer([&] {
+    timeline.fail(HSA_STATUS_ERROR, "the end");
+    timeline.close();
+    closed = true;
+  });
+  std::this_thread::sleep_for(30ms);
+  CHECK_FALSE(closed);
+  go_on = true;
+  asker.join();
+  closer.join();
+  CHECK(closed);
+  const uint64_t loads = hsa_calls().signal_load;
+  CHECK_FALSE(timeline.is_done(value));
+  CHECK(hsa_calls().signal_load == loads);
+  hsa_calls().reset();
+  timeline.release();
+}
+
+TEST_CASE("a queue and its signals go while threads ask without end", "[timeline]") {
+  const auto kernel = number_kernel();
+  for (int round = 0; round < 100; ++round) {
+    DoubleDevice device({.device = {.ring_size = 64}});
+    std::vector<Completion> completions;
+    {
+      BatchSubmitter batch(device.state(), {.timing = Timing::batch});
+      for (uint32_t i = 0; i < 4; ++i) {
+        batch.dispatch(kernel, Grid{1}, i);
+        completions.push_back(batch.submit());
+      }
+    }
+    std::atomic<unsigned> asking{0};
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < 3; ++t) {
+      threads.emplace_back([&, t] {
+        ++asking;
+        for (size_t n = t; !stop; ++n) {
+          const Completion completion = completions[n % completions.size()];
+          if (t == 0) (void)completion.ready();
+          if (t == 1 && completion.ready()) (void)completion.times();
+          if (t == 2) (void)completion.wait(Deadline::after(10us), {.mode = WaitMode::blocked});
+        }
+      });
+    }
+    while (asking != threads.size()) std::this_thread::yield();
+    device.destroy_queue();
+    device.signals().clear();
+    for (const Completion& completion : completions) {
+      CHECK(completion.ready());
+      CHECK(completion.times().size() == 1);
+    }
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST_CASE("a timeline that lost no publication is used again, failed or not", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(capacity_of_reuse);
+  SignalDouble signal(0);
+  const uint64_t complete = timeline.begin(signal.handle());
+  CHECK(timeline.is_done(complete));
+  CHECK_FALSE(timeline.fail(HSA_STATUS_ERROR, "the Runtime has gone"));
+  timeline.release();
+
+  Timeline& next = Timeline::acquire(capacity_of_reuse);
+  REQUIRE(&next == &timeline);
+  CHECK_FALSE(next.failed());
+  CHECK(next.pending() == 0);
+  CHECK(next.is_done(complete));
+  SignalDouble other(1);
+  const uint64_t value = next.begin(other.handle());
+  CHECK(value > complete);
+  CHECK_FALSE(next.is_done(value));
+  hsa_signal_store_screlease(other.handle(), 0);
+  CHECK(next.wait(value, actively, soon()) == WaitResult::done);
+  next.release();
+}
+
+TEST_CASE("a timeline that lost publications goes on telling of the loss", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(capacity_of_loss);
+  SignalDouble signal(1);
+  const uint64_t lost = timeline.begin(signal.handle());
+  CHECK(timeline.fail(HSA_STATUS_ERROR, "gone"));
+  timeline.release();
+  Timeline& next = Timeline::acquire(capacity_of_loss);
+  CHECK(&next != &timeline);
+  CHECK(timeline.wait(lost, actively, soon()) == WaitResult::failed);
+  CHECK(timeline.failure().text == "gone");
+  next.release();
+}
