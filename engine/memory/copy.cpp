@@ -4,11 +4,15 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <mutex>
+#include <string>
 
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/signal.hpp"
 
 namespace uptempo {
 
@@ -38,11 +42,71 @@ class Copier::Pin {
   void* device_address_ = nullptr;
 };
 
+// What a copy in flight uses, and what is known of memory faults of its agent.
+struct Copier::Work {
+  explicit Work(const Agent& gpu) : done(SignalKind::interrupt, 0), staging(gpu, staging_bytes) {
+    listener = session->listen([this, agent = gpu.handle()](const Session::MemoryFault& fault) {
+      if (fault.agent.handle != agent.handle) return false;
+      const std::lock_guard lock(mutex);
+      if (fault_text.empty()) fault_text = fault.text;
+      return running;
+    });
+  }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  ~Work() {
+    session->stop_listening(listener);
+    if (!lost) return;
+    done.leave_to_session();
+    staging.leave_to_session();
+  }
+
+  // While one of these lives, a fault of the agent is claimed.
+  class Running {
+   public:
+    explicit Running(Work& work) : work_(work) { set(true); }
+    ~Running() { set(false); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    void set(bool running) {
+      const std::lock_guard lock(work_.mutex);
+      work_.running = running;
+    }
+    Work& work_;
+  };
+
+  bool faulted() {
+    const std::lock_guard lock(mutex);
+    return !fault_text.empty();
+  }
+  [[noreturn]] void throw_fault(const void* destination, const void* source, size_t bytes) {
+    const std::lock_guard lock(mutex);
+    throw Error({.status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT),
+                 .call = "Copier",
+                 .asked = fmt::format("{} bytes from {} to {}", bytes, source, destination),
+                 .found = fault_text,
+                 .remedy = "correct the access; no more work of this Runtime runs on that GPU"});
+  }
+
+  const std::shared_ptr<Session> session = Session::current();
+  Signal done;
+  PinnedBuffer<std::byte> staging;
+  uint64_t listener = 0;
+  bool lost = false;  // a copy that has not completed may still use signal and staging buffer
+
+  std::mutex mutex;
+  bool running = false;
+  std::string fault_text;  // not empty once the agent has had a fault
+};
+
 Copier::Copier(const Agent& gpu)
-    : gpu_(gpu),
-      host_(find_pool(gpu, MemoryKind::pinned).owner),
-      done_(SignalKind::interrupt, 0),
-      staging_(gpu, staging_bytes) {}
+    : gpu_(gpu), host_(find_pool(gpu, MemoryKind::pinned).owner), work_(std::make_unique<Work>(gpu)) {}
+
+Copier::Copier(Copier&&) noexcept = default;
+Copier& Copier::operator=(Copier&&) noexcept = default;
+Copier::~Copier() = default;
 
 void Copier::require_equal(size_t destination_bytes, size_t source_bytes) {
   if (destination_bytes == source_bytes) return;
@@ -55,6 +119,7 @@ void Copier::require_equal(size_t destination_bytes, size_t source_bytes) {
 
 void Copier::start(Direction direction, void* destination, const void* source, size_t bytes,
                    hsa_signal_t done, std::span<const hsa_signal_t> after) {
+  if (work_->faulted()) work_->throw_fault(destination, source, bytes);
   const hsa_agent_t destination_agent = direction == Direction::to_host ? host_ : gpu_.handle();
   const hsa_agent_t source_agent = direction == Direction::to_device ? host_ : gpu_.handle();
   check(hsa_amd_memory_async_copy(destination, destination_agent, source, source_agent, bytes,
@@ -68,13 +133,22 @@ void Copier::start(Direction direction, void* destination, const void* source, s
 
 void Copier::run(Direction direction, void* destination, const void* source, size_t bytes) {
   if (bytes == 0) return;
-  hsa_signal_store_relaxed(done_.handle(), 1);
-  start(direction, destination, source, bytes, done_.handle(), {});
+  const hsa_signal_t done = work_->done.handle();
+  const Work::Running running(*work_);
+  hsa_signal_store_relaxed(done, 1);
+  start(direction, destination, source, bytes, done, {});
   hsa_signal_value_t left = 1;
-  while (left > 0) {
-    hsa_signal_wait_scacquire(done_.handle(), HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+  for (bool faulted = false; left > 0;) {
+    if (faulted) {
+      work_->lost = true;
+      work_->throw_fault(destination, source, bytes);
+    }
+    // In slices, because a copy that has faulted never touches its signal.
+    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, ticks_in(std::chrono::milliseconds(250)),
+                              HSA_WAIT_STATE_BLOCKED);
+    faulted = work_->faulted();  // ahead of the last look: what completed in spite of it is complete
     // An acquire of our own: one inside ROCr, which is not instrumented, is invisible to a thread sanitizer.
-    left = aql::load_acquire(done_.handle());
+    left = aql::load_acquire(done);
   }
   if (left < 0) {  // hsa_ext_amd.h, hsa_amd_memory_async_copy: a negative value means failure
     throw Error({.status = HSA_STATUS_ERROR,
@@ -112,8 +186,8 @@ void Copier::to_device_pageable(void* destination, const void* source, size_t by
   }
   for (size_t offset = 0; offset < bytes; offset += staging_bytes) {
     const size_t part = std::min(staging_bytes, bytes - offset);
-    std::memcpy(staging_.data(), static_cast<const std::byte*>(source) + offset, part);
-    run(Direction::to_device, static_cast<std::byte*>(destination) + offset, staging_.data(), part);
+    std::memcpy(work_->staging.data(), static_cast<const std::byte*>(source) + offset, part);
+    run(Direction::to_device, static_cast<std::byte*>(destination) + offset, work_->staging.data(), part);
   }
   count(&CounterBlock::bytes_staged, bytes);
   count(&CounterBlock::copies_staged);
@@ -130,8 +204,8 @@ void Copier::to_host_pageable(void* destination, const void* source, size_t byte
   }
   for (size_t offset = 0; offset < bytes; offset += staging_bytes) {
     const size_t part = std::min(staging_bytes, bytes - offset);
-    run(Direction::to_host, staging_.data(), static_cast<const std::byte*>(source) + offset, part);
-    std::memcpy(static_cast<std::byte*>(destination) + offset, staging_.data(), part);
+    run(Direction::to_host, work_->staging.data(), static_cast<const std::byte*>(source) + offset, part);
+    std::memcpy(static_cast<std::byte*>(destination) + offset, work_->staging.data(), part);
   }
   count(&CounterBlock::bytes_staged, bytes);
   count(&CounterBlock::copies_staged);
@@ -139,6 +213,7 @@ void Copier::to_host_pageable(void* destination, const void* source, size_t byte
 
 void Copier::fill(void* destination, uint32_t value, size_t words) {
   if (words == 0) return;
+  if (work_->faulted()) work_->throw_fault(destination, &value, words * sizeof(value));
   check(hsa_amd_memory_fill(destination, value, words), "hsa_amd_memory_fill",
         fmt::format("{} words at {}", words, destination), "pass an address inside a device buffer");
   count(&CounterBlock::fills);

@@ -10,16 +10,21 @@
 // Every function here returns when the copy is complete, and throws Error if the device reports that it failed. start_* functions return at
 // once and let a signal of the caller tell.
 //
-// Thread safety: one thread at a time per Copier. Lifetime: host memory and buffers until the copy is complete.
+// Memory faults. A GPU that accesses memory which it must not ends the copy that a Copier waits for with an Error, within a quarter of a
+// second, and every later one at once. Nobody waits here for a start_* copy or for fill(), which waits inside ROCr: a fault in one ends
+// the process, unless other work of the agent takes the fault for its own (session.hpp).
+//
+// Thread safety: one thread at a time per Copier. Lifetime: host memory and buffers until the copy is complete; those of a copy that a
+// fault has ended until the end of the Runtime, and the Copier leaves its own until then.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "engine/memory/buffer.hpp"
 #include "engine/runtime/agent.hpp"
-#include "engine/runtime/signal.hpp"
 
 namespace uptempo {
 
@@ -38,6 +43,9 @@ class Copier {
 
   // Allocates the staging buffer and one signal. Throws Error.
   explicit Copier(const Agent& gpu);
+  Copier(Copier&&) noexcept;
+  Copier& operator=(Copier&&) noexcept;
+  ~Copier();
 
   // Pinned paths. `bytes` at `source` and `destination` must lie inside pinned and device memory.
   void to_device(void* destination, const void* pinned_source, size_t bytes);
@@ -86,6 +94,7 @@ class Copier {
  private:
   enum class Direction : uint8_t { to_device, to_host, on_device };
   class Pin;
+  struct Work;
 
   static void require_equal(size_t destination_bytes, size_t source_bytes);
   void start(Direction direction, void* destination, const void* source, size_t bytes, hsa_signal_t done,
@@ -94,8 +103,7 @@ class Copier {
 
   Agent gpu_;
   hsa_agent_t host_;
-  Signal done_;
-  PinnedBuffer<std::byte> staging_;
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace uptempo
