@@ -149,3 +149,40 @@ TEST_CASE("Destroying a queue abandons what it runs, and other queues are not di
     }
   }
 }
+
+TEST_CASE(
+    "What was resident of abandoned dispatches makes room: a grid that has to be resident as a whole still "
+    "fits") {
+  bool faults = false;
+  SECTION("after queues that were destroyed") { faults = false; }
+  SECTION("after kernels that faulted") { faults = true; }
+  std::atomic<bool> fault{false};
+  std::atomic<unsigned> resident{0};
+  std::atomic<unsigned> arrived{0};
+  DeviceFixture device(with_workers(2));
+  ScriptedKernel* endless = device.kernel([&](const Slice& slice) {
+    if (slice.turn == 0) ++resident;
+    if (!fault) return Result::preempted;
+    slice.executor.fault = gfx9::Executor::Fault{QueueError::illegal_instruction, std::nullopt, "s_bogus"};
+    return Result::faulted;
+  });
+  constexpr unsigned kDeviceWaves = 104 * 4 * 8;
+  constexpr unsigned kGroups = 104, kWavesPerGroup = 4;
+  for (unsigned abandoned = 0; abandoned <= kDeviceWaves; abandoned += kGroups * kWavesPerGroup) {
+    ComputeQueue queue(device);
+    resident = 0;
+    fault = false;
+    queue.submit(dispatch(endless, kGroups * 256, 256));
+    REQUIRE(eventually([&] { return resident == kGroups; }));
+    fault = faults;
+    if (faults) REQUIRE(eventually([&] { return queue.error() != 0; }));
+  }
+  ComputeQueue queue(device);
+  amd_signal_t* done = device.signal(1);
+  queue.submit(dispatch(device.kernel([&](const Slice& slice) {
+    if (slice.turn == 0) ++arrived;
+    return arrived == kGroups ? Result::ended : Result::preempted;
+  }),
+                        kGroups * 256, 256, false, done));
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}

@@ -176,6 +176,7 @@ struct Scheduler::Impl {
       std::erase(active, &dispatch);
       for (auto& resident : runnable) {
         if (resident->dispatch != &dispatch) continue;
+        runnable_waves -= dispatch.waves_per_group_;
         release_resident(*resident);
         gone.push_back(std::move(resident));
         ++dropped;
