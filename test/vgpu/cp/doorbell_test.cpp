@@ -1,8 +1,10 @@
 // Sleeping and waking: an idle device costs nothing and misses nothing.
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <csignal>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -45,6 +47,13 @@ volatile std::byte* guarded_page() {
   program_fault_page =
       static_cast<std::byte*>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   return program_fault_page.load();
+}
+
+// In a kernel: it runs on the command processor's own thread, not on a helper.
+bool on_processor_thread() {
+  char name[16] = {};
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return std::string(name) == "vgpu-cp";
 }
 
 class SegvAction {
@@ -111,6 +120,53 @@ TEST_CASE("A doorbell rung by an instruction that the fault handler does not dec
                      : "xmm0", "memory");
     REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
   }
+}
+
+TEST_CASE(
+    "A doorbell that a kernel rings is seen while the processor has nothing to do but wait for that kernel") {
+  Options options;
+  options.workers = 2;
+  DeviceFixture device(options);
+  ComputeQueue parent(device);
+  ComputeQueue child(device);
+  amd_signal_t* inner = device.signal(1);
+  amd_signal_t* outer = device.signal(1);
+  const std::uint64_t index =
+      child.write(barrier_and({}, false, inner));  // its doorbell is left to the kernel
+  std::atomic<bool> answered{false};
+  ScriptedKernel* ringer = device.kernel([&](const Slice& slice) {
+    if (slice.id[0] != 0) return gfx9::Workgroup::Result::ended;
+    if (on_processor_thread()) return gfx9::Workgroup::Result::preempted;  // for the helper
+    std::this_thread::sleep_for(30ms);
+    std::atomic_ref<std::uint64_t>(*child.bell.alias).store(index, std::memory_order_release);
+    answered = eventually([&] { return DeviceFixture::value(inner) == 0; });
+    return gfx9::Workgroup::Result::ended;
+  });
+  parent.submit(dispatch(ringer, 2, 1, false, outer));
+  REQUIRE(eventually([&] { return DeviceFixture::value(outer) == 0; }, 60s));
+  CHECK(answered);
+}
+
+TEST_CASE("A kernel that runs for long on another worker costs the processor under 10 % of a core") {
+  Options options;
+  options.workers = 2;
+  DeviceFixture device(options);
+  ComputeQueue queue(device);
+  std::atomic<bool> end{false};
+  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+    if (slice.id[0] != 0) return gfx9::Workgroup::Result::ended;
+    if (on_processor_thread()) return gfx9::Workgroup::Result::preempted;
+    while (!end) std::this_thread::sleep_for(1ms);
+    return gfx9::Workgroup::Result::ended;
+  });
+  amd_signal_t* done = device.signal(1);
+  queue.submit(dispatch(kernel, 2, 1, false, done));
+  std::this_thread::sleep_for(100ms);
+  const double before = process_cpu_seconds();
+  std::this_thread::sleep_for(500ms);
+  CHECK(process_cpu_seconds() - before < 0.05);
+  end = true;
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
 TEST_CASE("Doorbells of many threads, rung just as the device goes to sleep, are all seen") {

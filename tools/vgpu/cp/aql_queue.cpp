@@ -78,6 +78,13 @@ bool AqlQueue::abandon() {
   return gone;
 }
 
+bool AqlQueue::executing() const noexcept {
+  if (running_ == 0) return false;
+  return std::any_of(in_flight_.begin(), in_flight_.end(), [](const InFlight& packet) {
+    return packet.dispatch != nullptr && !packet.dispatch->finished();
+  });
+}
+
 // The program may unmap memory between turns, so what the queue touches is translated anew in each.
 bool AqlQueue::attach() {
   const GpuAddress queue = config_.read_index - offsetof(amd_queue_t, read_dispatch_id);

@@ -37,6 +37,7 @@ class AqlQueue final : public Queue {
 
   bool advance() override;
   bool abandon() override;
+  bool executing() const noexcept override;
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const std::uint64_t* doorbell() const noexcept override { return config_.doorbell; }
 

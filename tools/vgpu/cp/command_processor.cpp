@@ -166,11 +166,12 @@ struct CommandProcessor::Impl {
     }
   }
 
-  // Something to be polled for, beside doorbells: a word in memory, or a doorbell that no attached page shows.
+  // Something to be polled for, beside the program's stores to doorbells: a word in memory, a doorbell that no attached page shows, or one
+  // that a running kernel may ring.
   bool must_poll() const {
     return std::any_of(queues.begin(), queues.end(), [this](const Entry& entry) {
       const Queue& queue = *entry.queue;
-      if (queue.waiting() == Waiting::memory) return true;
+      if (queue.waiting() == Waiting::memory || queue.executing()) return true;
       return queue.waiting() != Waiting::nothing && queue.doorbell() != nullptr &&
              !watch.watches(queue.doorbell());
     });

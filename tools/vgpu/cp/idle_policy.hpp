@@ -2,7 +2,8 @@
 //
 // Arming the doorbell watch costs its next producer a fault, some 5 us, so back-to-back submissions must find the processor spinning, and an
 // idle program must not pay for that. The time to spin adapts: it doubles when a doorbell came soon after arming and halves when it did not, between
-// kMinSpin and kMaxSpin. What no store to a doorbell announces (a dependency's signal, a header still INVALID) is polled at growing intervals.
+// kMinSpin and kMaxSpin. What no store of the program to a doorbell announces (a dependency's signal, a header still INVALID, a doorbell that a
+// kernel rings) is polled at growing intervals.
 //
 // Thread safety: none. Times are passed in, so that tests need no clock.
 #pragma once
@@ -34,7 +35,7 @@ class IdlePolicy {
     doze_ = kFirstDoze;
   }
 
-  // No queue could go on at `now`. `polls`: one of them waits for memory that changes without a doorbell.
+  // No queue could go on at `now`. `polls`: something may change without a doorbell of the program's.
   Decision decide(Nanoseconds now, bool polls) noexcept {
     if (!idle_) {
       idle_ = true;

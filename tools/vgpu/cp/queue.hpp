@@ -48,6 +48,9 @@ class Queue {
   // What runs on its behalf is abandoned. True once no worker touches it any more: call until then.
   virtual bool abandon() = 0;
 
+  // Kernels of it are running. They may ring any queue's doorbell, by a store that wakes nobody.
+  virtual bool executing() const noexcept = 0;
+
   // The alias of its doorbell is about to go away: no doorbell is seen any more.
   virtual void lose_doorbell() noexcept = 0;
   virtual const std::uint64_t* doorbell() const noexcept = 0;

@@ -21,6 +21,7 @@ class SdmaQueue final : public Queue {
 
   bool advance() override;
   bool abandon() override { return true; }  // nothing of it runs outside advance()
+  bool executing() const noexcept override { return false; }
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const std::uint64_t* doorbell() const noexcept override { return config_.doorbell; }
   void suspend(bool suspended) noexcept { suspended_ = suspended; }
