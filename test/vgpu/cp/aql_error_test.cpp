@@ -59,6 +59,17 @@ TEST_CASE("A malformed dispatch stops its queue with the error bit for its mista
        [](auto& packet) { packet.grid_size_y = 2; }},
       {"grid smaller than a workgroup", QueueError::invalid_dimensions,
        [](auto& packet) { packet.workgroup_size_x = 65; }},
+      {"a grid of 2^32 work-items", QueueError::invalid_dimensions,
+       [](auto& packet) {
+         packet.setup = 2;
+         packet.grid_size_x = packet.grid_size_y = 1u << 16;
+       }},
+      {"a grid whose work-items do not fit into 64 bits", QueueError::invalid_dimensions,
+       [](auto& packet) {
+         packet.setup = 3;
+         packet.grid_size_x = packet.grid_size_y = 1u << 31;
+         packet.grid_size_z = 4;
+       }},
       {"more than 1024 work-items", QueueError::workgroup_too_large,
        [](auto& packet) {
          packet.setup = 2;

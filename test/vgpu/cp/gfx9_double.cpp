@@ -19,12 +19,6 @@ Executor::~Executor() = default;
 void Executor::enter() noexcept { memory.enter(); }
 void Executor::leave() noexcept { memory.leave(); }
 
-std::array<std::uint32_t, 3> DispatchState::workgroups() const noexcept {
-  return {(packet.grid_size_x + packet.workgroup_size_x - 1) / packet.workgroup_size_x,
-          (packet.grid_size_y + packet.workgroup_size_y - 1) / packet.workgroup_size_y,
-          (packet.grid_size_z + packet.workgroup_size_z - 1) / packet.workgroup_size_z};
-}
-
 std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory, GpuAddress kernel_object,
                                                     Target) {
   const auto* scripted = reinterpret_cast<const test::ScriptedKernel*>(
@@ -57,10 +51,7 @@ void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<
   *impl_ = {std::move(dispatch), id, scratch_slot, 0};
 }
 
-unsigned Workgroup::waves() const noexcept {
-  const auto& packet = impl_->dispatch->packet;
-  return (unsigned{packet.workgroup_size_x} * packet.workgroup_size_y * packet.workgroup_size_z + 63) / 64;
-}
+unsigned Workgroup::waves() const noexcept { return impl_->dispatch->waves_per_workgroup(); }
 const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
 
 Workgroup::Result Workgroup::run(Executor& executor, std::uint64_t) {

@@ -79,6 +79,19 @@ TEST_CASE("Workgroups of one dispatch that wait for all of it to arrive become r
   }
 }
 
+TEST_CASE("The largest grid runs: 2^32 - 1 work-items, the last workgroup partial") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  std::atomic<std::uint64_t> last{0};
+  ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
+    last = slice.dispatch.workgroups()[0];
+    return Result::preempted;
+  });
+  queue.submit(dispatch(kernel, 0xffffffff, 1024));
+  CHECK(eventually([&] { return last == 1u << 22; }));
+  queue.destroy();
+}
+
 TEST_CASE("A dispatch beside one that never ends gets a fair share") {
   DeviceFixture device(with_workers(1));
   ComputeQueue queue(device);

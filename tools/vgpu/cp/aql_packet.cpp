@@ -7,6 +7,8 @@ namespace {
 
 // Every agent that ROCr describes has this limit (HSA_AGENT_INFO_WORKGROUP_MAX_SIZE).
 constexpr std::uint64_t kMaxWorkgroupSize = 1024;
+// Likewise HSA_AGENT_INFO_GRID_MAX_SIZE, work-items of all dimensions together (amd_gpu_agent.cpp:830).
+constexpr std::uint64_t kMaxGridSize = 0xffffffff;
 
 constexpr std::uint16_t kReservedHeaderBits = 0xe000;
 constexpr std::uint16_t kReservedSetupBits = 0xfffc;
@@ -83,6 +85,12 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
                     "a dispatch of " + std::to_string(dimensions) + " dimension(s) has grid " + text(grid) +
                         " and workgroup " + text(group) + "; unused ones must be 1");
   }
+  // A product of two sizes fits into 64 bits; one of three does once that of two is no more than 32 bits.
+  const std::uint64_t plane = std::uint64_t{grid[0]} * grid[1];
+  if (plane > kMaxGridSize || plane * grid[2] > kMaxGridSize)
+    return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " has more than " +
+                                                      std::to_string(kMaxGridSize) +
+                                                      " work-items, the largest grid of this agent");
   const std::uint64_t work_items = std::uint64_t{group[0]} * group[1] * group[2];
   if (work_items > kMaxWorkgroupSize)
     return refuse(QueueError::workgroup_too_large, "workgroup " + text(group) + " has " +

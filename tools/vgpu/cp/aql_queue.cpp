@@ -285,9 +285,7 @@ std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(const hsa_kernel_dispa
     state->scratch_base = amd_queue_->scratch_backing_memory_location;
     state->scratch_bytes = amd_queue_->scratch_backing_memory_byte_size;
     std::copy_n(amd_queue_->scratch_resource_descriptor, 4, state->scratch_descriptor.begin());
-    const std::uint32_t work_items =
-        std::uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y * packet.workgroup_size_z;
-    const std::uint32_t waves = (work_items + gfx9::kLanes - 1) / gfx9::kLanes;
+    const std::uint32_t waves = state->waves_per_workgroup();
     if (waves > state->scratch_waves) {
       stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::workgroup_too_large,
            "kernel " + loaded.name + ": a workgroup of " + std::to_string(waves) +

@@ -31,12 +31,6 @@ constexpr std::uint64_t kMaxChunk = 8;
 constexpr unsigned kHelperSpins = 4000;
 constexpr std::uint64_t kHelpFromWorkgroups = 2;
 
-std::uint32_t waves_of(const hsa_kernel_dispatch_packet_t& packet) {
-  const std::uint32_t work_items =
-      std::uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y * packet.workgroup_size_z;
-  return (work_items + gfx9::kLanes - 1) / gfx9::kLanes;
-}
-
 void relax() noexcept { __builtin_ia32_pause(); }
 
 }  // namespace
@@ -46,7 +40,7 @@ Dispatch::Dispatch(std::shared_ptr<const gfx9::DispatchState> state, std::uint32
       queue_(queue),
       groups_(state_->workgroups()),
       total_(std::uint64_t{groups_[0]} * groups_[1] * groups_[2]),
-      waves_per_group_(waves_of(state_->packet)),
+      waves_per_group_(state_->waves_per_workgroup()),
       needs_scratch_(state_->packet.private_segment_size != 0) {}
 
 struct Scheduler::Impl {

@@ -57,15 +57,6 @@ std::byte* map_storage() {
 
 }  // namespace
 
-std::array<std::uint32_t, 3> DispatchState::workgroups() const noexcept {
-  const auto count = [](std::uint32_t grid, std::uint32_t size) {
-    return size == 0 ? 0 : (grid + size - 1) / size;
-  };
-  return {count(packet.grid_size_x, packet.workgroup_size_x),
-          count(packet.grid_size_y, packet.workgroup_size_y),
-          count(packet.grid_size_z, packet.workgroup_size_z)};
-}
-
 struct Workgroup::Impl {
   Impl() {
     for (Wave& each : wave) std::memcpy(each.scalar + 128, kInlineConstants.data(), sizeof kInlineConstants);
@@ -191,7 +182,7 @@ void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<
       std::min<std::uint32_t>(packet.workgroup_size_y, packet.grid_size_y - id[1] * packet.workgroup_size_y),
       std::min<std::uint32_t>(packet.workgroup_size_z, packet.grid_size_z - id[2] * packet.workgroup_size_z)};
   const unsigned items = impl.size[0] * impl.size[1] * impl.size[2];
-  impl.waves = (items + kLanes - 1) / kLanes;
+  impl.waves = waves_of(items);
   impl.live = (1u << impl.waves) - 1;
   impl.waiting = 0;
   const std::size_t registers =

@@ -49,6 +49,11 @@ struct Kernel {
 
 class WaveSync;
 
+// Waves that so many work-items fill, the last one perhaps in part.
+constexpr std::uint32_t waves_of(std::uint32_t work_items) noexcept {
+  return (work_items + kLanes - 1) / kLanes;
+}
+
 struct DispatchState {
   Kernel kernel;
   hsa_kernel_dispatch_packet_t packet;  // a copy: the slot may be gone
@@ -62,9 +67,22 @@ struct DispatchState {
   std::uint32_t scratch_bytes_per_wave = 0;
   std::array<std::uint32_t, 4> scratch_descriptor{};
   std::shared_ptr<WaveSync> wave_sync;  // the queue's; null: global wave sync is an error
-  std::string name;  // for messages: "bitonic_sort.kd", or the kernel object's address
+  std::string name;                     // for messages: "bitonic_sort.kd", or the kernel object's address
 
-  std::array<std::uint32_t, 3> workgroups() const noexcept;  // counts per dimension, partial ones included
+  // Counts per dimension, partial ones included. A grid may have up to 2^32 - 1 work-items in one dimension.
+  std::array<std::uint32_t, 3> workgroups() const noexcept {
+    const auto count = [](std::uint32_t grid, std::uint32_t size) {
+      return grid / size + (grid % size != 0);
+    };
+    return {count(packet.grid_size_x, packet.workgroup_size_x),
+            count(packet.grid_size_y, packet.workgroup_size_y),
+            count(packet.grid_size_z, packet.workgroup_size_z)};
+  }
+  // Of a whole workgroup.
+  std::uint32_t waves_per_workgroup() const noexcept {
+    return waves_of(std::uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y *
+                    packet.workgroup_size_z);
+  }
 };
 
 struct CodePage;
