@@ -180,6 +180,23 @@ TEST_CASE("a waiter that knows the age misses no set between two waits", "[event
   CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);
 }
 
+TEST_CASE("a wait for all that times out hands no age out, so that the next wait sees what it saw",
+          "[events]") {
+  Events events(kGpu);
+  const std::uint32_t a = make(events, true), b = make(events, true);
+  std::vector<EventData> both{data(a, 1), data(b, 1)};
+  std::uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
+  REQUIRE(events.set(a) == 0);
+  REQUIRE(events.wait(both.data(), 2, true, 0, result) == 0);
+  CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);
+  CHECK(both[0].signal_event_data.last_event_age == 1);
+  REQUIRE(events.set(b) == 0);
+  REQUIRE(events.wait(both.data(), 2, true, 0, result) == 0);
+  CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE);
+  CHECK(both[0].signal_event_data.last_event_age == 2);
+  CHECK(both[1].signal_event_data.last_event_age == 2);
+}
+
 TEST_CASE("a waiter that gives no age gets none back", "[events]") {
   Events events(kGpu);
   const std::uint32_t id = make(events, true);
@@ -213,6 +230,13 @@ TEST_CASE("what does not exist cannot be set, reset, destroyed or waited for", "
   CHECK(events.destroy(5) == -EINVAL);
   CHECK(events.wait(&each, 1, true, 0, result) == -EINVAL);
   events.raise(5);  // a late interrupt of a destroyed event is no error
+}
+
+TEST_CASE("waiting for more events than the driver has room for is refused", "[events]") {
+  Events events(kGpu);
+  EventData none{};
+  std::uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
+  CHECK(events.wait(&none, 0x7fffffff, true, 0, result) == -ENOMEM);
 }
 
 TEST_CASE("only signal events are set by the program", "[events]") {

@@ -14,6 +14,8 @@ namespace uptempo::vgpu::kfd {
 namespace {
 
 constexpr std::uint32_t kMaxSignalEvents = KFD_SIGNAL_EVENT_LIMIT - 1;  // slot 0 is the driver's
+// kcalloc() of the kernel refuses more than 4 MiB; its struct kfd_event_waiter has 56 bytes.
+constexpr std::uint32_t kMaxWaitedEvents = (4u << 20) / 56;
 constexpr std::uint32_t kInfinite = std::numeric_limits<std::uint32_t>::max();
 
 bool is_signal(std::uint32_t type) {
@@ -45,15 +47,18 @@ int Events::create(std::uint32_t type, bool auto_reset, std::uint32_t& event_id)
     }
     while (events_.contains(next_signal_id_)) next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
     event_id = next_signal_id_;
-    next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
-    ++signal_count_;
   } else {
     while (events_.contains(next_other_id_)) ++next_other_id_;
     event_id = next_other_id_;
+  }
+  Event& event = events_[event_id];  // may throw: counted when it is there
+  if (is_signal(type)) {
+    next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
+    ++signal_count_;
+  } else {
     next_other_id_ = next_other_id_ == std::numeric_limits<std::int32_t>::max() ? KFD_SIGNAL_EVENT_LIMIT
                                                                                 : next_other_id_ + 1;
   }
-  Event& event = events_[event_id];
   event.type = type;
   event.auto_reset = auto_reset;
   return 0;
@@ -99,6 +104,7 @@ void Events::set_locked(Event& event) {
 
 int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t timeout_ms,
                  std::uint32_t& result) {
+  if (count > kMaxWaitedEvents) return -ENOMEM;
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   std::condition_variable wake;
@@ -145,7 +151,8 @@ int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t
     Waiter& waiter = waiters[i];
     if (waiter.event == nullptr) continue;
     waiter.event->waiters.remove(&waiter);
-    if (!waiter.activated || result == KFD_IOC_WAIT_RESULT_FAIL) continue;
+    // Only a wait that is complete hands out what it saw: a waiter that timed out still compares with the age it knew.
+    if (!waiter.activated || result != KFD_IOC_WAIT_RESULT_COMPLETE) continue;
     if (waiter.event->type == KFD_IOC_EVENT_MEMORY) {
       events[i].memory_exception_data = waiter.event->exception;
     } else if (waiter.wants_age) {

@@ -47,7 +47,8 @@ class Events final : public Interrupts {
   int set(std::uint32_t event_id);      // signal events only, as is reset()
   int reset(std::uint32_t event_id);
 
-  // `timeout_ms`: 0 polls, 0xffffffff waits for ever. Fills `result` with KFD_IOC_WAIT_RESULT_*.
+  // `timeout_ms`: 0 polls, 0xffffffff waits for ever. Fills `result` with KFD_IOC_WAIT_RESULT_*, and when it is COMPLETE the data of `events`.
+  // -ENOMEM: more events than the kernel's limit of about 74,000.
   int wait(EventData* events, std::uint32_t count, bool all, std::uint32_t timeout_ms, std::uint32_t& result);
 
   // Interrupts, for the device's threads.
