@@ -1,11 +1,13 @@
 #include <fcntl.h>
 #include <linux/kfd_ioctl.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "hsakmt_fixture.hpp"
 #include "kfd/events.hpp"
@@ -141,6 +143,46 @@ TEST_CASE("event ages travel through the wait request", "[ioctl]") {
   CHECK(kfd_request(AMDKFD_IOC_DESTROY_EVENT, &destroy) == 0);
   CHECK(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == -EINVAL);
 }
+
+TEST_CASE("a wait for more events than there is room for answers ENOMEM", "[ioctl]") {
+  kfd::EventData data{};
+  kfd_ioctl_wait_events_args wait{};
+  wait.events_ptr = reinterpret_cast<std::uintptr_t>(&data);
+  wait.num_events = 0x7fffffff;
+  CHECK(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == -ENOMEM);
+}
+
+// A sanitizer's allocator ends the program when memory is refused.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a program without memory gets ENOMEM, not an exception", "[ioctl]") {
+  constexpr unsigned kMost = 1u << 20;
+  const Descriptor kfd("/dev/kfd");
+  std::vector<std::uint32_t> created;
+  created.reserve(kMost);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_AS, &none) == 0);
+  int error = 0;
+  while (error == 0 && created.size() < kMost) {
+    kfd_ioctl_create_event_args create{};
+    create.event_type = KFD_IOC_EVENT_HW_EXCEPTION;
+    if (ioctl(kfd.number, AMDKFD_IOC_CREATE_EVENT, &create) == 0)
+      created.push_back(create.event_id);
+    else
+      error = errno;
+  }
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(error == ENOMEM);
+  int destroyed = 0;
+  for (const std::uint32_t id : created) {
+    kfd_ioctl_destroy_event_args destroy{};
+    destroy.event_id = id;
+    destroyed |= ioctl(kfd.number, AMDKFD_IOC_DESTROY_EVENT, &destroy);
+  }
+  CHECK(destroyed == 0);
+}
+#endif
 
 TEST_CASE("the runtime is enabled once", "[ioctl]") {
   struct {

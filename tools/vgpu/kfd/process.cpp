@@ -1,25 +1,20 @@
 #include "kfd/process.hpp"
 
-#include <linux/kfd_ioctl.h>
 #include <pthread.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <string>
 
-#include "device/clock.hpp"
-#include "device/device.hpp"
-#include "kfd/buffers.hpp"
 #include "kfd/drm.hpp"
-#include "kfd/events.hpp"
 #include "kfd/log.hpp"
-#include "kfd/queues.hpp"
+#include "kfd/requests.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -38,114 +33,19 @@ void after_fork_in_child() {
   creation_mutex().unlock();
 }
 
-std::uint64_t nanoseconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-// Apertures as amdgpu sets them up for GFX9: LDS and scratch above the canonical hole of user space. A gpuvm limit of at least 2^47 - 1 makes
-// ROCT use plain mmap addresses for everything.
-constexpr kfd_process_device_apertures kApertures{
-    .lds_base = std::uint64_t{1} << 48,
-    .lds_limit = (std::uint64_t{1} << 48) + 0xffff'ffff,
-    .scratch_base = std::uint64_t{2} << 48,
-    .scratch_limit = (std::uint64_t{2} << 48) + 0xffff'ffff,
-    .gpuvm_base = 0x4000,
-    .gpuvm_limit = (std::uint64_t{1} << 47) - 1,
-    .gpu_id = kGpuId,
-    .pad = 0,
-};
-
-template <typename Args>
-Args& as(void* args) {
-  return *static_cast<Args*>(args);
-}
-
-constexpr std::uint32_t kRuntimeEnable = 0x25;  // AMDKFD_IOC_RUNTIME_ENABLE, since 1.13
-struct RuntimeEnableArgs {
-  std::uint64_t r_debug;
-  std::uint32_t mode_mask;  // bit 0: enable
-  std::uint32_t capabilities_mask;
-};
-
-const char* ioctl_name(std::uint32_t number) {
-  switch (number) {
-    case 0x0d:
-      return "DBG_REGISTER";
-    case 0x0e:
-      return "DBG_UNREGISTER";
-    case 0x0f:
-      return "DBG_ADDRESS_WATCH";
-    case 0x10:
-      return "DBG_WAVE_CONTROL";
-    case 0x1b:
-      return "GET_QUEUE_WAVE_STATE";
-    case 0x1c:
-      return "GET_DMABUF_INFO";
-    case 0x1d:
-      return "IMPORT_DMABUF";
-    case 0x1f:
-      return "SMI_EVENTS";
-    case 0x20:
-      return "SVM";
-    case 0x22:
-      return "CRIU_OP";
-    case 0x24:
-      return "EXPORT_DMABUF";
-    case 0x26:
-      return "DBG_TRAP";
-    case 0x80:
-      return "IPC_IMPORT_HANDLE";
-    case 0x81:
-      return "IPC_EXPORT_HANDLE";
-    case 0x82:
-      return "DBG_TRAP (out of tree)";
-    case 0x83:
-      return "CROSS_MEMORY_COPY";
-    case 0x84:
-      return "RLC_SPM";
-    default:
-      return "unknown";
+// No exception may leave ioctl(), which C programs call: where the kernel has no memory left, it says so.
+template <class Request>
+int answered(Request&& request) {
+  try {
+    return request();
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
   }
 }
 
 }  // namespace
 
-struct Process::Impl {
-  explicit Impl(const Options& from)
-      : options(from),
-        trace(options.trace_file),
-        kfd_file("uptempo-vgpu-kfd", kKfdFileBytes),
-        render_file("uptempo-vgpu-render", Buffers::render_file_bytes(options.device->vram_bytes)),
-        events(kGpuId),
-        device{options, memory, events, trace},
-        buffers(device, kGpuId, render_file, kfd_file, options.device->vram_bytes),
-        queues(device, buffers, kfd_file) {}
-
-  Options options;
-  Trace trace;
-  SparseFile kfd_file;
-  SparseFile render_file;
-  AddressSpace memory;
-  Events events;
-  Device device;
-  Buffers buffers;
-  Queues queues;
-  std::atomic<bool> runtime_enabled{false};
-
-  int dispatch(std::uint32_t number, void* args);
-  int create_event(kfd_ioctl_create_event_args& args);
-  int allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args);
-  int wait_events(kfd_ioctl_wait_events_args& args);
-  int apertures(kfd_ioctl_get_process_apertures_new_args& args);
-  int tile_config(kfd_ioctl_get_tile_config_args& args);
-  int map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map);
-  int xnack(kfd_ioctl_set_xnack_mode_args& args);
-  int runtime_enable(const RuntimeEnableArgs& args);
-};
-
-Process::Process(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Process::Process(std::unique_ptr<Requests> requests) : requests_(std::move(requests)) {}
 Process::~Process() = default;
 
 Process* Process::existing() noexcept {
@@ -161,8 +61,8 @@ Process* Process::get() noexcept {
     if (handlers != 0) throw std::runtime_error("pthread_atfork was refused");
     const Options options = Options::from_environment();
     set_verbose(options.verbose);
-    auto* process = new Process(std::make_unique<Impl>(options));  // never deleted, see the header
-    instance.store(process, std::memory_order_release);            // the object is complete before it is seen
+    auto* process = new Process(std::make_unique<Requests>(options));  // never deleted, see the header
+    instance.store(process, std::memory_order_release);  // the object is complete before it is seen
     return process;
   } catch (const std::exception& error) {
     report(std::string("the device cannot be opened: ") + error.what());
@@ -170,18 +70,18 @@ Process* Process::get() noexcept {
   }
 }
 
-const DeviceDescription& Process::description() const noexcept { return *impl_->options.device; }
+const DeviceDescription& Process::description() const noexcept { return *requests_->options.device; }
 
-int Process::open_kfd(bool close_on_exec) { return impl_->kfd_file.open(close_on_exec); }
-int Process::open_render(bool close_on_exec) { return impl_->render_file.open(close_on_exec); }
+int Process::open_kfd(bool close_on_exec) { return requests_->kfd_file.open(close_on_exec); }
+int Process::open_render(bool close_on_exec) { return requests_->render_file.open(close_on_exec); }
 
 Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
-  if (impl_->kfd_file.is(device, inode)) return Node::kfd;
-  return impl_->render_file.is(device, inode) ? Node::render : Node::none;
+  if (requests_->kfd_file.is(device, inode)) return Node::kfd;
+  return requests_->render_file.is(device, inode) ? Node::render : Node::none;
 }
 
 int Process::drm_ioctl(std::uint64_t request, void* argument) {
-  return kfd::drm_ioctl(description(), impl_->buffers, request, argument);
+  return answered([&] { return kfd::drm_ioctl(description(), requests_->buffers, request, argument); });
 }
 
 int Process::kfd_ioctl(std::uint64_t request, void* argument) {
@@ -191,192 +91,10 @@ int Process::kfd_ioctl(std::uint64_t request, void* argument) {
   const std::size_t size = std::min<std::size_t>(_IOC_SIZE(request), block.size());
   if (size != 0 && argument == nullptr) return -EFAULT;
   if ((_IOC_DIR(request) & _IOC_WRITE) != 0) std::memcpy(block.data(), argument, size);
-  const int result = impl_->dispatch(static_cast<std::uint32_t>(_IOC_NR(request)), block.data());
+  const int result =
+      answered([&] { return requests_->kfd(static_cast<std::uint32_t>(_IOC_NR(request)), block.data()); });
   if ((_IOC_DIR(request) & _IOC_READ) != 0) std::memcpy(argument, block.data(), size);
   return result;
-}
-
-int Process::Impl::dispatch(std::uint32_t number, void* args) {
-  switch (number) {
-    case _IOC_NR(AMDKFD_IOC_GET_VERSION): {
-      auto& version = as<kfd_ioctl_get_version_args>(args);
-      version = {.major_version = kKfdMajorVersion, .minor_version = kKfdMinorVersion};
-      return 0;
-    }
-    case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE): {
-      auto& queue = as<kfd_ioctl_create_queue_args>(args);
-      return queue.gpu_id == kGpuId ? queues.create(queue) : -EINVAL;
-    }
-    case _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE):
-      return queues.destroy(as<kfd_ioctl_destroy_queue_args>(args).queue_id);
-    case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE):
-      return queues.update(as<kfd_ioctl_update_queue_args>(args));
-    case _IOC_NR(AMDKFD_IOC_SET_CU_MASK): {
-      const auto& mask = as<kfd_ioctl_set_cu_mask_args>(args);
-      return queues.set_cu_mask(mask.queue_id, reinterpret_cast<const std::uint32_t*>(mask.cu_mask_ptr),
-                                mask.num_cu_mask);
-    }
-    case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS): {
-      auto& gws = as<kfd_ioctl_alloc_queue_gws_args>(args);
-      gws.first_gws = 0;
-      return queues.exists(gws.queue_id) ? 0 : -EINVAL;
-    }
-    case _IOC_NR(AMDKFD_IOC_GET_CLOCK_COUNTERS): {
-      auto& clocks = as<kfd_ioctl_get_clock_counters_args>(args);
-      if (clocks.gpu_id != 0 && clocks.gpu_id != kGpuId)
-        clocks.gpu_clock_counter = 0;
-      else
-        clocks.gpu_clock_counter = gpu_clock_ticks();
-      clocks.cpu_clock_counter = nanoseconds(CLOCK_MONOTONIC_RAW);
-      clocks.system_clock_counter = nanoseconds(CLOCK_BOOTTIME);
-      clocks.system_clock_freq = 1'000'000'000;
-      return 0;
-    }
-    case _IOC_NR(AMDKFD_IOC_GET_PROCESS_APERTURES): {
-      auto& all = as<kfd_ioctl_get_process_apertures_args>(args);
-      all.process_apertures[0] = kApertures;
-      all.num_of_nodes = 1;
-      return 0;
-    }
-    case _IOC_NR(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW):
-      return apertures(as<kfd_ioctl_get_process_apertures_new_args>(args));
-    case _IOC_NR(AMDKFD_IOC_CREATE_EVENT):
-      return create_event(as<kfd_ioctl_create_event_args>(args));
-    case _IOC_NR(AMDKFD_IOC_DESTROY_EVENT):
-      return events.destroy(as<kfd_ioctl_destroy_event_args>(args).event_id);
-    case _IOC_NR(AMDKFD_IOC_SET_EVENT):
-      return events.set(as<kfd_ioctl_set_event_args>(args).event_id);
-    case _IOC_NR(AMDKFD_IOC_RESET_EVENT):
-      return events.reset(as<kfd_ioctl_reset_event_args>(args).event_id);
-    case _IOC_NR(AMDKFD_IOC_WAIT_EVENTS):
-      return wait_events(as<kfd_ioctl_wait_events_args>(args));
-    case _IOC_NR(AMDKFD_IOC_SET_MEMORY_POLICY):
-      return as<kfd_ioctl_set_memory_policy_args>(args).gpu_id == kGpuId ? 0 : -EINVAL;
-    case _IOC_NR(AMDKFD_IOC_SET_SCRATCH_BACKING_VA):
-      return as<kfd_ioctl_set_scratch_backing_va_args>(args).gpu_id == kGpuId ? 0 : -EINVAL;
-    case _IOC_NR(AMDKFD_IOC_SET_TRAP_HANDLER):
-      return as<kfd_ioctl_set_trap_handler_args>(args).gpu_id == kGpuId ? 0 : -EINVAL;
-    case _IOC_NR(AMDKFD_IOC_ACQUIRE_VM):
-      return as<kfd_ioctl_acquire_vm_args>(args).gpu_id == kGpuId ? 0 : -EINVAL;
-    case _IOC_NR(AMDKFD_IOC_GET_TILE_CONFIG):
-      return tile_config(as<kfd_ioctl_get_tile_config_args>(args));
-    case _IOC_NR(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU):
-      return allocate_memory(as<kfd_ioctl_alloc_memory_of_gpu_args>(args));
-    case _IOC_NR(AMDKFD_IOC_FREE_MEMORY_OF_GPU):
-      return buffers.free(as<kfd_ioctl_free_memory_of_gpu_args>(args).handle);
-    case _IOC_NR(AMDKFD_IOC_MAP_MEMORY_TO_GPU):
-      return map_or_unmap(as<kfd_ioctl_map_memory_to_gpu_args>(args), true);
-    case _IOC_NR(AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU):
-      return map_or_unmap(as<kfd_ioctl_map_memory_to_gpu_args>(args), false);
-    case _IOC_NR(AMDKFD_IOC_AVAILABLE_MEMORY): {
-      auto& memory_args = as<kfd_ioctl_get_available_memory_args>(args);
-      if (memory_args.gpu_id != kGpuId) return -EINVAL;
-      memory_args.available = buffers.vram_bytes() - buffers.vram_used_bytes();
-      return 0;
-    }
-    case _IOC_NR(AMDKFD_IOC_SET_XNACK_MODE):
-      return xnack(as<kfd_ioctl_set_xnack_mode_args>(args));
-    case kRuntimeEnable:
-      return runtime_enable(as<RuntimeEnableArgs>(args));
-    case _IOC_NR(AMDKFD_IOC_SVM):
-      note("KFD ioctl 0x20 (SVM) is not emulated: the topology does not offer it");
-      return -EPERM;  // a kernel without CONFIG_HSA_AMD_SVM
-    default:
-      break;
-  }
-  char text[96];
-  std::snprintf(text, sizeof text, "KFD ioctl 0x%02x (%s) is not emulated", number, ioctl_name(number));
-  note(text);
-  return -EINVAL;  // kfd_ioctl() of the kernel answers this for every number it does not have
-}
-
-int Process::Impl::create_event(kfd_ioctl_create_event_args& args) {
-  // event_page_offset in: the handle of the event page on first use. The device raises events by their id, so it needs no slot there,
-  // but ROCr finds each signal's mailbox through it.
-  std::uint32_t id = 0;
-  const int result = events.create(args.event_type, args.auto_reset != 0, id);
-  if (result != 0) return result;
-  args.event_id = id;
-  args.event_trigger_data = id;
-  args.event_slot_index = id;
-  // Must be nonzero every time, or ROCT gives the event no mailbox and blocked waits never wake (events.c:117).
-  args.event_page_offset = kRegisterFileOffset;
-  return 0;
-}
-
-int Process::Impl::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
-  if (args.gpu_id != kGpuId) return -EINVAL;
-  std::uint64_t handle = 0;
-  std::uint64_t mmap_offset = args.mmap_offset;
-  const int error = buffers.allocate({.gpu_address = args.va_addr,
-                                      .size_bytes = args.size,
-                                      .flags = args.flags,
-                                      .program_address = args.mmap_offset},
-                                     handle, mmap_offset);
-  args.handle = handle;
-  args.mmap_offset = mmap_offset;
-  return error;
-}
-
-int Process::Impl::wait_events(kfd_ioctl_wait_events_args& args) {
-  if (args.events_ptr == 0 && args.num_events != 0) return -EFAULT;
-  std::uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
-  const int error = events.wait(reinterpret_cast<EventData*>(args.events_ptr), args.num_events,
-                                args.wait_for_all != 0, args.timeout, result);
-  args.wait_result = result;
-  return error;
-}
-
-int Process::Impl::apertures(kfd_ioctl_get_process_apertures_new_args& args) {
-  if (args.num_of_nodes != 0) {
-    if (args.kfd_process_device_apertures_ptr == 0) return -EFAULT;
-    *reinterpret_cast<kfd_process_device_apertures*>(args.kfd_process_device_apertures_ptr) = kApertures;
-  }
-  args.num_of_nodes = 1;
-  return 0;
-}
-
-int Process::Impl::tile_config(kfd_ioctl_get_tile_config_args& args) {
-  if (args.gpu_id != kGpuId) return -EINVAL;
-  // GFX9 has no tile mode tables (amdgpu_amdkfd_get_tile_config).
-  const std::uint32_t tiles = std::min<std::uint32_t>(args.num_tile_configs, 32);
-  const std::uint32_t macro_tiles = std::min<std::uint32_t>(args.num_macro_tile_configs, 16);
-  if (tiles != 0)
-    std::memset(reinterpret_cast<void*>(args.tile_config_ptr), 0, tiles * sizeof(std::uint32_t));
-  if (macro_tiles != 0)
-    std::memset(reinterpret_cast<void*>(args.macro_tile_config_ptr), 0, macro_tiles * sizeof(std::uint32_t));
-  args.num_tile_configs = tiles;
-  args.num_macro_tile_configs = macro_tiles;
-  args.gb_addr_config = 0x2a110002;
-  args.num_banks = 0;
-  args.num_ranks = 0;
-  return 0;
-}
-
-int Process::Impl::map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map) {
-  static_assert(sizeof(kfd_ioctl_map_memory_to_gpu_args) == sizeof(kfd_ioctl_unmap_memory_from_gpu_args));
-  if (args.n_devices == 0 || args.n_success > args.n_devices) return -EINVAL;
-  if (args.device_ids_array_ptr == 0) return -EFAULT;
-  const auto* ids = reinterpret_cast<const std::uint32_t*>(args.device_ids_array_ptr);
-  for (; args.n_success < args.n_devices; ++args.n_success) {
-    if (ids[args.n_success] != kGpuId) return -EINVAL;
-    if (const int error = map ? buffers.map(args.handle) : buffers.unmap(args.handle); error != 0)
-      return error;
-  }
-  return 0;
-}
-
-int Process::Impl::xnack(kfd_ioctl_set_xnack_mode_args& args) {
-  if (args.xnack_enabled > 0) return -EPERM;  // the emulated devices cannot retry faults
-  args.xnack_enabled = 0;
-  return 0;
-}
-
-int Process::Impl::runtime_enable(const RuntimeEnableArgs& args) {
-  const bool enable = (args.mode_mask & 1) != 0;
-  bool expected = !enable;
-  if (!runtime_enabled.compare_exchange_strong(expected, enable)) return enable ? -EBUSY : -EPERM;
-  return 0;
 }
 
 }  // namespace uptempo::vgpu::kfd

@@ -1,4 +1,5 @@
-// One process's view of the emulated driver: all its objects, and the dispatch of its ioctls.
+// One process's view of the emulated driver: when it comes into being, and which of its descriptors and requests are the device's. What
+// the requests do is in requests.hpp.
 //
 // Made by the first open of /dev/kfd or the render node, kept until the process ends (as the kernel's kfd_process lives as long as its address
 // space, not its descriptors). Never destroyed: device threads may run while the program's static destructors do.
@@ -25,6 +26,8 @@ inline constexpr std::uint32_t kGpuId = 0x5a21;
 inline constexpr std::uint32_t kKfdMajorVersion = 1;
 inline constexpr std::uint32_t kKfdMinorVersion = 14;
 
+class Requests;
+
 class Process {
  public:
   // nullptr, after one sentence on stderr, when the options in the environment are wrong or memory is refused.
@@ -44,16 +47,15 @@ class Process {
   // What a descriptor of that identity (fstat) stands for.
   Node node_of(dev_t device, ino_t inode) const noexcept;
 
-  // 0 (or a positive result) or a negative errno.
+  // 0 (or a positive result) or a negative errno: -ENOMEM when memory is refused. No exception leaves them.
   int kfd_ioctl(std::uint64_t request, void* argument);
   int drm_ioctl(std::uint64_t request, void* argument);
 
   const DeviceDescription& description() const noexcept;
 
  private:
-  struct Impl;
-  explicit Process(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Process(std::unique_ptr<Requests> requests);
+  std::unique_ptr<Requests> requests_;
 };
 
 }  // namespace uptempo::vgpu::kfd

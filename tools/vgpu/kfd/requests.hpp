@@ -1,0 +1,53 @@
+// The objects behind one process's descriptors, and what each KFD request does with them.
+//
+// Numbers of the errors and the order of the checks are those of kfd_chardev.c, also where they are odd. A request that is not emulated answers
+// what a kernel without the feature answers, and is named in the log.
+//
+// Thread safety: kfd() may be called from any thread. May throw std::bad_alloc.
+#pragma once
+
+#include <linux/kfd_ioctl.h>
+#include <atomic>
+#include <cstdint>
+
+#include "device/device.hpp"
+#include "kfd/backing.hpp"
+#include "kfd/buffers.hpp"
+#include "kfd/events.hpp"
+#include "kfd/queues.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+struct RuntimeEnableArgs;
+
+class Requests {
+ public:
+  explicit Requests(const Options& from);
+
+  // Request `number` on `args`, a block large enough for the arguments of any; 0 or a negative errno.
+  int kfd(std::uint32_t number, void* args);
+
+  Options options;
+  Trace trace;
+  SparseFile kfd_file;
+  SparseFile render_file;
+  AddressSpace memory;
+  Events events;
+  Device device;
+  Buffers buffers;
+  Queues queues;
+
+ private:
+  int create_event(kfd_ioctl_create_event_args& args);
+  int allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args);
+  int wait_events(kfd_ioctl_wait_events_args& args);
+  int apertures(kfd_ioctl_get_process_apertures_new_args& args);
+  int tile_config(kfd_ioctl_get_tile_config_args& args);
+  int map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map);
+  int xnack(kfd_ioctl_set_xnack_mode_args& args);
+  int runtime_enable(const RuntimeEnableArgs& args);
+
+  std::atomic<bool> runtime_enabled_{false};
+};
+
+}  // namespace uptempo::vgpu::kfd
