@@ -23,6 +23,18 @@ TEST_CASE("A queue that does not record where its read index is gives none", "[a
   CHECK(view.write_index == nullptr);
 }
 
+TEST_CASE(
+    "A queue laid out as AMD's tells where scratch and LDS appear to its kernels; another one says nothing",
+    "[abi]") {
+  const bool amd_layout = GENERATE(true, false);
+  QueueDouble queue({.amd_layout = amd_layout});
+  queue.abi().private_segment_aperture_base_hi = 0x20000;
+  queue.abi().group_segment_aperture_base_hi = 0x10000;
+  const aql::QueueApertures apertures = aql::apertures(queue.queue());
+  CHECK(apertures.private_segment_high == (amd_layout ? 0x20000 : 0));
+  CHECK(apertures.group_segment_high == (amd_layout ? 0x10000 : 0));
+}
+
 TEST_CASE("Only a doorbell signal of kind DOORBELL gives a direct doorbell", "[abi]") {
   SECTION("DOORBELL") {
     QueueDouble queue;
