@@ -1,6 +1,8 @@
 // Progress and fairness of workgroups, and the deterministic order.
 #include <algorithm>
 #include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "device_fixture.hpp"
@@ -197,5 +199,24 @@ TEST_CASE(
     return arrived == kGroups ? Result::ended : Result::preempted;
   }),
                         kGroups * 256, 256, false, done));
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+}
+
+TEST_CASE("Workgroups of several dispatches run side by side, also when each dispatch has but one") {
+  std::mutex mutex;
+  std::set<std::thread::id> workers;
+  DeviceFixture device(with_workers(2));
+  ComputeQueue first(device);
+  ComputeQueue second(device);
+  ScriptedKernel* kernel = device.kernel([&](const Slice&) {
+    const std::lock_guard lock(mutex);
+    workers.insert(std::this_thread::get_id());
+    return workers.size() == 2 ? Result::ended : Result::preempted;
+  });
+  kernel->instructions_per_slice = 8192;
+  amd_signal_t* done = device.signal(2);
+  settle();  // the helper sleeps
+  first.submit(dispatch(kernel, 64, 64, false, done));
+  second.submit(dispatch(kernel, 64, 64, false, done));
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }

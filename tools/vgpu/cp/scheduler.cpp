@@ -30,6 +30,8 @@ constexpr std::uint64_t kMaxChunk = 8;
 // A helper looks for work this long before it sleeps: longer than the gap between two dispatches of a chain.
 constexpr unsigned kHelperSpins = 4000;
 constexpr std::uint64_t kHelpFromWorkgroups = 2;
+// Dispatches of one workgroup each: helpers are woken when a slice has taken longer than waking one, some 5 us, and two workgroups are left.
+constexpr std::uint64_t kWorthHelp = 1024;
 
 void relax() noexcept { __builtin_ia32_pause(); }
 
@@ -393,7 +395,12 @@ struct Scheduler::Impl {
       if (result == Step::finished_dispatch) break;
       if (worker.yields > 8) break;
     }
+    const std::uint64_t spent = worker.executor.instructions - begin;
     worker.executor.leave();
+    // relaxed: the next slice looks again.
+    if (spent >= kWorthHelp && pending.load(std::memory_order_relaxed) > 1 &&
+        sleepers.load(std::memory_order_relaxed) != 0)
+      wake_helpers();
     return ran;
   }
 

@@ -5,7 +5,8 @@
 // another queue, or on the host - never keeps that other one from running. What is resident at a time is bounded by what the device has waves for.
 //
 // Workers. Worker 0 is the command processor's own thread, so that a small dispatch needs no hand-off; the others are helpers, which sleep when
-// there is nothing to take and are woken only for dispatches large enough to pay for it.
+// there is nothing to take and are woken only for work large enough to pay for it: a dispatch of several workgroups, or several dispatches
+// that take long.
 //
 // Determinism. Race-free kernels give the same results whatever the order. With Options::deterministic there are no helpers, and
 // workgroups start in an order that depends on Options::seed alone.
