@@ -91,6 +91,57 @@ TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profi
   CHECK(timed->end_ts <= gpu_clock_ticks());
 }
 
+TEST_CASE(
+    "Profiling that is switched on while packets are under way gives each packet its own times or none") {
+  std::atomic<bool> running{false};
+  std::atomic<bool> end{false};
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  const auto profile = [&](bool on) {
+    const std::atomic_ref<amd_queue_properties32_t> properties(queue.queue->queue_properties);
+    if (on) {
+      properties |= AMD_QUEUE_PROPERTIES_ENABLE_PROFILING;
+    } else {
+      properties &= ~static_cast<amd_queue_properties32_t>(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING);
+    }
+  };
+  profile(true);
+  amd_signal_t* earlier = device.signal(1);
+  queue.submit(barrier_and({}, false, earlier));
+  REQUIRE(eventually([&] { return DeviceFixture::value(earlier) == 0; }));
+  profile(false);
+  amd_signal_t* dispatched = device.signal(1);
+  amd_signal_t* dependency = device.signal(1);
+  amd_signal_t* waited = device.signal(1);
+  queue.write(dispatch(device.kernel([&](const Slice&) {
+    running = true;
+    return end ? Result::ended : Result::preempted;
+  }),
+                       1, 1, false, dispatched));
+  queue.write(barrier_and({dependency}, false, waited));
+  queue.ring();
+  REQUIRE(eventually([&] { return running.load(); }));
+  settle();  // the barrier has been looked at
+  const std::uint64_t switched_on = gpu_clock_ticks();
+  profile(true);
+  SECTION("a barrier that waits begins to be timed") {
+    const std::uint64_t resolved = gpu_clock_ticks();
+    DeviceFixture::set(dependency, 0);
+    REQUIRE(eventually([&] { return DeviceFixture::value(waited) == 0; }));
+    CHECK(waited->start_ts >= switched_on);
+    CHECK(waited->end_ts >= resolved);
+  }
+  SECTION("a dispatch that runs began without a time and gets none") {
+    end = true;
+    REQUIRE(eventually([&] { return DeviceFixture::value(dispatched) == 0; }));
+    CHECK(dispatched->start_ts == 0);
+    CHECK(dispatched->end_ts == 0);
+  }
+  end = true;
+  DeviceFixture::set(dependency, 0);
+  CHECK(eventually([&] { return queue.read_index() == 3; }));
+}
+
 TEST_CASE("A dependency between two queues carries the first one's results to the second") {
   DeviceFixture device;
   ComputeQueue first(device);

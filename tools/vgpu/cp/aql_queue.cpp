@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "cp/pm4.hpp"
 #include "cp/signal.hpp"
@@ -190,8 +191,7 @@ bool AqlQueue::has_property(amd_queue_properties_t property) const noexcept {
 }
 
 void AqlQueue::begin_packet() {
-  if (packet_begun_) return;
-  packet_begun_ = true;
+  if (start_ticks_ != 0) return;
   const bool tracing = context_.device.trace.enabled();
   // Two clock reads cost as much as the rest of an empty packet: taken only for those who look.
   if (tracing || has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
@@ -259,7 +259,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), ordinal_);
   ++next_;
   ++running_;
-  packet_begun_ = false;
+  start_ticks_ = 0;
   scratch_once_used_ =
       packet.private_segment_size != 0 && has_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE);
   context_.scheduler.launch(*entry.dispatch);
@@ -423,8 +423,8 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_c
 bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   const std::uint64_t index = next_++;
-  packet_begun_ = false;
-  const InFlight packet{nullptr, header, signal, start_ticks_, start_ns_, std::nullopt, true, false};
+  const InFlight packet{nullptr,   header,       signal, std::exchange(start_ticks_, 0),
+                        start_ns_, std::nullopt, true,   false};
   if (oldest_ == index) {  // nothing is in flight: no entry needed
     ++oldest_;
   } else {
@@ -460,7 +460,7 @@ bool AqlQueue::signal_completion(std::uint64_t index, const InFlight& packet,
              "; only signals of kind 1 (user) can complete a packet");
     return false;
   }
-  if (has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
+  if (packet.start_ticks != 0 && has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
     signal->start_ts = packet.start_ticks;
     signal->end_ts = gpu_clock_ticks();
   }

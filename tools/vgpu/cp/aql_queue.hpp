@@ -123,8 +123,7 @@ class AqlQueue final : public Queue {
   std::uint64_t running_ = 0;  // launched and not complete
   std::array<InFlight, kMaxInFlight> in_flight_;
 
-  bool packet_begun_ = false;  // timestamps of next_ have been taken
-  std::uint64_t start_ticks_ = 0, start_ns_ = 0;
+  std::uint64_t start_ticks_ = 0, start_ns_ = 0;  // when next_ was begun; 0: not, or nobody looks at times
   bool scratch_requested_ = false;
   unsigned scratch_requests_ = 0;
   bool scratch_once_used_ = false;
