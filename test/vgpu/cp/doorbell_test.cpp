@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "cp/doorbell_watch.hpp"
+#include "cp/fault_chain.hpp"
 #include "cp/idle_policy.hpp"
 #include "device_fixture.hpp"
 #include "support/catch.hpp"
@@ -234,14 +234,14 @@ TEST_CASE("The program's view of its SIGSEGV action is replaced behind the devic
   mine.sa_flags = SA_SIGINFO;
   struct sigaction before {};
   struct sigaction now {};
-  REQUIRE(replace_program_segv_action(&mine, &before));
-  REQUIRE(replace_program_segv_action(nullptr, &now));
+  REQUIRE(replace_program_action(SIGSEGV, &mine, &before));
+  REQUIRE(replace_program_action(SIGSEGV, nullptr, &now));
   CHECK(now.sa_sigaction == program_handler);
   const unsigned faults = program_faults;
   guarded_page()[0] = std::byte{1};
   CHECK(program_faults == faults + 1);
   munmap(program_fault_page.load(), 4096);
-  REQUIRE(replace_program_segv_action(&before, nullptr));
+  REQUIRE(replace_program_action(SIGSEGV, &before, nullptr));
 }
 
 TEST_CASE("A mask that blocks everything leaves SIGSEGV open") {

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "cp/device_thread.hpp"
 #include "cp/doorbell_watch.hpp"
 #include "cp/idle_policy.hpp"
+#include "cp/lost_memory.hpp"
 #include "cp/sdma_queue.hpp"
 #include "device/clock.hpp"
 
@@ -43,10 +46,7 @@ Target target_of(const DeviceDescription& device) {
 std::uint32_t worker_count(const Options& options) {
   if (options.deterministic) return 1;
   if (options.workers != 0) return options.workers;
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return static_cast<std::uint32_t>(std::max(1, CPU_COUNT(&cores)));
+  return process_cores();
 }
 
 bool is_power_of_two(std::uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
@@ -64,11 +64,21 @@ struct CommandProcessor::Impl {
         kernels(target_of(*device.options.device)),
         packet_copies(device.memory, device.options.early_read_index),
         random(device.options.seed),
+        // Ahead of the workers, which the device can do without.
+        thread(start_device_thread("vgpu-cp",
+                                   [this] {
+                                     complete.wait(false, std::memory_order_acquire);
+                                     run();
+                                   })),
         scheduler(device, code, target_of(*device.options.device), worker_count(device.options),
                   [this] { watch.wake(); }),
         context{device, memory, scheduler, kernels, code, watch, packet_copies, random} {
+    if (!thread.joinable())
+      throw std::system_error(EAGAIN, std::generic_category(), "the device's thread cannot be started");
     if (device.trace.enabled()) watch.record_all();
-    thread = start_device_thread("vgpu-cp", [this] { run(); });
+    catch_lost_host_memory();
+    complete.store(true, std::memory_order_release);  // all that run() uses
+    complete.notify_one();
   }
 
   ~Impl() {
@@ -118,7 +128,8 @@ struct CommandProcessor::Impl {
       // Deterministic: what has been launched ends before new packets are looked at, unless it spins on what only they can change.
       const unsigned slices = device.options.deterministic ? 256 : 1;
       for (unsigned slice = 0; slice < slices && scheduler.run_slice(); ++slice) progressed = true;
-      if (const std::uintptr_t lost = take_lost_host_memory(); lost != 0) report_lost_memory(lost);
+      // Which queue's work it was is not known any more. ROCr ends the process on memory faults, unless the program handles them.
+      if (const auto lost = take_lost_host_memory()) device.interrupts.memory_fault(*lost);
       if (progressed) {
         policy.progressed();
       } else {
@@ -126,14 +137,6 @@ struct CommandProcessor::Impl {
       }
     }
     abandon_all();
-  }
-
-  // Which queue's work it was is not known any more. ROCr ends the process on memory faults, unless the program handles them.
-  void report_lost_memory(std::uintptr_t address) {
-    MemoryFault fault;
-    fault.address = address;
-    fault.where = "host memory that the program has unmapped while it was registered for the GPU";
-    device.interrupts.memory_fault(fault);
   }
 
   bool advance_queues() {
@@ -192,8 +195,8 @@ struct CommandProcessor::Impl {
     watch.arm();
     // What happened before arming must be looked for once more: nobody wakes us for it.
     const bool nothing_new = !stop.load(std::memory_order_acquire) &&
-                             !requested.load(std::memory_order_acquire) && !scheduler.busy() &&
-                             !advance_queues();
+                             !requested.load(std::memory_order_acquire) && !host_memory_was_lost() &&
+                             !scheduler.busy() && !advance_queues();
     // A doorbell seen just now may have left its queue waiting for a header: that is polled for.
     if (nothing_new && (polls || !must_poll())) {
       const auto begin = now();
@@ -243,6 +246,8 @@ struct CommandProcessor::Impl {
   PacketCopies packet_copies;
   std::minstd_rand random;
   DoorbellWatch watch;
+  std::atomic<bool> complete{false};
+  std::thread thread;
   Scheduler scheduler;
   QueueContext context;
 
@@ -260,7 +265,6 @@ struct CommandProcessor::Impl {
   std::atomic<bool> requested{false};
   std::atomic<bool> code_changed{false};
   std::atomic<bool> stop{false};
-  std::thread thread;
 };
 
 CommandProcessor::CommandProcessor(Device& device) : impl_(std::make_unique<Impl>(device)) {}

@@ -40,6 +40,7 @@ struct SdmaQueueConfig {
 
 class CommandProcessor {
  public:
+  // Throws std::system_error when its thread cannot be started. Workers that cannot be started are done without.
   explicit CommandProcessor(Device& device);
   ~CommandProcessor();  // stops the threads; queues that still exist are dropped
   CommandProcessor(const CommandProcessor&) = delete;

@@ -1,11 +1,15 @@
 #include "cp/device_thread.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <new>
+#include <system_error>
 #include <utility>
 
 namespace uptempo::vgpu {
@@ -26,6 +30,35 @@ struct SchedulingAttributes {
 };
 static_assert(sizeof(SchedulingAttributes) == 48);
 
+struct ProcessCores {
+  cpu_set_t set;
+  std::uint32_t count = 0;  // 0: not known
+
+  ProcessCores() noexcept {
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) count = static_cast<std::uint32_t>(CPU_COUNT(&set));
+  }
+};
+// Read when the library is loaded: later the program may have pinned the thread that opens the device.
+const ProcessCores cores;
+
+// A thread inherits its signal mask from the one that starts it.
+class MaskForNewThread {
+ public:
+  MaskForNewThread() noexcept {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&blocked, fault);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
+  }
+  ~MaskForNewThread() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  MaskForNewThread(const MaskForNewThread&) = delete;
+  MaskForNewThread& operator=(const MaskForNewThread&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 void prefer_latency() noexcept {
@@ -38,19 +71,24 @@ void prefer_latency() noexcept {
 
 bool on_device_thread() noexcept { return is_device_thread; }
 
-std::thread start_device_thread(const char* name, std::function<void()> body) {
-  sigset_t blocked;
-  sigset_t previous;
-  sigfillset(&blocked);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&blocked, fault);
-  pthread_sigmask(SIG_SETMASK, &blocked, &previous);  // inherited by the new thread
-  std::thread thread([run = std::move(body)] {
-    is_device_thread = true;
-    run();
-  });
-  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  pthread_setname_np(thread.native_handle(), name);
-  return thread;
+std::uint32_t process_cores() noexcept { return std::max(1u, cores.count); }
+
+std::thread start_device_thread(const char* name, std::function<void()> body) noexcept {
+  const MaskForNewThread mask;
+  try {
+    std::thread thread([run = std::move(body)] {
+      is_device_thread = true;
+      // Refused where the machine has taken the cores away since: then the thread stays where it is.
+      if (cores.count != 0) sched_setaffinity(0, sizeof cores.set, &cores.set);
+      run();
+    });
+    pthread_setname_np(thread.native_handle(), name);
+    return thread;
+  } catch (const std::system_error&) {
+    return {};
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
 }
 
 }  // namespace uptempo::vgpu

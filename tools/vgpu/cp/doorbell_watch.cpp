@@ -15,13 +15,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "cp/device_thread.hpp"
+#include "cp/fault_chain.hpp"
 #include "cp/store_instruction.hpp"
 #include "device/clock.hpp"
-
-// glibc's own name for sigaction: the interposed one would record our handler as the program's.
-extern "C" int __sigaction(int signal_number, const struct sigaction* action,
-                           struct sigaction* previous) noexcept;
 
 namespace uptempo::vgpu {
 namespace {
@@ -38,14 +34,6 @@ struct AttachedPage {
 std::array<AttachedPage, DoorbellWatch::kMaxPages> registry;
 std::mutex registry_mutex;
 
-// The action that other faults go to. A sequence lock's even/odd pair would do too; two slots and an index are simpler to read in a handler.
-std::array<struct sigaction, 2> program_actions;
-std::atomic<unsigned> program_action{0};
-std::mutex program_action_mutex;
-std::atomic<bool> installed{false};
-
-std::atomic<std::uintptr_t> lost_host_memory{0};
-
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* timeout) noexcept {
   static_assert(sizeof(word) == sizeof(std::uint32_t));
@@ -53,15 +41,9 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
                  timeout, nullptr, 0);
 }
 
-void set_program_action(const struct sigaction& action) noexcept {  // program_action_mutex held
-  const unsigned next = program_action.load(std::memory_order_relaxed) ^ 1u;
-  program_actions[next] = action;
-  program_action.store(next, std::memory_order_release);  // the handler reads a complete action
-}
-
 }  // namespace
 
-// The handler's part of DoorbellWatch.
+// The part of DoorbellWatch that runs in the fault handler.
 struct DoorbellFault {
   // Does what the store at the interrupted instruction would have done, through the alias. False: it is none that decode_store() knows.
   static bool carry_out(DoorbellWatch& watch, std::byte* alias, ucontext_t& context) noexcept {
@@ -106,83 +88,10 @@ struct DoorbellFault {
     return false;
   }
 
-  static void handle(int signal_number, siginfo_t* info, void* context) noexcept {
-    const int saved = errno;
-    const bool fault = info->si_code > 0;  // else sent by kill() or raise(): no address
-    const bool resolved = fault && (resolve(reinterpret_cast<std::uintptr_t>(info->si_addr),
-                                            *static_cast<ucontext_t*>(context)) ||
-                                    (on_device_thread() && substitute(*info)));
-    errno = saved;
-    if (resolved) return;
-    const struct sigaction& action = program_actions[program_action.load(std::memory_order_acquire)];
-    if ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction != nullptr) {
-      action.sa_sigaction(signal_number, info, context);
-    } else if (action.sa_handler == SIG_IGN && !fault) {
-      return;
-    } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
-      action.sa_handler(signal_number);
-    } else {
-      // Nobody handles it: without the handler the fault happens again and ends the process as it would have.
-      struct sigaction standard {};
-      standard.sa_handler = SIG_DFL;
-      __sigaction(signal_number, &standard, nullptr);
-      if (!fault) raise(signal_number);  // delivered when this handler returns
-    }
-  }
-
-  // The device itself faulted: the program has unmapped memory that is still registered for the GPU. A page of zeros lets the access
-  // go through, so that the command processor can report a GPU memory fault instead of the process dying.
-  static bool substitute(const siginfo_t& info) noexcept {
-    if (info.si_code != SEGV_MAPERR) return false;
-    constexpr std::uintptr_t kPage = 4096;
-    const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
-    void* const page = reinterpret_cast<void*>(address / kPage * kPage);
-    if (mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) !=
-        page)
-      return false;
-    lost_host_memory.store(address, std::memory_order_release);
-    return true;
-  }
-
-  static bool is_ours(const struct sigaction& action) noexcept {
-    return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &handle;
-  }
-
-  // Puts the handler in front of whatever is there.
-  static void install() noexcept {
-    struct sigaction current {};
-    if (__sigaction(SIGSEGV, nullptr, &current) != 0 || is_ours(current)) return;
-    const std::lock_guard lock(program_action_mutex);
-    set_program_action(current);
-    struct sigaction ours {};
-    ours.sa_sigaction = &handle;
-    // The program's handler may want to be entered again, run on its own stack, and see system calls restarted: allow what it may have asked for.
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (current.sa_flags & SA_NODEFER);
-    sigemptyset(&ours.sa_mask);
-    __sigaction(SIGSEGV, &ours, nullptr);
-    installed.store(true, std::memory_order_release);
+  static bool settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
+    return signal_number == SIGSEGV && resolve(reinterpret_cast<std::uintptr_t>(info.si_addr), context);
   }
 };
-
-bool replace_program_segv_action(const struct sigaction* action, struct sigaction* previous) noexcept {
-  if (!installed.load(std::memory_order_acquire)) return false;
-  const std::lock_guard lock(program_action_mutex);
-  const struct sigaction before = program_actions[program_action.load(std::memory_order_relaxed)];
-  if (action != nullptr) set_program_action(*action);
-  if (previous != nullptr) *previous = before;
-  return true;
-}
-
-std::uintptr_t take_lost_host_memory() noexcept {
-  if (lost_host_memory.load(std::memory_order_relaxed) == 0) return 0;
-  return lost_host_memory.exchange(0, std::memory_order_acquire);
-}
-
-sigset_t block_all_but_segv(const sigset_t& mask) noexcept {
-  sigset_t result = mask;
-  sigdelset(&result, SIGSEGV);
-  return result;
-}
 
 DoorbellWatch::DoorbellWatch() = default;
 
@@ -215,7 +124,7 @@ void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, std::si
     free_page->begin.store(reinterpret_cast<std::uintptr_t>(program_address),
                            std::memory_order_release);  // last: the handler reads it first
   }
-  DoorbellFault::install();
+  install_fault_chain(&DoorbellFault::settle);
   if (recording()) {
     // From its first doorbell on. Not by arm(): the processor may be asleep, and armed_ is what wakes it.
     const std::lock_guard pages(pages_mutex_);
@@ -265,7 +174,7 @@ void DoorbellWatch::protect_pages() {
     return page.watch.load(std::memory_order_relaxed) == this;
   };
   if (std::any_of(registry.begin(), registry.end(), attached_here))
-    DoorbellFault::install();  // before the protection, too
+    install_fault_chain(&DoorbellFault::settle);  // before the protection, too
   for (AttachedPage& page : registry) {
     if (!attached_here(page)) continue;
     page.write_protected.store(true, std::memory_order_seq_cst);
@@ -313,6 +222,12 @@ std::optional<DoorbellWatch::Record> DoorbellWatch::take_record() noexcept {
 
 void DoorbellWatch::wake() noexcept {
   if (armed_.exchange(0, std::memory_order_seq_cst) == 1) futex(armed_, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void DoorbellWatch::wake_all() noexcept {
+  for (const AttachedPage& page : registry)
+    if (DoorbellWatch* const watch = page.watch.load(std::memory_order_acquire); watch != nullptr)
+      watch->wake();
 }
 
 }  // namespace uptempo::vgpu

@@ -1,16 +1,13 @@
 // Sleeping until a doorbell is rung.
 //
 // A doorbell is a plain store into shared memory: nothing tells the device about it. While there is work the command processor polls. When there is
-// none it takes write permission from the doorbell pages in the program's mapping and sleeps; the first store faults, the SIGSEGV handler carries
+// none it takes write permission from the doorbell pages in the program's mapping and sleeps; the first store faults, the fault handler carries
 // it out through the device's own mapping and wakes the sleeper, which gives permission back. The store comes before the wake-up because the
 // sleeper may be woken on the very core of the thread that rings, and must find the doorbell rung. A store that the handler cannot decode
 // (store_instruction.hpp) is executed again on a page that has been made writable. An idle device costs nothing; the first doorbell
 // afterwards costs its producer a fault and a futex wake-up.
 //
-// Signals. The handler is installed with the first attached page and hands every other fault on to the action it found. A program that
-// installs its own SIGSEGV action later must not displace it: sigaction and its relatives are interposed (interpose/) and end in
-// replace_program_segv_action(), and block_all_but_segv() removes SIGSEGV from a mask that a thread wants to block, since a fault in a
-// thread that blocks it kills the process. As a second line, arm() puts the handler back in front if it finds another one there.
+// The handler is fault_chain.hpp's, which looks after the program's own SIGSEGV action; arm() puts it back in front.
 //
 // Recording. For a trace every doorbell counts, also one that is overwritten before anybody has looked. With record_all() the pages stay protected,
 // and the handler notes each store's value. A store that it cannot decode ends the recording.
@@ -21,7 +18,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -66,6 +62,8 @@ class DoorbellWatch {
   void disarm();
 
   void wake() noexcept;
+  // Every watch that has an attached page. Async-signal-safe; on a device thread, which no watch outlives.
+  static void wake_all() noexcept;
 
   // From now on every doorbell is noted; drain with take_record(). Before the first attach().
   void record_all() noexcept { recording_.store(true, std::memory_order_relaxed); }
@@ -97,16 +95,5 @@ class DoorbellWatch {
   std::array<Slot, kRecords> records_;
   mutable std::mutex pages_mutex_;  // attach, detach against arm, disarm; never taken by the handler
 };
-
-// What sigaction(SIGSEGV) of the program means while the handler is installed: replaces the action that faults which are not ours go to.
-// Either pointer may be null. Returns false when no handler is installed: the caller uses the real sigaction.
-bool replace_program_segv_action(const struct sigaction* action, struct sigaction* previous) noexcept;
-
-// Where a device thread has accessed host memory that the program had unmapped although it was registered for the GPU; 0: nowhere since
-// the last call. The access saw a page of zeros.
-std::uintptr_t take_lost_host_memory() noexcept;
-
-// A copy of `mask` without SIGSEGV, for sigprocmask and pthread_sigmask (SIG_BLOCK, SIG_SETMASK).
-sigset_t block_all_but_segv(const sigset_t& mask) noexcept;
 
 }  // namespace uptempo::vgpu

@@ -1,10 +1,12 @@
-// sigaction() and the signal masks, as far as SIGSEGV goes: an idle device is woken by a fault on its doorbell page (cp/doorbell_watch.hpp), so the
-// program must neither displace that handler nor block the signal. What it installs is called for every other fault; what it asks for is what
-// it gets to read back.
+// sigaction() and the signal masks, as far as faults go: an idle device is woken by a fault on its doorbell page (cp/doorbell_watch.hpp), so the
+// program must neither displace the handler nor block SIGSEGV. The action that it installs is called for every other fault (cp/fault_chain.hpp) and is
+// what it reads back. SIGSEGV is left out of every mask that it sets here, actions' masks for other signals included, and is missing from what it reads
+// back. Not seen: masks set by raw system calls, pthread_attr_setsigmask_np() or setcontext(). As in any process a fault ends it where SIGSEGV is
+// blocked, so no sleeping device may be rung under such a mask, nor within the program's SIGSEGV handler unless that has SA_NODEFER.
 #include <pthread.h>
 #include <signal.h>
 
-#include "cp/doorbell_watch.hpp"
+#include "cp/fault_chain.hpp"
 #include "interpose/real.hpp"
 
 namespace uptempo::vgpu::interpose {
@@ -17,6 +19,14 @@ const sigset_t* permitted(int how, const sigset_t* mask, sigset_t& storage) {
   return &storage;
 }
 
+// A process may be started with SIGSEGV blocked by whoever started it.
+__attribute__((constructor)) void open_segv() {
+  sigset_t segv;
+  sigemptyset(&segv);
+  sigaddset(&segv, SIGSEGV);
+  pthread_sigmask(SIG_UNBLOCK, &segv, nullptr);
+}
+
 }  // namespace
 }  // namespace uptempo::vgpu::interpose
 
@@ -24,19 +34,20 @@ using namespace uptempo::vgpu::interpose;
 
 UPTEMPO_VGPU_EXPORT int sigaction(int signal_number, const struct sigaction* action,
                                   struct sigaction* previous) noexcept {
-  if (signal_number == SIGSEGV && uptempo::vgpu::replace_program_segv_action(action, previous)) return 0;
+  if (uptempo::vgpu::replace_program_action(signal_number, action, previous)) return 0;
   static constinit Next<decltype(&::sigaction)> real{"sigaction"};
-  return real(signal_number, action, previous);
+  if (action == nullptr || signal_number == SIGSEGV) return real(signal_number, action, previous);
+  struct sigaction permitted_action = *action;
+  permitted_action.sa_mask = uptempo::vgpu::block_all_but_segv(action->sa_mask);
+  return real(signal_number, &permitted_action, previous);
 }
 
 UPTEMPO_VGPU_EXPORT sighandler_t signal(int signal_number, sighandler_t handler) noexcept {
-  if (signal_number == SIGSEGV) {
-    struct sigaction action {};
-    struct sigaction previous {};
-    action.sa_handler = handler;
-    action.sa_flags = SA_RESTART;
-    if (uptempo::vgpu::replace_program_segv_action(&action, &previous)) return previous.sa_handler;
-  }
+  struct sigaction action {};
+  struct sigaction previous {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  if (uptempo::vgpu::replace_program_action(signal_number, &action, &previous)) return previous.sa_handler;
   static constinit Next<decltype(&::signal)> real{"signal"};
   return real(signal_number, handler);
 }

@@ -1,0 +1,109 @@
+// Host memory that a kernel uses and that the program has taken away: a GPU memory fault, not the end of the process.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+struct Pages {
+  explicit Pages(int protection = PROT_READ | PROT_WRITE, int flags = MAP_PRIVATE | MAP_ANONYMOUS,
+                 int file = -1)
+      : begin(static_cast<std::byte*>(mmap(nullptr, 2 * kPage, protection, flags, file, 0))) {}
+  ~Pages() { munmap(begin, 2 * kPage); }
+  std::byte* begin;
+};
+
+// One access of a kernel at byte 8 of the second page, and the faults that were reported while the kernel still ran.
+std::vector<MemoryFault> faults_of(const Pages& pages, bool write) {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  auto* const byte = static_cast<volatile std::byte*>(pages.begin + kPage + 8);
+  std::atomic<bool> accessed{false};
+  std::atomic<bool> end{false};
+  ScriptedKernel* kernel = device.kernel([&](const Slice&) {
+    if (!accessed.exchange(true)) {
+      if (write) {
+        *byte = std::byte{7};
+      } else {
+        [[maybe_unused]] const std::byte seen = *byte;
+      }
+    }
+    return end ? gfx9::Workgroup::Result::ended : gfx9::Workgroup::Result::preempted;
+  });
+  amd_signal_t* done = device.signal(1);
+  queue.submit(dispatch(kernel, 1, 1, true, done));
+  const bool reported = eventually([&] { return !device.interrupts.faults().empty(); });
+  end = true;
+  CHECK(reported);
+  CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  return device.interrupts.faults();
+}
+
+void check(const std::vector<MemoryFault>& faults, const Pages& pages, Access access, bool present,
+           const std::string& how) {
+  REQUIRE(faults.size() == 1);
+  CHECK(faults[0].address == reinterpret_cast<GpuAddress>(pages.begin + kPage + 8));
+  CHECK(faults[0].access == access);
+  CHECK(faults[0].present == present);
+  CAPTURE(faults[0].where);
+  CHECK(faults[0].where.find(how) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("A kernel's access to host memory that was unmapped is a memory fault while the kernel runs") {
+  const Pages pages;
+  munmap(pages.begin + kPage, kPage);
+  check(faults_of(pages, false), pages, Access::read, false, "unmapped");
+}
+
+TEST_CASE(
+    "A kernel's access to host memory that was protected is a memory fault that tells reads from writes") {
+  SECTION("a write to a page that may only be read") {
+    const Pages pages;
+    mprotect(pages.begin + kPage, kPage, PROT_READ);
+    check(faults_of(pages, true), pages, Access::write, true, "protected");
+  }
+  SECTION("a read of a page that may not be touched") {
+    const Pages pages;
+    mprotect(pages.begin + kPage, kPage, PROT_NONE);
+    check(faults_of(pages, false), pages, Access::read, true, "protected");
+  }
+}
+
+TEST_CASE("A kernel's write to a file that may only be read is a memory fault and leaves the file alone") {
+  char name[] = "/tmp/vgpu-lost-memory-XXXXXX";
+  const int writable = mkstemp(name);
+  REQUIRE(ftruncate(writable, 2 * kPage) == 0);
+  const int file = open(name, O_RDONLY);
+  unlink(name);
+  const Pages pages(PROT_READ, MAP_SHARED, file);
+  check(faults_of(pages, true), pages, Access::write, true, "protected");
+  char byte = 1;
+  CHECK(pread(writable, &byte, 1, kPage + 8) == 1);
+  CHECK(byte == 0);
+  close(file);
+  close(writable);
+}
+
+TEST_CASE("A kernel's access beyond the end of a file that was truncated is a memory fault") {
+  const int file = memfd_create("truncated", MFD_CLOEXEC);
+  REQUIRE(ftruncate(file, 2 * kPage) == 0);
+  const Pages pages(PROT_READ | PROT_WRITE, MAP_SHARED, file);
+  REQUIRE(ftruncate(file, kPage) == 0);
+  check(faults_of(pages, true), pages, Access::write, false, "truncated");
+  close(file);
+}

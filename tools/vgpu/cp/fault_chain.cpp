@@ -1,0 +1,203 @@
+#include "cp/fault_chain.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+// glibc's own name for sigaction: the interposed one would record our handler as the program's.
+extern "C" int __sigaction(int signal_number, const struct sigaction* action,
+                           struct sigaction* previous) noexcept;
+
+namespace uptempo::vgpu {
+namespace {
+
+using KernelMask = std::uint64_t;  // of 64 signals; sigset_t is larger, but not in a signal frame
+
+constexpr KernelMask bit(int signal_number) { return KernelMask{1} << (signal_number - 1); }
+
+KernelMask first_64(const sigset_t& mask) {
+  KernelMask result;
+  std::memcpy(&result, &mask, sizeof result);
+  return result;
+}
+
+// The raw call: what is in the C library may be the interposed one, which leaves SIGSEGV open.
+KernelMask set_mask(KernelMask mask) noexcept {
+  KernelMask before = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof mask);
+  return before;
+}
+
+// What the program has asked for. Two slots, so that the current one is complete at any moment at which a fork may copy it.
+struct ProgramAction {
+  int signal_number;
+  std::array<struct sigaction, 2> slots{};
+  std::atomic<unsigned> current{0};
+  std::atomic<bool> installed{false};
+
+  const struct sigaction& get() const { return slots[current.load(std::memory_order_acquire)]; }
+  void set(const struct sigaction& action) {
+    const unsigned next = current.load(std::memory_order_relaxed) ^ 1u;
+    slots[next] = action;
+    current.store(next, std::memory_order_release);  // complete before it is current
+  }
+};
+
+std::array<ProgramAction, 2> program_actions{{{.signal_number = SIGSEGV}, {.signal_number = SIGBUS}}};
+std::array<std::atomic<FaultClient>, 2> clients{};
+std::atomic<pid_t> owner{0};
+
+std::atomic_flag actions_lock;
+
+// Every signal is blocked while it is held, so no handler of this thread can wait for it.
+class ActionsLock {
+ public:
+  ActionsLock() noexcept : before_(set_mask(~KernelMask{0})) {
+    while (actions_lock.test_and_set(std::memory_order_acquire)) sched_yield();
+  }
+  ~ActionsLock() {
+    actions_lock.clear(std::memory_order_release);
+    set_mask(before_);
+  }
+  ActionsLock(const ActionsLock&) = delete;
+  ActionsLock& operator=(const ActionsLock&) = delete;
+
+ private:
+  KernelMask before_;
+};
+
+bool is_owner() noexcept {
+  return owner.load(std::memory_order_relaxed) == static_cast<pid_t>(syscall(SYS_getpid));
+}
+
+void after_fork_in_child() {
+  owner.store(static_cast<pid_t>(syscall(SYS_getpid)), std::memory_order_relaxed);
+  actions_lock.clear(std::memory_order_relaxed);  // its holder may not exist here
+}
+
+ProgramAction* action_of(int signal_number) noexcept {
+  for (ProgramAction& each : program_actions)
+    if (each.signal_number == signal_number) return &each;
+  return nullptr;
+}
+
+// What the kernel does on delivery: SA_RESETHAND resets before the handler runs.
+struct sigaction take_for_delivery(ProgramAction& program) noexcept {
+  const auto reset = [](struct sigaction action) {
+    action.sa_handler = SIG_DFL;
+    return action;
+  };
+  if (!is_owner()) {
+    const struct sigaction action = program.get();
+    const struct sigaction standard = reset(action);
+    if ((action.sa_flags & SA_RESETHAND) != 0) __sigaction(program.signal_number, &standard, nullptr);
+    return action;
+  }
+  const ActionsLock lock;
+  const struct sigaction action = program.get();
+  if ((action.sa_flags & SA_RESETHAND) != 0) program.set(reset(action));
+  return action;
+}
+
+void deliver(int signal_number, siginfo_t* info, ucontext_t* context) noexcept {
+  const bool fault = info->si_code > 0;
+  const struct sigaction action = take_for_delivery(*action_of(signal_number));
+  if (action.sa_handler == SIG_IGN && !fault) return;
+  if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+    // Nobody handles it: without the handler the fault happens again and ends the process as it would have.
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    __sigaction(signal_number, &standard, nullptr);
+    if (!fault) raise(signal_number);  // delivered when the handler returns
+    return;
+  }
+  KernelMask mask = first_64(context->uc_sigmask) | first_64(action.sa_mask);
+  if ((action.sa_flags & SA_NODEFER) == 0) mask |= bit(signal_number);
+  set_mask(mask);
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal_number, info, context);
+  } else {
+    action.sa_handler(signal_number);
+  }
+}
+
+void handle(int signal_number, siginfo_t* info, void* raw_context) noexcept {
+  const int saved = errno;
+  auto* const context = static_cast<ucontext_t*>(raw_context);
+  bool settled = false;
+  if (info->si_code > 0) {  // else sent by kill() or raise(): no address
+    for (const auto& client : clients) {
+      const FaultClient ask = client.load(std::memory_order_acquire);
+      settled = ask != nullptr && ask(signal_number, *info, *context);
+      if (settled) break;
+    }
+  }
+  errno = saved;
+  if (!settled) deliver(signal_number, info, context);
+}
+
+bool is_ours(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &handle;
+}
+
+bool in_front(int signal_number, struct sigaction& current) noexcept {
+  return __sigaction(signal_number, nullptr, &current) != 0 || is_ours(current);
+}
+
+}  // namespace
+
+void install_fault_chain(FaultClient client) noexcept {
+  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  for (auto& each : clients) {
+    FaultClient expected = nullptr;
+    if (each.compare_exchange_strong(expected, client, std::memory_order_acq_rel) || expected == client)
+      break;
+  }
+  owner.store(static_cast<pid_t>(syscall(SYS_getpid)), std::memory_order_relaxed);
+  for (ProgramAction& program : program_actions) {
+    struct sigaction current {};
+    if (in_front(program.signal_number, current)) continue;
+    const ActionsLock lock;
+    if (in_front(program.signal_number, current)) continue;
+    program.set(current);
+    struct sigaction ours {};
+    ours.sa_sigaction = &handle;
+    // The program's handler may want its own stack and system calls restarted: allow what it may have asked for.
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigfillset(&ours.sa_mask);  // deliver() opens what the program's action leaves open
+    __sigaction(program.signal_number, &ours, nullptr);
+    program.installed.store(true, std::memory_order_release);
+  }
+}
+
+bool replace_program_action(int signal_number, const struct sigaction* action,
+                            struct sigaction* previous) noexcept {
+  ProgramAction* const program = action_of(signal_number);
+  if (program == nullptr || !program->installed.load(std::memory_order_acquire)) return false;
+  struct sigaction before {};
+  if (is_owner()) {
+    const ActionsLock lock;
+    before = program->get();
+    if (action != nullptr) program->set(*action);
+  } else {
+    __sigaction(signal_number, action, &before);
+    if (is_ours(before)) before = program->get();
+  }
+  if (previous != nullptr) *previous = before;
+  return true;
+}
+
+sigset_t block_all_but_segv(const sigset_t& mask) noexcept {
+  sigset_t result = mask;
+  sigdelset(&result, SIGSEGV);
+  return result;
+}
+
+}  // namespace uptempo::vgpu

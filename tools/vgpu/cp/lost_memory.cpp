@@ -1,0 +1,100 @@
+#include "cp/lost_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "cp/device_thread.hpp"
+#include "cp/doorbell_watch.hpp"
+#include "cp/fault_chain.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+constexpr std::uintptr_t kPage = 4096;
+constexpr std::uintptr_t kNeverRegistered = 64 * 1024;  // below: a mistake of the device's own
+
+enum class Loss : std::uint64_t { none, unmapped, is_protected, truncated };
+
+// Address, whether it was written, and how it was lost, in one word that a handler can store. 0: nothing.
+std::atomic<std::uint64_t> lost{0};
+
+constexpr std::uint64_t encode(std::uintptr_t address, bool write, Loss loss) {
+  return std::uint64_t{address} << 3 | (write ? 4u : 0u) | static_cast<std::uint64_t>(loss);
+}
+
+bool put_zeros(void* page, int placement) noexcept {
+  return mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | placement, -1, 0) == page ||
+         errno == EEXIST;  // another device thread has been here
+}
+
+// For a page of a file that may only be read.
+bool put_private_copy(void* page) noexcept {
+  if (mprotect(page, kPage, PROT_READ) != 0) return false;
+  void* const copy = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) return false;
+  std::memcpy(copy, page, kPage);
+  return mremap(copy, kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED, page) == page;
+}
+
+Loss let_through(int signal_number, int code, void* page) noexcept {
+  if (signal_number == SIGSEGV && code == SEGV_MAPERR)
+    return put_zeros(page, MAP_FIXED_NOREPLACE) ? Loss::unmapped : Loss::none;
+  if (signal_number == SIGSEGV && code == SEGV_ACCERR)
+    return mprotect(page, kPage, PROT_READ | PROT_WRITE) == 0 || put_private_copy(page) ? Loss::is_protected
+                                                                                        : Loss::none;
+  if (signal_number == SIGBUS && code == BUS_ADRERR)
+    return put_zeros(page, MAP_FIXED) ? Loss::truncated : Loss::none;
+  return Loss::none;
+}
+
+bool settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
+  if (!on_device_thread()) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
+  if (address < kNeverRegistered) return false;
+  const Loss loss =
+      let_through(signal_number, info.si_code, reinterpret_cast<void*>(address / kPage * kPage));
+  if (loss == Loss::none) return false;
+  const bool write = (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;  // page fault error code, bit 1
+  std::uint64_t nothing = 0;
+  lost.compare_exchange_strong(nothing, encode(address, write, loss), std::memory_order_release,
+                               std::memory_order_relaxed);
+  DoorbellWatch::wake_all();
+  return true;
+}
+
+const char* description(Loss loss) {
+  switch (loss) {
+    case Loss::is_protected:
+      return "host memory that the program has protected while it was registered for the GPU";
+    case Loss::truncated:
+      return "host memory whose file the program has truncated while it was registered for the GPU";
+    case Loss::unmapped:
+    case Loss::none:
+      break;
+  }
+  return "host memory that the program has unmapped while it was registered for the GPU";
+}
+
+}  // namespace
+
+void catch_lost_host_memory() noexcept { install_fault_chain(&settle); }
+
+bool host_memory_was_lost() noexcept { return lost.load(std::memory_order_relaxed) != 0; }
+
+std::optional<MemoryFault> take_lost_host_memory() {
+  if (!host_memory_was_lost()) return std::nullopt;
+  const std::uint64_t word = lost.exchange(0, std::memory_order_acquire);
+  const auto loss = static_cast<Loss>(word & 3);
+  MemoryFault fault;
+  fault.address = word >> 3;
+  fault.access = (word & 4) != 0 ? Access::write : Access::read;
+  fault.present = loss == Loss::is_protected;
+  fault.where = description(loss);
+  return fault;
+}
+
+}  // namespace uptempo::vgpu
