@@ -115,6 +115,19 @@ TEST_CASE("a queue is suspended, resumed, prioritised and masked", "[queues]") {
   CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 
+TEST_CASE("a queue's ring stays where it is", "[queues]") {
+  const Thunk thunk;
+  const Ring ring;
+  const Ring other;
+  HsaQueueResource resource{};
+  REQUIRE(create(ring, HSA_QUEUE_COMPUTE_AQL, resource) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 100, HSA_QUEUE_PRIORITY_NORMAL, other.memory, kRingBytes,
+                          nullptr) != HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtUpdateQueue(value(resource.QueueId), 100, HSA_QUEUE_PRIORITY_NORMAL, ring.memory, kRingBytes,
+                          nullptr) == HSAKMT_STATUS_SUCCESS);
+  CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
+}
+
 TEST_CASE("a queue that does not exist answers as KFD does", "[queues]") {
   const Thunk thunk;
   kfd_ioctl_destroy_queue_args destroy{};

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <string>
+#include <system_error>
 
 #include "kfd/log.hpp"
 
@@ -83,6 +84,12 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
     return -ENOMEM;
   }
 
+  try {
+    processor();
+  } catch (const std::system_error& error) {
+    note(std::string("CREATE_QUEUE: ") + error.what());
+    return -ENOMEM;
+  }
   Queue queue{.device_queue = 0, .sdma = sdma, .xgmi = xgmi};
   // The device looks at the slot from now on; release: before the queue is known to it.
   std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~std::uint64_t{0}, std::memory_order_release);
@@ -114,9 +121,11 @@ int Queues::update(const kfd_ioctl_update_queue_args& args) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(args.queue_id);
   if (found == queues_.end()) return -EFAULT;
-  processor().update_queue(found->second.device_queue, args.ring_base_address, args.ring_size,
-                           args.queue_percentage & 0xff, args.queue_priority);
-  return 0;
+  if (processor().update_queue(found->second.device_queue, args.ring_base_address, args.ring_size,
+                               args.queue_percentage & 0xff, args.queue_priority))
+    return 0;
+  note("UPDATE_QUEUE: a queue's ring cannot be moved or resized");
+  return -EINVAL;
 }
 
 int Queues::destroy(std::uint32_t queue_id) {
