@@ -1,0 +1,299 @@
+// A program under test, not a test: does with SIGSEGV, signal masks and threads what its first argument names and says on stdout what it saw. With
+// "device" as its second argument it does so while it has a queue on a GPU that sleeps.
+#include <dirent.h>
+#include <fcntl.h>
+#include <hsa/hsa.h>
+#include <linux/kfd_ioctl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+hsa_queue_t* queue = nullptr;
+
+hsa_status_t take_gpu(hsa_agent_t agent, void* result) {
+  hsa_device_type_t type;
+  hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
+  if (type != HSA_DEVICE_TYPE_GPU) return HSA_STATUS_SUCCESS;
+  *static_cast<hsa_agent_t*>(result) = agent;
+  return HSA_STATUS_INFO_BREAK;
+}
+
+bool open_device() {
+  hsa_agent_t gpu{};
+  if (hsa_init() != HSA_STATUS_SUCCESS || hsa_iterate_agents(take_gpu, &gpu) != HSA_STATUS_INFO_BREAK ||
+      hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue) !=
+          HSA_STATUS_SUCCESS)
+    return false;
+  std::this_thread::sleep_for(30ms);  // it falls asleep
+  return true;
+}
+
+bool round_trip() {
+  hsa_signal_t done{};
+  hsa_signal_create(1, 0, nullptr, &done);
+  auto* packet = static_cast<hsa_barrier_and_packet_t*>(queue->base_address);
+  std::memset(reinterpret_cast<char*>(packet) + 4, 0, sizeof *packet - 4);
+  packet->completion_signal = done;
+  hsa_queue_add_write_index_screlease(queue, 1);
+  __atomic_store_n(reinterpret_cast<std::uint32_t*>(packet),
+                   HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER, __ATOMIC_RELEASE);
+  hsa_signal_store_screlease(queue->doorbell_signal, 0);
+  return hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) == 0;
+}
+
+// A page that faults on the next store.
+volatile char* guarded_page() {
+  return static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+void open_page(volatile char* page) { mprotect(const_cast<char*>(page), 4096, PROT_READ | PROT_WRITE); }
+
+volatile char* page = nullptr;
+volatile char* other_page = nullptr;
+volatile int entered = 0;
+sigjmp_buf way_out;
+
+void install(void (*handler)(int), int flags, int also_blocked = 0, int signal_number = SIGSEGV) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigemptyset(&action.sa_mask);
+  if (also_blocked != 0) sigaddset(&action.sa_mask, also_blocked);
+  sigaction(signal_number, &action, nullptr);
+}
+
+std::string mask_now() {
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  return std::string(sigismember(&mask, SIGUSR1) == 1 ? "USR1 " : "") +
+         (sigismember(&mask, SIGSEGV) == 1 ? "SEGV " : "") + (sigismember(&mask, SIGTERM) == 1 ? "TERM" : "");
+}
+
+void say_mask(int) {
+  std::printf("in the handler: %s\n", mask_now().c_str());
+  open_page(page);
+}
+
+void fault() { *guarded_page() = 1; }
+
+// With SA_RESETHAND the second fault is nobody's.
+void reset() {
+  install(
+      [](int) {
+        entered = entered + 1;
+        if (entered > 1) _exit(1);
+      },
+      SA_RESETHAND);
+  fault();
+}
+
+void nested() {
+  install(
+      [](int) {
+        entered = entered + 1;
+        if (entered == 1) {
+          *other_page = 1;
+          open_page(page);
+        } else {
+          open_page(other_page);
+        }
+      },
+      SA_NODEFER);
+  other_page = guarded_page();
+  *page = 1;
+  std::printf("entered %d times\n", entered);
+}
+
+// Without SA_NODEFER a fault inside the handler is nobody's.
+void nested_deferred() {
+  install(
+      [](int) {
+        entered = entered + 1;
+        if (entered > 1) _exit(1);
+        fault();
+      },
+      0);
+  fault();
+}
+
+void jump_out(int flags) {
+  install([](int) { siglongjmp(way_out, 1); }, flags);
+  for (int i = 0; i < 2; ++i)
+    if (sigsetjmp(way_out, 1 - (flags & SA_NODEFER ? 1 : 0)) == 0) fault();
+  std::printf("two faults left by a jump, blocked: %s\n", mask_now().c_str());
+}
+
+void masks() {
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &term, nullptr);
+  install(say_mask, 0, SIGUSR1);
+  *page = 1;
+  page = guarded_page();
+  install(say_mask, SA_NODEFER, SIGUSR1);
+  *page = 1;
+  std::printf("afterwards: %s\n", mask_now().c_str());
+}
+
+// sigaction() is async-signal-safe: a handler may call it while the thread that it interrupted does.
+void reentered() {
+  static volatile long calls_in_handler = 0;
+  install(
+      [](int) {
+        struct sigaction action;
+        sigaction(SIGSEGV, nullptr, &action);
+        calls_in_handler = calls_in_handler + 1;
+      },
+      0, 0, SIGALRM);
+  const itimerval often{{0, 50}, {0, 50}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  const auto end = std::chrono::steady_clock::now() + 500ms;
+  struct sigaction action;
+  while (std::chrono::steady_clock::now() < end) sigaction(SIGSEGV, nullptr, &action);
+  std::printf("%s\n", calls_in_handler > 0 ? "done" : "the timer never fired");
+}
+
+// As spawn helpers do it: the child has the parent's memory, but signal actions of its own.
+void vfork_child() {
+  install([](int) { open_page(page); }, 0);
+  const pid_t child = vfork();
+  if (child == 0) {
+    struct sigaction action {};
+    struct sigaction before {};
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGSEGV, &action, &before);
+    _exit(before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN ? 7 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  *page = 1;
+  std::printf("child %d, the parent's handler is still there\n", WEXITSTATUS(status));
+}
+
+void fork_child() {
+  install([](int) { open_page(page); }, 0);
+  if (fork() == 0) {
+    *page = 1;
+    install([](int) { _exit(9); }, SA_RESETHAND);
+    fault();
+  }
+  int status = 0;
+  wait(&status);
+  *page = 1;
+  std::printf("child %d\n", WEXITSTATUS(status));
+}
+
+void bus_error() {
+  install([](int) { siglongjmp(way_out, 1); }, 0, 0, SIGBUS);
+  const int file = memfd_create("short", 0);
+  auto* const beyond = static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0));
+  for (int i = 0; i < 2; ++i)
+    if (sigsetjmp(way_out, 1) == 0) std::printf("read %d\n", *beyond);
+  std::printf("two bus errors\n");
+}
+
+// Rings the sleeping device in a handler that blocks every signal.
+void ring_in_handler() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { std::printf("%s\n", round_trip() ? "round trip" : "lost"); };
+  sigfillset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, nullptr);
+  raise(SIGUSR1);
+}
+
+void device_cores() {
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  const auto cores = [](const std::string& directory) {
+    std::ifstream status(directory + "/status");
+    std::string line;
+    while (std::getline(status, line))
+      if (line.starts_with("Cpus_allowed_list")) break;
+    return line;
+  };
+  const std::string whole = cores("/proc/self");
+  cpu_set_t all;
+  sched_getaffinity(0, sizeof all, &all);
+  for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&first) == 0; ++core)
+    if (CPU_ISSET(core, &all)) CPU_SET(core, &first);
+  sched_setaffinity(0, sizeof first, &first);
+  if (!open_device()) _exit(2);
+  int threads = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* task = readdir(tasks)) {
+    const std::string directory = std::string("/proc/self/task/") + task->d_name;
+    std::ifstream comm(directory + "/comm");
+    std::string name;
+    std::getline(comm, name);
+    if (!name.starts_with("vgpu-")) continue;
+    ++threads;
+    if (cores(directory) != whole) std::printf("%s: %s\n", name.c_str(), cores(directory).c_str());
+  }
+  closedir(tasks);
+  std::printf("%s\n", threads == CPU_COUNT(&all) ? "as many as cores" : "wrong number of threads");
+}
+
+// CREATE_QUEUE when the system allows `allowed` threads to this user, the main one included. Then the thread's mask.
+void limited_threads(rlim_t allowed) {
+  const int kfd = open("/dev/kfd", O_RDWR);
+  const rlimit limit{allowed, allowed};
+  setrlimit(RLIMIT_NPROC, &limit);
+  // The limit does not hold for root, and counts a user's threads in all processes: take a user that nobody else is.
+  if (geteuid() == 0 &&
+      setresuid(61000 + getpid() % 4000, 61000 + getpid() % 4000, 61000 + getpid() % 4000) != 0)
+    _exit(2);
+  alignas(4096) static std::uint64_t memory[2048];
+  kfd_ioctl_create_queue_args create{};
+  create.ring_base_address = reinterpret_cast<std::uint64_t>(memory);
+  create.ring_size = 4096;
+  create.read_pointer_address = reinterpret_cast<std::uint64_t>(memory + 1024);
+  create.write_pointer_address = reinterpret_cast<std::uint64_t>(memory + 1025);
+  create.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
+  create.queue_percentage = 100;
+  std::ifstream("/sys/class/kfd/kfd/topology/nodes/1/gpu_id") >> create.gpu_id;
+  const int result = ioctl(kfd, AMDKFD_IOC_CREATE_QUEUE, &create);
+  std::printf("%s, blocked: %s\n", result == 0 ? "created" : std::strerror(errno), mask_now().c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  std::setvbuf(stdout, nullptr, _IONBF, 0);
+  if (argc > 2 && std::string(argv[2]) == "device" && !open_device()) return 2;
+  page = guarded_page();
+  if (what == "reset") reset();
+  if (what == "nested") nested();
+  if (what == "nested-deferred") nested_deferred();
+  if (what == "jump") jump_out(0);
+  if (what == "jump-nodefer") jump_out(SA_NODEFER);
+  if (what == "masks") masks();
+  if (what == "reentered") reentered();
+  if (what == "vfork") vfork_child();
+  if (what == "fork") fork_child();
+  if (what == "bus") bus_error();
+  if (what == "ring-in-handler") ring_in_handler();
+  if (what == "round-trip") std::printf("%s\n", round_trip() ? "round trip" : "lost");
+  if (what == "cores") device_cores();
+  if (what == "threads") limited_threads(static_cast<rlim_t>(std::atoi(argv[2])));
+  _exit(0);
+}

@@ -1,0 +1,58 @@
+// A program's own faults, masks and limits: with a GPU asleep in the process they are what they are without.
+#include <pthread.h>
+#include <csignal>
+#include <string>
+
+#include "run.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+std::string outcome(const Finished& finished) {
+  return "status " + std::to_string(finished.status) + ": " + finished.out;
+}
+
+TEST_CASE("a program's SIGSEGV action means under the launcher what it means without", "[faults]") {
+  for (const char* what : {"reset", "nested", "nested-deferred", "jump", "jump-nodefer", "masks", "reentered",
+                           "vfork", "fork", "bus"}) {
+    const std::string plain = outcome(run({"timeout", "20", UPTEMPO_VGPU_FAULTS, what}));
+    CAPTURE(what, plain);
+    CHECK(outcome(launch({"--", "timeout", "20", UPTEMPO_VGPU_FAULTS, what})) == plain);
+    CHECK(outcome(launch({"--", "timeout", "20", UPTEMPO_VGPU_FAULTS, what, "device"})) == plain);
+  }
+}
+
+TEST_CASE("a process that is started with SIGSEGV blocked can ring a sleeping device", "[faults]") {
+  sigset_t segv;
+  sigset_t before;
+  sigemptyset(&segv);
+  sigaddset(&segv, SIGSEGV);
+  pthread_sigmask(SIG_BLOCK, &segv, &before);
+  const Finished finished = launch({"--", UPTEMPO_VGPU_FAULTS, "round-trip", "device"});
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CHECK(outcome(finished) == "status 0: round trip\n");
+}
+
+TEST_CASE("a handler that blocks every signal can ring a sleeping device", "[faults]") {
+  CHECK(outcome(launch({"--", UPTEMPO_VGPU_FAULTS, "ring-in-handler", "device"})) ==
+        "status 0: round trip\n");
+}
+
+TEST_CASE("the device uses the process's cores, not those of the thread that makes the first queue",
+          "[faults]") {
+  CHECK(outcome(launch({"--", UPTEMPO_VGPU_FAULTS, "cores"})) == "status 0: as many as cores\n");
+}
+
+TEST_CASE("without room for threads the device does with fewer, and without any there is no queue",
+          "[faults]") {
+  CHECK(outcome(launch({"--workers", "4", "--", UPTEMPO_VGPU_FAULTS, "threads", "1"})) ==
+        "status 0: Cannot allocate memory, blocked: \n");
+  CHECK(outcome(launch({"--workers", "4", "--", UPTEMPO_VGPU_FAULTS, "threads", "2"})) ==
+        "status 0: created, blocked: \n");
+  CHECK(outcome(launch({"--workers", "4", "--", UPTEMPO_VGPU_FAULTS, "threads", "3"})) ==
+        "status 0: created, blocked: \n");
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu
