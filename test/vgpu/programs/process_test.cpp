@@ -42,5 +42,17 @@ TEST_CASE("ordinary programs notice nothing", "[process]") {
   CHECK(launch({"--", "stat", "-c", "%F", "/dev/kfd"}).out == "character special file\n");
 }
 
+TEST_CASE("programs that list directories list the virtual ones", "[process]") {
+  const std::string nodes = "/sys/class/kfd/kfd/topology/nodes";
+  CHECK(launch({"--", "find", nodes, "-name", "gpu_id"}).out ==
+        nodes + "/0/gpu_id\n" + nodes + "/1/gpu_id\n");
+  CHECK(launch({"--", "grep", "-rl", "simd_count", nodes}).out ==
+        nodes + "/0/properties\n" + nodes + "/1/properties\n");
+  CHECK(launch({"--", "bash", "-c", "echo /dev/dri/*"}).out == "/dev/dri/renderD128\n");
+  const Finished listed = launch({"--", "ls", "-lR", nodes});
+  CHECK(listed.status == 0);
+  CHECK(listed.err.empty());
+}
+
 }  // namespace
 }  // namespace uptempo::vgpu

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "device/options.hpp"
+#include "interpose/directory_descriptor.hpp"
 #include "interpose/real.hpp"
 #include "interpose/tree.hpp"
 #include "kfd/log.hpp"
@@ -55,12 +56,14 @@ bool open_virtual(const char* path, int flags, int& result) {
   const bool close_on_exec = (flags & O_CLOEXEC) != 0;
   if (found->entry == nullptr) {
     result = fail((flags & O_CREAT) != 0 ? EACCES : ENOENT);
+  } else if (found->entry->kind == Entry::Kind::directory) {
+    result = (flags & (O_ACCMODE | O_CREAT)) == O_RDONLY ? open_directory(found->path, close_on_exec)
+                                                         : fail(EISDIR);
+  } else if ((flags & O_DIRECTORY) != 0) {
+    result = fail(ENOTDIR);
   } else if (found->entry->kind == Entry::Kind::file) {
     result =
         (flags & O_ACCMODE) == O_RDONLY ? open_content(found->entry->content, close_on_exec) : fail(EACCES);
-  } else if (found->entry->kind == Entry::Kind::directory) {
-    // Listing works through opendir(); a descriptor of a virtual directory has no meaning to the kernel.
-    result = fail((flags & O_ACCMODE) == O_RDONLY ? EACCES : EISDIR);
   } else {
     result = open_device(found->entry->kind, close_on_exec);
   }
@@ -133,18 +136,20 @@ UPTEMPO_VGPU_EXPORT int open64(const char* path, int flags, ...) {
 
 UPTEMPO_VGPU_EXPORT int openat(int directory, const char* path, int flags, ...) {
   UPTEMPO_VGPU_MODE(flags)
+  const vgpu::AtPath at(directory, path);
   int result = 0;
-  if (vgpu::open_virtual(path, flags, result)) return result;
+  if (vgpu::open_virtual(at.path(), flags, result)) return result;
   static constinit vgpu::Next<int (*)(int, const char*, int, ...)> next{"openat"};
-  return next(directory, path, flags, mode);
+  return next(at.directory(), at.path(), flags, mode);
 }
 
 UPTEMPO_VGPU_EXPORT int openat64(int directory, const char* path, int flags, ...) {
   UPTEMPO_VGPU_MODE(flags)
+  const vgpu::AtPath at(directory, path);
   int result = 0;
-  if (vgpu::open_virtual(path, flags, result)) return result;
+  if (vgpu::open_virtual(at.path(), flags, result)) return result;
   static constinit vgpu::Next<int (*)(int, const char*, int, ...)> next{"openat64"};
-  return next(directory, path, flags, mode);
+  return next(at.directory(), at.path(), flags, mode);
 }
 
 #undef UPTEMPO_VGPU_MODE
@@ -165,17 +170,19 @@ UPTEMPO_VGPU_EXPORT int __open64_2(const char* path, int flags) {
 }
 
 UPTEMPO_VGPU_EXPORT int __openat_2(int directory, const char* path, int flags) {
+  const vgpu::AtPath at(directory, path);
   int result = 0;
-  if (vgpu::open_virtual(path, flags, result)) return result;
+  if (vgpu::open_virtual(at.path(), flags, result)) return result;
   static constinit vgpu::Next<int (*)(int, const char*, int)> next{"__openat_2"};
-  return next(directory, path, flags);
+  return next(at.directory(), at.path(), flags);
 }
 
 UPTEMPO_VGPU_EXPORT int __openat64_2(int directory, const char* path, int flags) {
+  const vgpu::AtPath at(directory, path);
   int result = 0;
-  if (vgpu::open_virtual(path, flags, result)) return result;
+  if (vgpu::open_virtual(at.path(), flags, result)) return result;
   static constinit vgpu::Next<int (*)(int, const char*, int)> next{"__openat64_2"};
-  return next(directory, path, flags);
+  return next(at.directory(), at.path(), flags);
 }
 
 UPTEMPO_VGPU_EXPORT std::FILE* fopen(const char* path, const char* mode) {

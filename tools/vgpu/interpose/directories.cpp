@@ -1,5 +1,7 @@
 // opendir() and its relatives over the virtual tree. A DIR of a virtual directory is an object of ours, told from libc's by a register.
 #include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -9,16 +11,32 @@
 #include <string>
 #include <vector>
 
+#include "interpose/directory_descriptor.hpp"
 #include "interpose/real.hpp"
 #include "interpose/tree.hpp"
 
 namespace uptempo::vgpu::interpose {
 namespace {
 
+struct Name {
+  std::string text;
+  unsigned char type;
+  ino_t inode;
+};
+
 struct Directory {
-  std::vector<std::pair<std::string, unsigned char>> names;  // with d_type
+  std::string path;
+  int descriptor = -1;  // fdopendir()'s, or made by dirfd()
+  std::vector<Name> names;
   std::size_t position = 0;
   dirent entry{};  // what readdir() returned last
+
+  Directory() = default;
+  ~Directory() {
+    if (descriptor >= 0) close(descriptor);
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
 };
 static_assert(sizeof(dirent) == sizeof(dirent64),
               "one record serves readdir and readdir64 on 64-bit systems");
@@ -59,20 +77,20 @@ Register& directories() {
   return all;
 }
 
-unsigned char type_of(Entry::Kind kind) {
-  switch (kind) {
-    case Entry::Kind::file:
-      return DT_REG;
-    case Entry::Kind::directory:
-      return DT_DIR;
-    case Entry::Kind::kfd_device:
-    case Entry::Kind::render_device:
-      return DT_CHR;
+unsigned char type_of(mode_t mode) { return static_cast<unsigned char>(IFTODT(mode)); }
+
+Name name_of(const Tree& tree, const std::string& directory, const std::string& name) {
+  struct stat status {};
+  if (const auto found = tree.find((directory + '/' + name).c_str()); found && found->entry != nullptr) {
+    Tree::describe(*found, status);
+  } else {  // above the tree's root
+    stat((directory + '/' + name).c_str(), &status);
   }
-  return DT_UNKNOWN;
+  return {name, type_of(status.st_mode), status.st_ino};
 }
 
-bool open_virtual_directory(const char* path, DIR*& result) {
+// Whether the virtual tree answers; then `result` is what opendir() returns. The descriptor, if there is one, goes over to the result.
+bool open_virtual_directory(const char* path, int descriptor, DIR*& result) {
   const Tree* tree = tree_for(path);
   if (tree == nullptr) return false;
   const auto found = tree->find(path);
@@ -83,21 +101,23 @@ bool open_virtual_directory(const char* path, DIR*& result) {
     return true;
   }
   auto directory = std::make_unique<Directory>();
-  directory->names = {{".", DT_DIR}, {"..", DT_DIR}};
+  directory->path = found->path;
+  directory->names = {name_of(*tree, found->path, "."), name_of(*tree, found->path, "..")};
   for (const std::string& name : found->entry->children)
-    directory->names.emplace_back(name, type_of(tree->find((found->path + '/' + name).c_str())->entry->kind));
+    directory->names.push_back(name_of(*tree, found->path, name));
+  directory->descriptor = descriptor;
   result = reinterpret_cast<DIR*>(directories().add(std::move(directory)));
   return true;
 }
 
 dirent* next_name(Directory& directory) {
-  if (directory.position == directory.names.size()) return nullptr;
-  const auto& [name, type] = directory.names[directory.position++];
-  directory.entry.d_ino = directory.position;
+  if (directory.position >= directory.names.size()) return nullptr;
+  const Name& name = directory.names[directory.position++];
+  directory.entry.d_ino = name.inode;
   directory.entry.d_off = static_cast<off_t>(directory.position);
   directory.entry.d_reclen = sizeof(dirent);
-  directory.entry.d_type = type;
-  std::memcpy(directory.entry.d_name, name.c_str(), name.size() + 1);
+  directory.entry.d_type = name.type;
+  std::memcpy(directory.entry.d_name, name.text.c_str(), name.text.size() + 1);
   return &directory.entry;
 }
 
@@ -108,7 +128,7 @@ namespace vgpu = uptempo::vgpu::interpose;
 
 UPTEMPO_VGPU_EXPORT DIR* opendir(const char* path) {
   DIR* result = nullptr;
-  if (vgpu::open_virtual_directory(path, result)) return result;
+  if (vgpu::open_virtual_directory(path, -1, result)) return result;
   static constinit vgpu::Next<DIR* (*)(const char*)> next{"opendir"};
   return next(path);
 }
@@ -141,11 +161,51 @@ UPTEMPO_VGPU_EXPORT void rewinddir(DIR* stream) noexcept {
   next(stream);
 }
 
+UPTEMPO_VGPU_EXPORT DIR* fdopendir(int descriptor) {
+  DIR* result = nullptr;
+  if (const auto path = vgpu::directory_of(descriptor);
+      path && vgpu::open_virtual_directory(path->c_str(), descriptor, result))
+    return result;
+  static constinit vgpu::Next<DIR* (*)(int)> next{"fdopendir"};
+  return next(descriptor);
+}
+
 UPTEMPO_VGPU_EXPORT int dirfd(DIR* stream) noexcept {
-  if (vgpu::directories().find(stream) != nullptr) {
-    errno = ENOTSUP;  // POSIX: an implementation may not have a descriptor behind a DIR
-    return -1;
+  if (vgpu::Directory* directory = vgpu::directories().find(stream)) {
+    if (directory->descriptor < 0) directory->descriptor = vgpu::open_directory(directory->path, true);
+    return directory->descriptor;
   }
   static constinit vgpu::Next<int (*)(DIR*)> next{"dirfd"};
   return next(stream);
 }
+
+UPTEMPO_VGPU_EXPORT long telldir(DIR* stream) noexcept {
+  if (const vgpu::Directory* directory = vgpu::directories().find(stream))
+    return static_cast<long>(directory->position);
+  static constinit vgpu::Next<long (*)(DIR*)> next{"telldir"};
+  return next(stream);
+}
+
+UPTEMPO_VGPU_EXPORT void seekdir(DIR* stream, long position) noexcept {
+  if (vgpu::Directory* directory = vgpu::directories().find(stream)) {
+    directory->position = static_cast<std::size_t>(position);
+    return;
+  }
+  static constinit vgpu::Next<void (*)(DIR*, long)> next{"seekdir"};
+  next(stream, position);
+}
+
+#define UPTEMPO_VGPU_READDIR_R(name, record)                                   \
+  UPTEMPO_VGPU_EXPORT int name(DIR* stream, record* entry, record** result) {  \
+    if (vgpu::Directory* directory = vgpu::directories().find(stream)) {       \
+      const dirent* found = vgpu::next_name(*directory);                       \
+      if (found != nullptr) std::memcpy(entry, found, sizeof *entry);          \
+      *result = found != nullptr ? entry : nullptr;                            \
+      return 0;                                                                \
+    }                                                                          \
+    static constinit vgpu::Next<int (*)(DIR*, record*, record**)> next{#name}; \
+    return next(stream, entry, result);                                        \
+  }
+UPTEMPO_VGPU_READDIR_R(readdir_r, dirent)
+UPTEMPO_VGPU_READDIR_R(readdir64_r, dirent64)
+#undef UPTEMPO_VGPU_READDIR_R

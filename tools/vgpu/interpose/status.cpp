@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "interpose/directory_descriptor.hpp"
 #include "interpose/real.hpp"
 #include "interpose/tree.hpp"
 #include "kfd/process.hpp"
@@ -38,19 +39,48 @@ bool stat_virtual(const char* path, void* status, int& result) {
   return true;
 }
 
-// The memfds behind the devices look like the devices.
-int disguise(int result, void* status_record) {
-  auto& status = *static_cast<struct stat*>(status_record);
-  const kfd::Process* process = result == 0 && S_ISREG(status.st_mode) ? kfd::Process::existing() : nullptr;
-  if (process == nullptr) return result;
-  const auto node = process->node_of(status.st_dev, status.st_ino);
-  if (node == kfd::Process::Node::none) return result;
+// The memfds behind devices and virtual directories look like what they stand for. `status` is what the kernel says of the descriptor, or of a path
+// (then without a descriptor). False: it is none of them.
+bool disguise(int descriptor, struct stat& status) {
+  if (!S_ISREG(status.st_mode) || status.st_nlink != 0) return false;  // a memfd has no name
+  if (const auto directory = directory_of(descriptor)) {
+    int result = 0;
+    return stat_virtual(directory->c_str(), &status, result) && result == 0;
+  }
+  const kfd::Process* process = kfd::Process::existing();
+  const auto node =
+      process == nullptr ? kfd::Process::Node::none : process->node_of(status.st_dev, status.st_ino);
+  if (node == kfd::Process::Node::none) return false;
   status.st_mode = S_IFCHR | 0666;
   status.st_rdev =
       node == kfd::Process::Node::kfd ? makedev(kKfdMajor, kKfdMinor) : makedev(kRenderMajor, kRenderMinor);
   status.st_size = 0;
   status.st_blocks = 0;
+  return true;
+}
+
+int disguised(int result, int descriptor, void* status) {
+  if (result == 0) disguise(descriptor, *static_cast<struct stat*>(status));
   return result;
+}
+
+// Which descriptor a path and flags of an *at() function mean, -1 when they mean the path.
+int meant_descriptor(int directory, const char* path, int flags) {
+  return (flags & AT_EMPTY_PATH) != 0 && (path == nullptr || path[0] == '\0') ? directory : -1;
+}
+
+void fill(const struct stat& from, struct statx& to) {
+  to = {};
+  to.stx_mask = STATX_BASIC_STATS;
+  to.stx_blksize = static_cast<__u32>(from.st_blksize);
+  to.stx_nlink = static_cast<__u32>(from.st_nlink);
+  to.stx_mode = static_cast<__u16>(from.st_mode);
+  to.stx_ino = from.st_ino;
+  to.stx_size = static_cast<__u64>(from.st_size);
+  to.stx_dev_major = major(from.st_dev);
+  to.stx_dev_minor = minor(from.st_dev);
+  to.stx_rdev_major = major(from.st_rdev);
+  to.stx_rdev_minor = minor(from.st_rdev);
 }
 
 bool access_virtual(const char* path, int mode, int& result) {
@@ -89,6 +119,15 @@ bool readlink_virtual(const char* path, ssize_t& result) {
   return true;
 }
 
+// No entry has extended attributes; `ls -l` asks for them.
+bool attributes_virtual(const char* path, int error, ssize_t& result) {
+  const auto found = lookup(path);
+  if (!found) return false;
+  result = found->entry != nullptr && error == 0 ? 0 : -1;
+  if (result != 0) errno = found->entry == nullptr ? ENOENT : error;
+  return true;
+}
+
 }  // namespace
 }  // namespace uptempo::vgpu::interpose
 
@@ -110,7 +149,7 @@ UPTEMPO_VGPU_STAT(lstat64, struct stat64)
 #define UPTEMPO_VGPU_FSTAT(name, record)                                  \
   UPTEMPO_VGPU_EXPORT int name(int descriptor, record* status) noexcept { \
     static constinit vgpu::Next<int (*)(int, record*)> next{#name};       \
-    return vgpu::disguise(next(descriptor, status), status);              \
+    return vgpu::disguised(next(descriptor, status), descriptor, status); \
   }
 UPTEMPO_VGPU_FSTAT(fstat, struct stat)
 UPTEMPO_VGPU_FSTAT(fstat64, struct stat64)
@@ -118,10 +157,12 @@ UPTEMPO_VGPU_FSTAT(fstat64, struct stat64)
 
 #define UPTEMPO_VGPU_FSTATAT(name, record)                                                            \
   UPTEMPO_VGPU_EXPORT int name(int directory, const char* path, record* status, int flags) noexcept { \
+    const vgpu::AtPath at(directory, path);                                                           \
     int result = 0;                                                                                   \
-    if (vgpu::stat_virtual(path, status, result)) return result;                                      \
+    if (vgpu::stat_virtual(at.path(), status, result)) return result;                                 \
     static constinit vgpu::Next<int (*)(int, const char*, record*, int)> next{#name};                 \
-    return vgpu::disguise(next(directory, path, status, flags), status);                              \
+    return vgpu::disguised(next(at.directory(), at.path(), status, flags),                            \
+                           vgpu::meant_descriptor(directory, path, flags), status);                   \
   }
 UPTEMPO_VGPU_FSTATAT(fstatat, struct stat)
 UPTEMPO_VGPU_FSTATAT(fstatat64, struct stat64)
@@ -144,7 +185,7 @@ UPTEMPO_VGPU_XSTAT(__lxstat64, struct stat64)
 #define UPTEMPO_VGPU_FXSTAT(name, record)                                              \
   UPTEMPO_VGPU_EXPORT int name(int version, int descriptor, record* status) noexcept { \
     static constinit vgpu::Next<int (*)(int, int, record*)> next{#name};               \
-    return vgpu::disguise(next(version, descriptor, status), status);                  \
+    return vgpu::disguised(next(version, descriptor, status), descriptor, status);     \
   }
 UPTEMPO_VGPU_FXSTAT(__fxstat, struct stat)
 UPTEMPO_VGPU_FXSTAT(__fxstat64, struct stat64)
@@ -152,25 +193,20 @@ UPTEMPO_VGPU_FXSTAT(__fxstat64, struct stat64)
 
 UPTEMPO_VGPU_EXPORT int statx(int directory, const char* path, int flags, unsigned mask,
                               struct statx* status) noexcept {
+  const vgpu::AtPath at(directory, path);
   struct stat plain {};
   int result = 0;
-  if (vgpu::stat_virtual(path, &plain, result)) {
-    if (result != 0) return result;
-    *status = {};
-    status->stx_mask = STATX_BASIC_STATS;
-    status->stx_blksize = static_cast<__u32>(plain.st_blksize);
-    status->stx_nlink = static_cast<__u32>(plain.st_nlink);
-    status->stx_mode = static_cast<__u16>(plain.st_mode);
-    status->stx_ino = plain.st_ino;
-    status->stx_size = static_cast<__u64>(plain.st_size);
-    status->stx_dev_major = major(plain.st_dev);
-    status->stx_dev_minor = minor(plain.st_dev);
-    status->stx_rdev_major = major(plain.st_rdev);
-    status->stx_rdev_minor = minor(plain.st_rdev);
+  if (vgpu::stat_virtual(at.path(), &plain, result)) {
+    if (result == 0) vgpu::fill(plain, *status);
+    return result;
+  }
+  if (const int descriptor = vgpu::meant_descriptor(directory, path, flags);
+      descriptor >= 0 && syscall(SYS_fstat, descriptor, &plain) == 0 && vgpu::disguise(descriptor, plain)) {
+    vgpu::fill(plain, *status);
     return 0;
   }
   static constinit vgpu::Next<int (*)(int, const char*, int, unsigned, struct statx*)> next{"statx"};
-  return next(directory, path, flags, mask, status);
+  return next(at.directory(), at.path(), flags, mask, status);
 }
 
 UPTEMPO_VGPU_EXPORT int access(const char* path, int mode) noexcept {
@@ -181,10 +217,11 @@ UPTEMPO_VGPU_EXPORT int access(const char* path, int mode) noexcept {
 }
 
 UPTEMPO_VGPU_EXPORT int faccessat(int directory, const char* path, int mode, int flags) noexcept {
+  const vgpu::AtPath at(directory, path);
   int result = 0;
-  if (vgpu::access_virtual(path, mode, result)) return result;
+  if (vgpu::access_virtual(at.path(), mode, result)) return result;
   static constinit vgpu::Next<int (*)(int, const char*, int, int)> next{"faccessat"};
-  return next(directory, path, mode, flags);
+  return next(at.directory(), at.path(), mode, flags);
 }
 
 UPTEMPO_VGPU_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
@@ -192,6 +229,14 @@ UPTEMPO_VGPU_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size
   if (vgpu::readlink_virtual(path, result)) return result;
   static constinit vgpu::Next<ssize_t (*)(const char*, char*, size_t)> next{"readlink"};
   return next(path, buffer, size);
+}
+
+UPTEMPO_VGPU_EXPORT ssize_t readlinkat(int directory, const char* path, char* buffer, size_t size) noexcept {
+  const vgpu::AtPath at(directory, path);
+  ssize_t result = 0;
+  if (vgpu::readlink_virtual(at.path(), result)) return result;
+  static constinit vgpu::Next<ssize_t (*)(int, const char*, char*, size_t)> next{"readlinkat"};
+  return next(at.directory(), at.path(), buffer, size);
 }
 
 UPTEMPO_VGPU_EXPORT char* realpath(const char* path, char* resolved) noexcept {
@@ -207,3 +252,25 @@ UPTEMPO_VGPU_EXPORT char* __realpath_chk(const char* path, char* resolved, size_
   static constinit vgpu::Next<char* (*)(const char*, char*, size_t)> next{"__realpath_chk"};
   return next(path, resolved, size);
 }
+
+#define UPTEMPO_VGPU_GETXATTR(name)                                                                     \
+  UPTEMPO_VGPU_EXPORT ssize_t name(const char* path, const char* attribute, void* value, size_t size) { \
+    ssize_t result = 0;                                                                                 \
+    if (vgpu::attributes_virtual(path, ENODATA, result)) return result;                                 \
+    static constinit vgpu::Next<ssize_t (*)(const char*, const char*, void*, size_t)> next{#name};      \
+    return next(path, attribute, value, size);                                                          \
+  }
+UPTEMPO_VGPU_GETXATTR(getxattr)
+UPTEMPO_VGPU_GETXATTR(lgetxattr)
+#undef UPTEMPO_VGPU_GETXATTR
+
+#define UPTEMPO_VGPU_LISTXATTR(name)                                                  \
+  UPTEMPO_VGPU_EXPORT ssize_t name(const char* path, char* names, size_t size) {      \
+    ssize_t result = 0;                                                               \
+    if (vgpu::attributes_virtual(path, 0, result)) return result;                     \
+    static constinit vgpu::Next<ssize_t (*)(const char*, char*, size_t)> next{#name}; \
+    return next(path, names, size);                                                   \
+  }
+UPTEMPO_VGPU_LISTXATTR(listxattr)
+UPTEMPO_VGPU_LISTXATTR(llistxattr)
+#undef UPTEMPO_VGPU_LISTXATTR
