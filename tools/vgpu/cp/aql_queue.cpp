@@ -256,7 +256,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     entry.retire_early = entry.packet_copy.has_value();
     if (entry.packet_copy) state->packet_address = *entry.packet_copy;
   }
-  entry.dispatch = std::make_unique<Dispatch>(std::move(state), ordinal_);
+  entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_);
   ++next_;
   ++running_;
   start_ticks_ = 0;

@@ -25,6 +25,7 @@
 #include "cp/aql_packet.hpp"
 #include "cp/command_processor.hpp"
 #include "cp/queue.hpp"
+#include "cp/scratch_slots.hpp"
 
 namespace uptempo::vgpu {
 
@@ -121,6 +122,7 @@ class AqlQueue final : public Queue {
   std::uint64_t retired_ = 0;  // the read index
   std::uint64_t next_ = 0;     // the packet to be launched next
   std::uint64_t running_ = 0;  // launched and not complete
+  ScratchSlots scratch_slots_;
   std::array<InFlight, kMaxInFlight> in_flight_;
 
   std::uint64_t start_ticks_ = 0, start_ns_ = 0;  // when next_ was begun; 0: not, or nobody looks at times

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <random>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,6 +26,8 @@ constexpr std::uint64_t kSliceInstructions = 4096;
 constexpr std::uint64_t kYieldInstructions = 256;
 // Workgroups claimed with one lock at most.
 constexpr std::uint64_t kMaxChunk = 8;
+// Workgroups kept for the next ones to start in: their registers are mapped memory, and malloc fragments when the rest of them comes and goes.
+constexpr std::size_t kMaxSpare = 64;
 // A helper looks for work this long before it sleeps: longer than the gap between two dispatches of a chain.
 constexpr unsigned kHelperSpins = 4000;
 constexpr std::uint64_t kHelpFromWorkgroups = 2;
@@ -37,9 +38,9 @@ void relax() noexcept { __builtin_ia32_pause(); }
 
 }  // namespace
 
-Dispatch::Dispatch(std::shared_ptr<const gfx9::DispatchState> state, std::uint32_t queue)
+Dispatch::Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlots& scratch)
     : state_(std::move(state)),
-      queue_(queue),
+      scratch_(scratch),
       groups_(state_->workgroups()),
       total_(std::uint64_t{groups_[0]} * groups_[1] * groups_[2]),
       waves_per_group_(state_->waves_per_workgroup()),
@@ -66,28 +67,6 @@ struct Scheduler::Impl {
     std::uint64_t owed = 0;   // runnable workgroups to serve before the next new one
     unsigned yields = 0;
     std::thread thread;
-  };
-
-  // Which wave slots of a queue's scratch are in use.
-  struct ScratchSlots {
-    std::vector<bool> used;
-
-    std::optional<std::uint32_t> take(std::uint32_t slots, std::uint32_t count) {
-      used.resize(std::max<std::size_t>(used.size(), slots));
-      for (std::uint32_t first = 0; first + count <= slots; ++first) {
-        std::uint32_t length = 0;
-        while (length < count && !used[first + length]) ++length;
-        if (length == count) {
-          std::fill_n(used.begin() + first, count, true);
-          return first;
-        }
-        first += length;
-      }
-      return std::nullopt;
-    }
-    void give_back(std::uint32_t first, std::uint32_t count) {
-      std::fill_n(used.begin() + first, count, false);
-    }
   };
 
   Impl(Device& the_device, gfx9::CodeCache& code, gfx9::Target target, std::uint32_t worker_count,
@@ -174,7 +153,7 @@ struct Scheduler::Impl {
         if (resident->dispatch != &dispatch) continue;
         runnable_waves -= dispatch.waves_per_group_;
         release_resident(*resident);
-        gone.push_back(std::move(resident));
+        (spare.size() < kMaxSpare ? spare : gone).push_back(std::move(resident));
         ++dropped;
       }
       std::erase(runnable, nullptr);
@@ -186,8 +165,7 @@ struct Scheduler::Impl {
   void release_resident(Resident& resident) {  // mutex held
     Dispatch& dispatch = *resident.dispatch;
     --dispatch.resident_;
-    if (resident.scratch_slot)
-      scratch[dispatch.queue_].give_back(*resident.scratch_slot, dispatch.waves_per_group_);
+    if (resident.scratch_slot) dispatch.scratch_.give_back(*resident.scratch_slot, dispatch.waves_per_group_);
     resident.scratch_slot.reset();
   }
 
@@ -204,7 +182,7 @@ struct Scheduler::Impl {
       worker.chunk_scratch.reset();
       if (dispatch.needs_scratch_) {
         worker.chunk_scratch =
-            scratch[dispatch.queue_].take(dispatch.state_->scratch_waves, dispatch.waves_per_group_);
+            dispatch.scratch_.take(dispatch.state_->scratch_waves, dispatch.waves_per_group_);
         if (!worker.chunk_scratch) continue;  // until a resident workgroup gives its slots back
       } else {
         const std::uint64_t share = (dispatch.total_ - dispatch.next_) / (workers.size() * 4);
@@ -215,6 +193,8 @@ struct Scheduler::Impl {
       worker.chunk_end = dispatch.next_ + count;
       dispatch.next_ += count;
       dispatch.resident_ += count;
+      for (; !spare.empty() && worker.spare.size() < count; spare.pop_back())
+        worker.spare.push_back(std::move(spare.back()));
       if (dispatch.next_ == dispatch.total_) active.erase(active.begin() + static_cast<std::ptrdiff_t>(at));
       publish_pending();
       return true;
@@ -228,8 +208,7 @@ struct Scheduler::Impl {
     {
       const std::lock_guard lock(mutex);
       dispatch.resident_ -= count;
-      if (worker.chunk_scratch)
-        scratch[dispatch.queue_].give_back(*worker.chunk_scratch, dispatch.waves_per_group_);
+      if (worker.chunk_scratch) dispatch.scratch_.give_back(*worker.chunk_scratch, dispatch.waves_per_group_);
       worker.chunk_scratch.reset();
     }
     worker.chunk = nullptr;
@@ -345,7 +324,7 @@ struct Scheduler::Impl {
       const std::lock_guard lock(mutex);
       release_resident(*resident);
     }
-    if (worker.spare.size() < 64) worker.spare.push_back(std::move(resident));
+    if (worker.spare.size() < kMaxSpare) worker.spare.push_back(std::move(resident));
     return end(dispatch, 1) ? Step::finished_dispatch : Step::ran;
   }
 
@@ -408,12 +387,12 @@ struct Scheduler::Impl {
   const std::function<void()> on_finished;
   const std::uint64_t max_resident_waves;
 
-  std::mutex mutex;               // guards the five below and what Dispatch says
+  std::mutex mutex;               // guards the six below and what Dispatch says
   std::vector<Dispatch*> active;  // with unclaimed workgroups
   std::deque<ResidentPtr> runnable;
+  std::vector<ResidentPtr> spare;  // of abandoned dispatches
   std::uint64_t runnable_waves = 0;
   std::size_t turn = 0;
-  std::unordered_map<std::uint32_t, ScratchSlots> scratch;  // by queue
   std::minstd_rand random;
 
   std::atomic<std::uint64_t> pending{0};

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 
+#include "cp/scratch_slots.hpp"
 #include "device/device.hpp"
 #include "gfx9/workgroup.hpp"
 
@@ -29,7 +30,8 @@ namespace uptempo::vgpu {
 // A launched dispatch. Made by the queue, driven by the scheduler, destroyed by the queue once finished() is true.
 class Dispatch {
  public:
-  Dispatch(std::shared_ptr<const gfx9::DispatchState> state, std::uint32_t queue);
+  // `scratch`: the queue's.
+  Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlots& scratch);
 
   // Every workgroup has ended, or it was abandoned and no worker touches it any more. acquire: its results are visible.
   bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
@@ -42,7 +44,7 @@ class Dispatch {
   friend class Scheduler;
 
   const std::shared_ptr<const gfx9::DispatchState> state_;
-  const std::uint32_t queue_;
+  ScratchSlots& scratch_;  // guarded by the scheduler's mutex
   const std::array<std::uint32_t, 3> groups_;
   const std::uint64_t total_;
   const std::uint32_t waves_per_group_;

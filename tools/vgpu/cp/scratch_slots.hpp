@@ -1,0 +1,39 @@
+// Which wave slots of a queue's scratch are in use by resident workgroups.
+//
+// Thread safety: none; the scheduler's lock guards it. It belongs to the queue and outlives the queue's dispatches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace uptempo::vgpu {
+
+class ScratchSlots {
+ public:
+  // The first of `count` consecutive slots among `slots`, or nothing while there are none free.
+  std::optional<std::uint32_t> take(std::uint32_t slots, std::uint32_t count) {
+    used_.resize(std::max<std::size_t>(used_.size(), slots));
+    for (std::uint32_t first = 0; first + count <= slots; ++first) {
+      std::uint32_t length = 0;
+      while (length < count && !used_[first + length]) ++length;
+      if (length == count) {
+        std::fill_n(used_.begin() + first, count, true);
+        return first;
+      }
+      first += length;
+    }
+    return std::nullopt;
+  }
+
+  void give_back(std::uint32_t first, std::uint32_t count) {
+    std::fill_n(used_.begin() + first, count, false);
+  }
+
+ private:
+  std::vector<bool> used_;
+};
+
+}  // namespace uptempo::vgpu
