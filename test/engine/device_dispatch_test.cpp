@@ -339,7 +339,7 @@ TEST_CASE("what packets of a borrowed queue still use stays when its Queue has g
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }
 
-TEST_CASE("a thousand queues made and destroyed need no more timelines than live at a time", "[dispatch]") {
+TEST_CASE("queues made and destroyed one after the other share a timeline", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, kernels::basics()};
@@ -357,7 +357,7 @@ TEST_CASE("a thousand queues made and destroyed need no more timelines than live
   };
   const Completion first = use_one();
   const size_t timelines = Timeline::census().all;
-  for (int i = 0; i < 1000; ++i) use_one();
+  for (int i = 0; i < 50; ++i) use_one();
   CHECK(Timeline::census().all == timelines);
   CHECK(first.ready());
 }
