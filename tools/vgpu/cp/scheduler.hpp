@@ -11,7 +11,7 @@
 // Determinism. Race-free kernels give the same results whatever the order. With Options::deterministic there are no helpers, and
 // workgroups start in an order that depends on Options::seed alone.
 //
-// Thread safety: every member may be called from any thread, except run_slice(), which belongs to worker 0's thread.
+// Thread safety: launch() and abandon() from any thread; run_slice(), drop_abandoned() and busy() belong to worker 0's thread.
 #pragma once
 
 #include <array>
@@ -81,7 +81,7 @@ class Scheduler {
   // Drops what worker 0 has claimed of abandoned dispatches, so that a thread that waits for finished() on worker 0 does not wait for itself.
   void drop_abandoned();
 
-  // Workgroups to start or to continue exist.
+  // Workgroups to start or to continue exist, those that worker 0 has claimed included.
   bool busy() const noexcept;
 
  private:

@@ -1,6 +1,7 @@
 // How the device reaches the host: KFD events. Implemented by the emulated driver, called by device threads.
 //
-// Thread safety: every member may be called from any device thread. None of them blocks for longer than a short mutex.
+// Thread safety: every member may be called from any device thread, inside a section of the address space as well, for which unmap() waits.
+// raise() blocks for no longer than a short mutex; memory_fault() also for one write(2), which lasts for as long as nobody reads a full pipe.
 #pragma once
 
 #include <cstdint>

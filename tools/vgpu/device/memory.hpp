@@ -1,7 +1,8 @@
 // GPU memory as the device sees it: a map from GPU virtual addresses to host pointers, with page permissions.
 //
 // Thread safety. map() and unmap() may be called from any thread (ioctls of the program). Lookups go through a Reader, one per
-// device thread, and are wait-free: a Reader works on an immutable snapshot of the map. unmap() returns only when no
+// device thread, and take no lock: a Reader works on an immutable snapshot of the map, and only an address that is not in it is looked for
+// again, in each snapshot that a map() or unmap() has published meanwhile. unmap() returns only when no
 // Reader can still hold a translation that it obtained before, so the caller may munmap the host alias afterwards. map() seldom waits
 // (once in 32 calls without an unmap() between them), for at most one section of each Reader.
 //
