@@ -184,6 +184,7 @@ TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, others are refu
   const std::vector<Row> rows{
       {{type3(0x58, 7), 0x28840000, ~0u, 0xff, 0, 0, 0}, QueueError::none},
       {{2u << 30, type3(0x10, 2), 0, 2u << 30}, QueueError::none},
+      {{3u << 30 | 0x3fff << 16 | 0x10 << 8, 2u << 30}, QueueError::none},  // a NOP of one dword
       {{type3(0x49, 7), 0, 0, 0, 0, 0, 0}, QueueError::invalid_vendor_packet},
       {{type3(0x58, 7), 0}, QueueError::invalid_vendor_packet},
       {{0}, QueueError::invalid_vendor_packet},

@@ -13,7 +13,11 @@ constexpr std::uint32_t kInvalidateScalar = 1u << 27, kInvalidateInstructions = 
 
 constexpr std::uint32_t type_of(std::uint32_t word) { return word >> 30; }
 constexpr std::uint32_t opcode_of(std::uint32_t word) { return word >> 8 & 0xff; }
-constexpr std::uint32_t dwords_of(std::uint32_t word) { return (word >> 16 & 0x3fff) + 2; }
+// A NOP with the largest count is one dword, the header alone: what the kernel fills rings with (gfx_v9_0.c, `nop`).
+constexpr std::uint32_t dwords_of(std::uint32_t word) {
+  const std::uint32_t count = word >> 16 & 0x3fff;
+  return opcode_of(word) == kNop && count == 0x3fff ? 1 : count + 2;
+}
 
 const char* opcode_name(std::uint32_t opcode) {
   switch (opcode) {
