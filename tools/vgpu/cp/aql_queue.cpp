@@ -486,20 +486,20 @@ void AqlQueue::retire() {
 }
 
 void AqlQueue::stop(std::uint64_t index, std::uint32_t type, QueueError error, const std::string& reason) {
-  report("packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")", reason);
-  stopped_ = true;
-  wait_for(Waiting::nothing);
-  abandon();
+  halt(index, type, reason);
   send_inactive(static_cast<std::uint64_t>(error));
 }
 
 void AqlQueue::stop_with_fault(std::uint64_t index, std::uint32_t type, MemoryFault fault) {
-  report("packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")",
-         "GPU memory fault in " + fault.where);
+  halt(index, type, "GPU memory fault in " + fault.where);
+  context_.device.interrupts.memory_fault(fault);
+}
+
+void AqlQueue::halt(std::uint64_t index, std::uint32_t type, const std::string& reason) {
+  report("packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")", reason);
   stopped_ = true;
   wait_for(Waiting::nothing);
   abandon();
-  context_.device.interrupts.memory_fault(fault);
 }
 
 void AqlQueue::send_inactive(std::uint64_t value) {

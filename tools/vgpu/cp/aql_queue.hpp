@@ -86,6 +86,7 @@ class AqlQueue final : public Queue {
 
   void stop(std::uint64_t index, std::uint32_t type, QueueError error, const std::string& reason);
   void stop_with_fault(std::uint64_t index, std::uint32_t type, MemoryFault fault);
+  void halt(std::uint64_t index, std::uint32_t type, const std::string& reason);
   void send_inactive(std::uint64_t value);
   void trace_packet(std::uint64_t index, const InFlight& packet, std::uint64_t end_ns,
                     const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const;
