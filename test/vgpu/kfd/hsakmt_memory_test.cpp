@@ -160,6 +160,33 @@ TEST_CASE("program memory that does not exist cannot be registered", "[memory]")
   CHECK(kfd_request(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args) == -EINVAL);
 }
 
+TEST_CASE(
+    "program memory that may not be written, or not be touched, in any of its pages cannot be registered",
+    "[memory]") {
+  const Thunk thunk;
+  auto* const pages = static_cast<char*>(
+      mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  kfd_ioctl_alloc_memory_of_gpu_args args{};
+  args.va_addr = std::uint64_t{1} << 40;
+  args.size = 3 * kPage;
+  args.gpu_id = gpu_id();
+  args.flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;  // read-only for the GPU, too
+  const auto answer = [&] {
+    args.mmap_offset = reinterpret_cast<std::uintptr_t>(pages) + 8;
+    return kfd_request(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
+  };
+  mprotect(pages + 3 * kPage, kPage, PROT_READ);  // its last bytes lie there
+  CHECK(answer() == -EPERM);
+  mprotect(pages + kPage, kPage, PROT_NONE);
+  CHECK(answer() == -EFAULT);
+  mprotect(pages, 4 * kPage, PROT_READ | PROT_WRITE);
+  REQUIRE(answer() == 0);
+  kfd_ioctl_free_memory_of_gpu_args request{};
+  request.handle = args.handle;
+  CHECK(kfd_request(AMDKFD_IOC_FREE_MEMORY_OF_GPU, &request) == 0);
+  munmap(pages, 4 * kPage);
+}
+
 TEST_CASE("requests that make no sense are refused", "[memory]") {
   const Thunk thunk;
   kfd_ioctl_alloc_memory_of_gpu_args good{};

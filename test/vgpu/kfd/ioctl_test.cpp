@@ -1,6 +1,8 @@
 #include <fcntl.h>
+#include <libdrm/amdgpu_drm.h>
 #include <linux/kfd_ioctl.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,6 +57,49 @@ TEST_CASE("a request of another driver is none of KFD's", "[ioctl]") {
 
 TEST_CASE("a missing argument is a bad address", "[ioctl]") {
   CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, nullptr) == -EFAULT);
+}
+
+TEST_CASE("a pointer that the program may not use is a bad address, as an argument and within one",
+          "[ioctl]") {
+  void* const page = mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const auto bad = reinterpret_cast<std::uintptr_t>(page);
+  CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, page) == -EFAULT);
+  CHECK(kfd_request(AMDKFD_IOC_CREATE_QUEUE, page) == -EFAULT);
+  kfd_ioctl_wait_events_args wait{};
+  wait.events_ptr = bad;
+  wait.num_events = 1;
+  CHECK(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == -EFAULT);
+  kfd_ioctl_get_process_apertures_new_args apertures{};
+  kfd_process_device_apertures gpu{};
+  apertures.num_of_nodes = 1;
+  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<std::uintptr_t>(&gpu);
+  REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == 0);
+  apertures.kfd_process_device_apertures_ptr = bad;
+  CHECK(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == -EFAULT);
+  kfd_ioctl_get_tile_config_args tiles{};
+  tiles.gpu_id = gpu.gpu_id;
+  tiles.num_tile_configs = 1;
+  tiles.tile_config_ptr = bad;
+  CHECK(kfd_request(AMDKFD_IOC_GET_TILE_CONFIG, &tiles) == -EFAULT);
+  kfd_ioctl_map_memory_to_gpu_args map{};
+  map.n_devices = 1;
+  map.device_ids_array_ptr = bad;
+  CHECK(kfd_request(AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map) == -EFAULT);
+  kfd_ioctl_set_cu_mask_args mask{};
+  mask.num_cu_mask = 32;
+  mask.cu_mask_ptr = bad;
+  CHECK(kfd_request(AMDKFD_IOC_SET_CU_MASK, &mask) == -EFAULT);
+
+  const Descriptor render("/dev/dri/renderD128");
+  drm_amdgpu_info info{};
+  info.query = AMDGPU_INFO_ACCEL_WORKING;
+  info.return_size = sizeof(std::uint32_t);
+  info.return_pointer = bad;
+  CHECK(ioctl(render.number, DRM_IOCTL_AMDGPU_INFO, &info) == -1);
+  CHECK(errno == EFAULT);
+  CHECK(ioctl(render.number, DRM_IOCTL_AMDGPU_INFO, page) == -1);
+  CHECK(errno == EFAULT);
+  munmap(page, kPage);
 }
 
 TEST_CASE("a caller with a shorter struct gets as much as it has room for", "[ioctl]") {

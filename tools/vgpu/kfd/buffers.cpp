@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "cp/command_processor.hpp"
 #include "kfd/log.hpp"
+#include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -28,18 +28,6 @@ std::uint64_t system_memory_bytes() {
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
-}
-
-// Whether every page of the range exists in the program.
-bool is_program_memory(std::uint64_t address, std::uint64_t size_bytes) {
-  constexpr std::uint64_t kStep = 4096 * kPage;
-  std::vector<unsigned char> residency(4096);
-  const std::uint64_t end = round_up(address + size_bytes, kPage);
-  for (std::uint64_t at = address & ~(kPage - 1); at < end; at += kStep) {
-    const std::uint64_t length = end - at < kStep ? end - at : kStep;
-    if (mincore(reinterpret_cast<void*>(at), length, residency.data()) != 0) return false;
-  }
-  return true;
 }
 
 MemoryKind kind_of(std::uint32_t flags) {
@@ -95,7 +83,8 @@ int Buffers::place(Buffer& buffer, std::uint64_t& mmap_offset) {
   }
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0) {
     if (request.program_address == 0) return -EINVAL;
-    if (!is_program_memory(request.program_address, request.size_bytes)) return -EFAULT;
+    if (const int error = check_user_pages(request.program_address, request.size_bytes); error != 0)
+      return error;
     buffer.host = reinterpret_cast<std::byte*>(request.program_address & ~(kPage - 1));
     return 0;
   }

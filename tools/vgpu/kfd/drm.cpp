@@ -4,39 +4,38 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
 #include "device/clock.hpp"
 #include "kfd/log.hpp"
+#include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
 
 // The kernel copies min(length, room) bytes and reports the full length (drm_copy_field).
-void copy_field(char* destination, __kernel_size_t& length, std::string_view text) {
-  if (destination != nullptr)
-    std::memcpy(destination, text.data(), std::min<std::size_t>(length, text.size()));
+bool copy_field(char* destination, __kernel_size_t& length, std::string_view text) {
+  const std::size_t room = destination == nullptr ? 0 : std::min<std::size_t>(length, text.size());
   length = text.size();
+  return copy_to_program(reinterpret_cast<std::uint64_t>(destination), text.data(), room);
 }
 
 int version(drm_version& args) {
   args.version_major = 3;
   args.version_minor = 48;
   args.version_patchlevel = 0;
-  copy_field(args.name, args.name_len, "amdgpu");
-  copy_field(args.date, args.date_len, "20150101");
-  copy_field(args.desc, args.desc_len, "AMD GPU");
-  return 0;
+  const bool copied = copy_field(args.name, args.name_len, "amdgpu") &&
+                      copy_field(args.date, args.date_len, "20150101") &&
+                      copy_field(args.desc, args.desc_len, "AMD GPU");
+  return copied ? 0 : -EFAULT;
 }
 
 template <typename Value>
 int answer(const drm_amdgpu_info& args, const Value& value) {
-  if (args.return_pointer == 0) return -EFAULT;
-  std::memcpy(reinterpret_cast<void*>(args.return_pointer), &value,
-              std::min<std::size_t>(args.return_size, sizeof value));
-  return 0;
+  return copy_to_program(args.return_pointer, &value, std::min<std::size_t>(args.return_size, sizeof value))
+             ? 0
+             : -EFAULT;
 }
 
 drm_amdgpu_info_device device_info(const DeviceDescription& description) {
@@ -91,10 +90,10 @@ int info(const DeviceDescription& description, const Buffers& buffers, const drm
       // Tiling registers of the graphics pipe: a compute program only carries them along.
       if (args.read_mmr_reg.count > 128) return -EINVAL;
       const std::vector<std::uint32_t> zeros(args.read_mmr_reg.count);
-      if (args.return_pointer == 0) return -EFAULT;
-      std::memcpy(reinterpret_cast<void*>(args.return_pointer), zeros.data(),
-                  std::min<std::size_t>(args.return_size, zeros.size() * sizeof(std::uint32_t)));
-      return 0;
+      return copy_to_program(args.return_pointer, zeros.data(),
+                             std::min<std::size_t>(args.return_size, zeros.size() * sizeof(std::uint32_t)))
+                 ? 0
+                 : -EFAULT;
     }
     case AMDGPU_INFO_TIMESTAMP:
       return answer(args, gpu_clock_ticks());
@@ -125,7 +124,6 @@ int info(const DeviceDescription& description, const Buffers& buffers, const drm
 
 int drm_ioctl(const DeviceDescription& description, const Buffers& buffers, std::uint64_t request,
               void* argument) {
-  if (argument == nullptr) return -EFAULT;
   switch (_IOC_NR(request)) {
     case _IOC_NR(DRM_IOCTL_VERSION):
       return version(*static_cast<drm_version*>(argument));

@@ -14,8 +14,6 @@ namespace uptempo::vgpu::kfd {
 namespace {
 
 constexpr std::uint32_t kMaxSignalEvents = KFD_SIGNAL_EVENT_LIMIT - 1;  // slot 0 is the driver's
-// kcalloc() of the kernel refuses more than 4 MiB; its struct kfd_event_waiter has 56 bytes.
-constexpr std::uint32_t kMaxWaitedEvents = (4u << 20) / 56;
 constexpr std::uint32_t kInfinite = std::numeric_limits<std::uint32_t>::max();
 
 bool is_signal(std::uint32_t type) {

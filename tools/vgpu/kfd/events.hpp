@@ -39,6 +39,9 @@ static_assert(sizeof(EventData) == sizeof(kfd_event_data) &&
 
 class Events final : public Interrupts {
  public:
+  // kcalloc() of the kernel refuses more than 4 MiB; its struct kfd_event_waiter has 56 bytes.
+  static constexpr std::uint32_t kMaxWaitedEvents = (4u << 20) / 56;
+
   explicit Events(std::uint32_t gpu_id) : gpu_id_(gpu_id) {}
 
   int create(std::uint32_t type, bool auto_reset,
@@ -48,7 +51,7 @@ class Events final : public Interrupts {
   int reset(std::uint32_t event_id);
 
   // `timeout_ms`: 0 polls, 0xffffffff waits for ever. Fills `result` with KFD_IOC_WAIT_RESULT_*, and when it is COMPLETE the data of `events`.
-  // -ENOMEM: more events than the kernel's limit of about 74,000.
+  // -ENOMEM: more than kMaxWaitedEvents.
   int wait(EventData* events, std::uint32_t count, bool all, std::uint32_t timeout_ms, std::uint32_t& result);
 
   // Interrupts, for the device's threads.

@@ -14,6 +14,7 @@
 
 #include "kfd/drm.hpp"
 #include "kfd/log.hpp"
+#include "kfd/program_memory.hpp"
 #include "kfd/requests.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -41,6 +42,20 @@ int answered(Request&& request) {
   } catch (const std::bad_alloc&) {
     return -ENOMEM;
   }
+}
+
+// As kfd_ioctl() and drm_ioctl() of the kernel: arguments are copied to a zeroed block that is large enough for any of them and back, whatever
+// size the caller's headers gave the struct.
+template <class Answer>
+int with_copy(std::uint64_t request, void* argument, Answer&& answer) {
+  alignas(8) std::array<std::byte, 512> block{};
+  const std::size_t size = std::min<std::size_t>(_IOC_SIZE(request), block.size());
+  const auto address = reinterpret_cast<std::uint64_t>(argument);
+  if ((_IOC_DIR(request) & _IOC_WRITE) != 0 && !copy_from_program(block.data(), address, size))
+    return -EFAULT;
+  const int result = answered([&] { return answer(block.data()); });
+  if ((_IOC_DIR(request) & _IOC_READ) != 0 && !copy_to_program(address, block.data(), size)) return -EFAULT;
+  return result;
 }
 
 }  // namespace
@@ -81,20 +96,15 @@ Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
 }
 
 int Process::drm_ioctl(std::uint64_t request, void* argument) {
-  return answered([&] { return kfd::drm_ioctl(description(), requests_->buffers, request, argument); });
+  return with_copy(request, argument, [&](void* block) {
+    return kfd::drm_ioctl(description(), requests_->buffers, request, block);
+  });
 }
 
 int Process::kfd_ioctl(std::uint64_t request, void* argument) {
-  // As kfd_ioctl() of the kernel: arguments are copied to a zeroed block that is large enough for any of them and back, whatever
-  // size the caller's headers gave the struct.
-  alignas(8) std::array<std::byte, 512> block{};
-  const std::size_t size = std::min<std::size_t>(_IOC_SIZE(request), block.size());
-  if (size != 0 && argument == nullptr) return -EFAULT;
-  if ((_IOC_DIR(request) & _IOC_WRITE) != 0) std::memcpy(block.data(), argument, size);
-  const int result =
-      answered([&] { return requests_->kfd(static_cast<std::uint32_t>(_IOC_NR(request)), block.data()); });
-  if ((_IOC_DIR(request) & _IOC_READ) != 0) std::memcpy(argument, block.data(), size);
-  return result;
+  return with_copy(request, argument, [&](void* block) {
+    return requests_->kfd(static_cast<std::uint32_t>(_IOC_NR(request)), block);
+  });
 }
 
 }  // namespace uptempo::vgpu::kfd

@@ -2,12 +2,14 @@
 
 #include <linux/kfd_ioctl.h>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <string>
 #include <system_error>
 
 #include "kfd/log.hpp"
+#include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -137,13 +139,16 @@ int Queues::destroy(std::uint32_t queue_id) {
   return 0;
 }
 
-int Queues::set_cu_mask(std::uint32_t queue_id, const std::uint32_t* mask, std::uint32_t bits) {
+int Queues::set_cu_mask(std::uint32_t queue_id, std::uint64_t mask_address, std::uint32_t bits) {
+  constexpr std::uint32_t kMaxBits = 1024;  // what is beyond is ignored (kfd_chardev.c)
   if (bits == 0 || bits % 32 != 0) return -EINVAL;
-  if (mask == nullptr) return -EFAULT;
+  std::array<std::uint32_t, kMaxBits / 32> mask{};
+  const std::size_t words = std::min(bits, kMaxBits) / 32;
+  if (!copy_from_program(mask.data(), mask_address, words * sizeof mask[0])) return -EFAULT;
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue_id);
   if (found == queues_.end()) return -EFAULT;
-  processor().set_cu_mask(found->second.device_queue, std::span(mask, bits / 32));
+  processor().set_cu_mask(found->second.device_queue, std::span(mask).first(words));
   return 0;
 }
 

@@ -38,7 +38,7 @@ class Queues {
   int create(kfd_ioctl_create_queue_args& args);
   int update(const kfd_ioctl_update_queue_args& args);
   int destroy(std::uint32_t queue_id);
-  int set_cu_mask(std::uint32_t queue_id, const std::uint32_t* mask, std::uint32_t bits);
+  int set_cu_mask(std::uint32_t queue_id, std::uint64_t mask_address, std::uint32_t bits);
   bool exists(std::uint32_t queue_id) const;
 
  private:

@@ -2,14 +2,16 @@
 
 #include <linux/kfd_ioctl.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
+#include <vector>
 
 #include "device/clock.hpp"
 #include "kfd/log.hpp"
 #include "kfd/process.hpp"
+#include "kfd/program_memory.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -116,8 +118,7 @@ int Requests::kfd(std::uint32_t number, void* args) {
       return queues.update(as<kfd_ioctl_update_queue_args>(args));
     case _IOC_NR(AMDKFD_IOC_SET_CU_MASK): {
       const auto& mask = as<kfd_ioctl_set_cu_mask_args>(args);
-      return queues.set_cu_mask(mask.queue_id, reinterpret_cast<const std::uint32_t*>(mask.cu_mask_ptr),
-                                mask.num_cu_mask);
+      return queues.set_cu_mask(mask.queue_id, mask.cu_mask_ptr, mask.num_cu_mask);
     }
     case _IOC_NR(AMDKFD_IOC_ALLOC_QUEUE_GWS): {
       auto& gws = as<kfd_ioctl_alloc_queue_gws_args>(args);
@@ -222,18 +223,24 @@ int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
 }
 
 int Requests::wait_events(kfd_ioctl_wait_events_args& args) {
-  if (args.events_ptr == 0 && args.num_events != 0) return -EFAULT;
+  if (args.num_events > Events::kMaxWaitedEvents) return -ENOMEM;
+  std::vector<EventData> events_data(args.num_events);
+  const std::size_t bytes = events_data.size() * sizeof(EventData);
+  if (!copy_from_program(events_data.data(), args.events_ptr, bytes)) return -EFAULT;
   std::uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
-  const int error = events.wait(reinterpret_cast<EventData*>(args.events_ptr), args.num_events,
-                                args.wait_for_all != 0, args.timeout, result);
+  const int error =
+      events.wait(events_data.data(), args.num_events, args.wait_for_all != 0, args.timeout, result);
+  if (error == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE &&
+      !copy_to_program(args.events_ptr, events_data.data(), bytes))
+    return -EFAULT;
   args.wait_result = result;
   return error;
 }
 
 int Requests::apertures(kfd_ioctl_get_process_apertures_new_args& args) {
   if (args.num_of_nodes != 0) {
-    if (args.kfd_process_device_apertures_ptr == 0) return -EFAULT;
-    *reinterpret_cast<kfd_process_device_apertures*>(args.kfd_process_device_apertures_ptr) = kApertures;
+    if (!copy_to_program(args.kfd_process_device_apertures_ptr, &kApertures, sizeof kApertures))
+      return -EFAULT;
   }
   args.num_of_nodes = 1;
   return 0;
@@ -244,10 +251,10 @@ int Requests::tile_config(kfd_ioctl_get_tile_config_args& args) {
   // GFX9 has no tile mode tables (amdgpu_amdkfd_get_tile_config).
   const std::uint32_t tiles = std::min<std::uint32_t>(args.num_tile_configs, 32);
   const std::uint32_t macro_tiles = std::min<std::uint32_t>(args.num_macro_tile_configs, 16);
-  if (tiles != 0)
-    std::memset(reinterpret_cast<void*>(args.tile_config_ptr), 0, tiles * sizeof(std::uint32_t));
-  if (macro_tiles != 0)
-    std::memset(reinterpret_cast<void*>(args.macro_tile_config_ptr), 0, macro_tiles * sizeof(std::uint32_t));
+  constexpr std::array<std::uint32_t, 32> kZeros{};
+  if (!copy_to_program(args.tile_config_ptr, kZeros.data(), tiles * sizeof(std::uint32_t)) ||
+      !copy_to_program(args.macro_tile_config_ptr, kZeros.data(), macro_tiles * sizeof(std::uint32_t)))
+    return -EFAULT;
   args.num_tile_configs = tiles;
   args.num_macro_tile_configs = macro_tiles;
   args.gb_addr_config = 0x2a110002;
@@ -259,10 +266,11 @@ int Requests::tile_config(kfd_ioctl_get_tile_config_args& args) {
 int Requests::map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map) {
   static_assert(sizeof(kfd_ioctl_map_memory_to_gpu_args) == sizeof(kfd_ioctl_unmap_memory_from_gpu_args));
   if (args.n_devices == 0 || args.n_success > args.n_devices) return -EINVAL;
-  if (args.device_ids_array_ptr == 0) return -EFAULT;
-  const auto* ids = reinterpret_cast<const std::uint32_t*>(args.device_ids_array_ptr);
   for (; args.n_success < args.n_devices; ++args.n_success) {
-    if (ids[args.n_success] != kGpuId) return -EINVAL;
+    std::uint32_t id = 0;
+    if (!copy_from_program(&id, args.device_ids_array_ptr + args.n_success * sizeof id, sizeof id))
+      return -EFAULT;
+    if (id != kGpuId) return -EINVAL;
     if (const int error = map ? buffers.map(args.handle) : buffers.unmap(args.handle); error != 0)
       return error;
   }

@@ -1,0 +1,20 @@
+// The program's memory as a driver sees it: an address that the program may not use is EFAULT, not a fault.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace uptempo::vgpu::kfd {
+
+// copy_from_user() and copy_to_user(). False: some of the range may not be read, or written; how much was copied is not said.
+bool copy_from_program(void* to, std::uint64_t address, std::size_t size_bytes) noexcept;
+bool copy_to_program(std::uint64_t address, const void* from, std::size_t size_bytes) noexcept;
+
+// Whether the driver could pin the range for a USERPTR buffer, for which it wants every page writable whatever the buffer's own flags say
+// (amdgpu_amdkfd_gpuvm.c, init_user_pages; mm/hmm.c, hmm_vma_fault). 0, -EFAULT where there is no memory or none that may be read, -EPERM
+// where it may not be written.
+int check_user_pages(std::uint64_t address, std::uint64_t size_bytes);
+
+}  // namespace uptempo::vgpu::kfd
