@@ -1,4 +1,5 @@
 // The packet trace as device/trace.hpp describes it.
+#include "cp/doorbell_lines.hpp"
 #include "device_fixture.hpp"
 #include "support/catch.hpp"
 
@@ -88,4 +89,50 @@ TEST_CASE("Every doorbell is traced, also those that are overwritten at once") {
   REQUIRE(bells.size() == 500);
   for (std::size_t index = 0; index < bells.size(); ++index)
     CHECK(holds(bells[index], "\"value\":" + std::to_string(index) + ","));
+}
+
+TEST_CASE("A doorbell that a kernel rings is traced like one of the program's, once") {
+  DeviceFixture device(traced());
+  ComputeQueue parent(device);
+  ComputeQueue child(device);
+  amd_signal_t* inner = device.signal(1);
+  amd_signal_t* outer = device.signal(1);
+  const std::uint64_t index = child.write(barrier_and({}, false, inner));
+  ScriptedKernel* ringer = device.kernel([&](const Slice& slice) {
+    if (slice.turn == 0)
+      std::atomic_ref<std::uint64_t>(*child.bell.alias).store(index, std::memory_order_release);
+    return DeviceFixture::value(inner) == 0 ? Result::ended : Result::preempted;
+  });
+  parent.submit(dispatch(ringer, 1, 1, false, outer));
+  REQUIRE(eventually([&] { return DeviceFixture::value(outer) == 0; }));
+  child.submit(barrier_and({}, false, outer));
+  REQUIRE(eventually([&] { return DeviceFixture::value(outer) == -1; }));
+  const auto lines = device.trace_lines();
+  CHECK(lines_with(lines, R"({"type":"doorbell","queue":0,)").size() == 1);
+  const auto rung = lines_with(lines, R"({"type":"doorbell","queue":1,)");
+  REQUIRE(rung.size() == 2);
+  CHECK(holds(rung[0], R"("value":0,)"));
+  CHECK(holds(rung[1], R"("value":1,)"));
+}
+
+TEST_CASE("A doorbell has one line, whether it is noted first or found first") {
+  DoorbellLines lines;
+  CHECK(lines.noted(7, 100));
+  CHECK_FALSE(lines.found(7, 200));
+  CHECK(lines.found(8, 400));
+  CHECK_FALSE(lines.noted(8, 300));
+  // Overwritten before anybody looked; rung by a kernel.
+  CHECK(lines.noted(9, 500));
+  CHECK(lines.noted(10, 510));
+  CHECK_FALSE(lines.found(10, 520));
+  CHECK(lines.found(11, 600));
+  // The same value, rung later than it was found.
+  CHECK(lines.noted(11, 700));
+}
+
+TEST_CASE("Doorbells that only one side ever sees are forgotten in the end") {
+  DoorbellLines lines;
+  for (std::uint64_t value = 0; value < 10'000; ++value) CHECK(lines.noted(value, value));
+  CHECK_FALSE(lines.found(9'999, 10'000));
+  CHECK(lines.found(0, 10'000));
 }

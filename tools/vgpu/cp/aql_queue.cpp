@@ -115,7 +115,7 @@ void AqlQueue::look_at_doorbell() {
   const std::uint64_t value = load_acquire(config_.doorbell);
   if (value == doorbell_seen_) return;
   doorbell_seen_ = value;
-  trace_doorbell_seen(value);
+  trace_found_doorbell(value);
   admitted_ = std::max({admitted_, value + 1, load_acquire(write_index_)});
 }
 

@@ -72,7 +72,8 @@ struct CommandProcessor::Impl {
                                    })),
         scheduler(device, code, target_of(*device.options.device), worker_count(device.options),
                   [this] { watch.wake(); }),
-        context{device, memory, scheduler, kernels, code, watch, packet_copies, random} {
+        context{device,        memory, scheduler, kernels, code, [this] { trace_noted_doorbells(); },
+                packet_copies, random} {
     if (!thread.joinable())
       throw std::system_error(EAGAIN, std::generic_category(), "the device's thread cannot be started");
     if (device.trace.enabled()) watch.record_all();
@@ -147,7 +148,7 @@ struct CommandProcessor::Impl {
       code.invalidate();
     }
     kernels.forget_unmapped(device.memory.generation());
-    trace_doorbells();
+    trace_noted_doorbells();
     bool progressed = false;
     // A new queue is the first one every turn: none is served before the others for good.
     const std::size_t count = queues.size();
@@ -161,11 +162,11 @@ struct CommandProcessor::Impl {
     return progressed;
   }
 
-  void trace_doorbells() {
+  void trace_noted_doorbells() {
     while (const auto record = watch.take_record()) {
       const auto rung = [&](const Entry& entry) { return entry.queue->doorbell() == record->doorbell; };
       const auto queue = std::find_if(queues.begin(), queues.end(), rung);
-      if (queue != queues.end()) queue->queue->trace_doorbell(record->value, record->host_ns);
+      if (queue != queues.end()) queue->queue->trace_noted_doorbell(record->value, record->host_ns);
     }
   }
 

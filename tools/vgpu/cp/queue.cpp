@@ -26,8 +26,16 @@ void Queue::trace_doorbell(std::uint64_t value, std::uint64_t host_ns) const {
   context_.device.trace.write(line);
 }
 
-void Queue::trace_doorbell_seen(std::uint64_t value) const {
-  if (context_.device.trace.enabled() && !context_.watch.recording()) trace_doorbell(value, host_clock_ns());
+void Queue::trace_noted_doorbell(std::uint64_t value, std::uint64_t host_ns) {
+  if (doorbell_lines_.noted(value, host_ns)) trace_doorbell(value, host_ns);
+}
+
+void Queue::trace_found_doorbell(std::uint64_t value) {
+  if (!context_.device.trace.enabled()) return;
+  // Noted before it was stored: if the program rang it, then its note is there, perhaps with others before it.
+  context_.trace_noted_doorbells();
+  const std::uint64_t now = host_clock_ns();
+  if (doorbell_lines_.found(value, now)) trace_doorbell(value, now);
 }
 
 }  // namespace uptempo::vgpu

@@ -4,10 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string_view>
 
-#include "cp/doorbell_watch.hpp"
+#include "cp/doorbell_lines.hpp"
 #include "cp/kernel_table.hpp"
 #include "cp/packet_copies.hpp"
 #include "cp/scheduler.hpp"
@@ -22,7 +23,8 @@ struct QueueContext {
   Scheduler& scheduler;
   KernelTable& kernels;
   gfx9::CodeCache& code;
-  const DoorbellWatch& watch;
+  std::function<void()>
+      trace_noted_doorbells;  // writes the lines of those that the doorbell watch has noted so far
   PacketCopies& packet_copies;
   std::minstd_rand& random;
 };
@@ -55,8 +57,8 @@ class Queue {
   virtual void lose_doorbell() noexcept = 0;
   virtual const std::uint64_t* doorbell() const noexcept = 0;
 
-  // A doorbell that was recorded when it was rung.
-  void trace_doorbell(std::uint64_t value, std::uint64_t host_ns) const;
+  // A doorbell that was noted when it was rung.
+  void trace_noted_doorbell(std::uint64_t value, std::uint64_t host_ns);
 
   Waiting waiting() const noexcept { return waiting_; }
   // The order of creation, from 0: how traces and messages call it.
@@ -65,12 +67,17 @@ class Queue {
  protected:
   // One line on stderr, so that a stopped queue is never silent.
   void report(std::string_view packet, std::string_view reason) const;
-  // A doorbell that was found by looking; nothing while all of them are recorded.
-  void trace_doorbell_seen(std::uint64_t value) const;
+  // A doorbell that was found by looking.
+  void trace_found_doorbell(std::uint64_t value);
 
   QueueContext& context_;
   const std::uint32_t ordinal_;
   Waiting waiting_ = Waiting::doorbell;
+
+ private:
+  void trace_doorbell(std::uint64_t value, std::uint64_t host_ns) const;
+
+  DoorbellLines doorbell_lines_;
 };
 
 }  // namespace uptempo::vgpu

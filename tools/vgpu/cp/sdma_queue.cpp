@@ -52,7 +52,7 @@ bool SdmaQueue::advance() {
     if (doorbell != doorbell_seen_) {
       doorbell_seen_ = doorbell;
       written_ = std::max(written_, doorbell);
-      trace_doorbell_seen(doorbell);
+      trace_found_doorbell(doorbell);
     }
   }
   bool progressed = false;
