@@ -49,7 +49,7 @@ TEST_CASE(
   CHECK(queue.error() == 0);
   earlier_may_end = true;
   REQUIRE(eventually([&] { return queue.error() == 1; }));
-  CHECK(device.interrupts.raised(queue.error_event()) == 1);
+  CHECK(eventually([&] { return device.interrupts.raised(queue.error_event()) == 1; }));
   CHECK(queue.read_index() == 1);
   CHECK(queue.header(1) == packet.header);
   settle();

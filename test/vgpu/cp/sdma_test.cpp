@@ -113,8 +113,9 @@ TEST_CASE("A copy as ROCr submits it: dependency, times, flush, copy, signal, ma
   settle();
   CHECK(DeviceFixture::value(done) == 1);
   DeviceFixture::set(dependency, 1);
+  CHECK(eventually([&] { return ring.read() == 24; }));  // the upper half is 0 now
   settle();
-  CHECK(ring.read() == 24);  // the upper half is 0 now, the lower half not yet
+  CHECK(ring.read() == 24);  // the lower half not yet
   const std::uint64_t before = gpu_clock_ticks();
   DeviceFixture::set(dependency, 0);
   REQUIRE(eventually([&] { return device.interrupts.raised(77) == 1; }));
