@@ -513,6 +513,74 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("FLAT serves lanes in LDS, in private memory and elsewhere in one instruction, each element size") {
+  struct Row {
+    const char* load;
+    const char* store;
+    unsigned bytes;
+  };
+  // Every third lane each way, or all of them one way, near or apart.
+  for (const Row& row :
+       {Row{"ubyte v4", "byte", 1}, Row{"ushort v4", "short", 2}, Row{"dword v4", "dword", 4},
+        Row{"dwordx2 v[4:5]", "dwordx2", 8}, Row{"dwordx4 v[4:7]", "dwordx4", 16}}) {
+    for (const std::uint64_t exec : {~std::uint64_t{0}, kStripes}) {
+      for (unsigned way = 0; way < 4; ++way) {
+        for (const unsigned step : {0u, 16u}) {
+          CAPTURE(row.load, exec, way, step);
+          Fragment fragment;
+          const Buffer data = fragment.machine.allocate(4096);
+          const Buffer scratch = fragment.machine.allocate(64 * 2048);
+          const std::string load = row.load;
+          Wave& wave = fragment.prepare("flat_store_" + std::string(row.store) + " v[0:1], v" +
+                                            (load.find('[') == std::string::npos
+                                                 ? std::string("8")
+                                                 : "[8:" + std::to_string(8 + row.bytes / 4 - 1) + "]") +
+                                            "\nflat_load_" + load + ", v[0:1]",
+                                        2048);
+          wave.set_pair(kFlatScratchLo, scratch.address);
+          wave.set_exec(exec);
+          const auto way_of = [&](unsigned lane) { return way == 3 ? lane % 3 : way; };
+          const auto offset_of = [&](unsigned lane) {
+            return way_of(lane) == 2 ? 16 + step * lane : 32 * lane;
+          };
+          each_lane([&](unsigned lane) {
+            const GpuAddress base = way_of(lane) == 0 ? data.address : GpuAddress{way_of(lane)} << 48;
+            set_address(wave, 0, lane, base + offset_of(lane));
+            for (unsigned v = 0; v < 4; ++v) wave.vgpr[8 + v].lane[lane] = 0x01010101 * (lane + 1) + v;
+          });
+          fragment.finish();
+          const std::uint32_t mask = row.bytes >= 4 ? ~0u : (1u << 8 * row.bytes) - 1;
+          each_lane([&](unsigned lane) {
+            CAPTURE(lane);
+            const bool active = (exec >> lane & 1) != 0;
+            for (unsigned v = 0; v < std::max(1u, row.bytes / 4); ++v) {
+              const std::uint32_t stored = wave.vgpr[8 + v].lane[lane] & mask;
+              REQUIRE(wave.vgpr[4 + v].lane[lane] == (active ? stored : 0));
+              const unsigned dword = offset_of(lane) / 4 + v;
+              std::uint32_t there = 0;
+              if (way_of(lane) == 0) std::memcpy(&there, data.bytes.data() + 4 * dword, 4);
+              if (way_of(lane) == 1) there = lds_dword(wave, dword);
+              if (way_of(lane) == 2) std::memcpy(&there, scratch.bytes.data() + 4 * (64 * dword + lane), 4);
+              if (active) REQUIRE((there & mask) == stored);
+            }
+          });
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("FLAT past the end of LDS is a memory fault") {
+  Fragment fragment;
+  Wave& wave = fragment.prepare("flat_load_dwordx2 v[4:5], v[0:1]", 1024);
+  each_lane([&](unsigned lane) { set_address(wave, 0, lane, (GpuAddress{1} << 48) + 16 * lane + 4); });
+  set_address(wave, 0, 63, (GpuAddress{1} << 48) + 1020);
+  const auto fault = fragment.run();
+  REQUIRE(fault);
+  REQUIRE(fault->memory);
+  CHECK(fault->memory->address == (GpuAddress{1} << 48) + 1020);
+}
+
 TEST_CASE("Private memory through the scratch descriptor has the same layout") {
   Fragment fragment;
   const Buffer scratch = fragment.machine.allocate(64 * 64);

@@ -27,7 +27,7 @@ constexpr std::size_t kDataBytes = 1 << 20;
 constexpr unsigned kBody = 64;
 
 // Registers of the wave before the loop: s[2:3] = data, s8 = iterations; v0 = 4 * lane, v1 = 16 * lane, v2..v7 small numbers, v12 a permutation of
-// 4 * lane spread over 16 KiB, v13 = 0.
+// 4 * lane spread over 16 KiB, v13 = 0; s[12:15] and flat_scratch lead to private memory at data, v[14:15] to its first dword, v[16:17] to LDS.
 struct Case {
   std::string_view name;
   Words body;  // repeated to kBody instructions
@@ -50,6 +50,9 @@ const Case kCases[] = {
     {"memory, coalesced: global_store_dword", {0xdc708000, 0x00020800}, 1},
     {"memory, scattered: global_load_dword", {0xdc508000, 0x0802000c}, 1},
     {"memory, one address: global_load_dword", {0xdc508000, 0x0802000d}, 1},
+    {"memory, private: buffer_load_dword", {0xe0500010, 0x80030800}, 1},
+    {"memory, private through FLAT: flat_load_dword", {0xdc500010, 0x0800000e}, 1},
+    {"LDS through FLAT: flat_load_dword", {0xdc500000, 0x08000010}, 1},
     {"LDS: ds_read_b32", {0xd86c0000, 0x08000000}, 1},
     {"LDS, scattered: ds_read_b32", {0xd86c0000, 0x0800000c}, 1},
     {"scalar: s_add_u32", {0x80048104}, 1},
@@ -135,6 +138,9 @@ class Bench {
     Wave& wave = workgroup_.wave(0);
     wave.set_pair(2, kData);
     wave.scalar[8] = iterations;
+    wave.set_pair(12, kData | std::uint64_t{1} << 63);  // the scratch descriptor: swizzled
+    wave.set_pair(14, 0x00ea7000ffffffff);
+    wave.set_pair(kFlatScratchLo, kData);
     wave.set_exec(one.exec);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       wave.vgpr[0].lane[lane] = 4 * lane;
@@ -142,6 +148,10 @@ class Bench {
       for (unsigned v = 2; v < 8; ++v) wave.vgpr[v].lane[lane] = v * lane + 1;
       wave.vgpr[12].lane[lane] = (lane * 37 % kLanes) * 256 + 4 * lane;
       wave.vgpr[13].lane[lane] = 0;
+      wave.vgpr[14].lane[lane] = 0;
+      wave.vgpr[15].lane[lane] = static_cast<std::uint32_t>(kPrivateAperture << 16);
+      wave.vgpr[16].lane[lane] = 4 * lane;
+      wave.vgpr[17].lane[lane] = static_cast<std::uint32_t>(kSharedAperture << 16);
     }
   }
 

@@ -120,11 +120,11 @@ class Decoder {
       case Operand::a8:
       case Operand::a16:
       case Operand::a32:  // MFMA's addend: also an inline constant
-        if (is_vgpr(static_cast<OperandCode>(code)) ? code - kFirstVgpr + count > 256 : !is_constant(code))
+        if (is_vgpr(static_cast<OperandCode>(code)) ? code - kFirstVgpr + count > 256 : !is_inline_constant(code))
           return false;
         break;
       case Operand::lane:
-        if (!is_scalar_register(code, 1) && !is_constant(code) && !is_special_source(code, 1)) return false;
+        if (!is_scalar_register(code, 1) && !is_inline_constant(code) && !is_special_source(code, 1)) return false;
         break;
       default:
         if (is_vgpr(static_cast<OperandCode>(code))) {
@@ -134,7 +134,7 @@ class Decoder {
         } else if (code < 128) {
           if (!is_scalar_register(code, count)) return false;
           code = align_scalar(code, count);
-        } else if (!is_constant(code) && !is_special_source(code, count)) {
+        } else if (!is_inline_constant(code) && !is_special_source(code, count)) {
           return false;
         }
     }
@@ -272,15 +272,15 @@ class Decoder {
   bool vopc() {
     if (!find(Family::vopc, bits(w0_, 17, 8), Format::vopc)) return false;
     const unsigned src0 = bits(w0_, 0, 9), src1 = kFirstVgpr + bits(w0_, 9, 8);
-    in_.dst = kVcc;
-    if (src0 == kSdwa && encoding_->forms.sdwa) return sdwa(kVcc, src1);
+    in_.dst = kVccLo;
+    if (src0 == kSdwa && encoding_->forms.sdwa) return sdwa(kVccLo, src1);
     return source(0, src0, Literals::yes) && source(1, src1, Literals::no);
   }
 
   // Carry-in, carry-out and the selecting mask are VCC in the 32-bit encodings.
   void implied_masks() {
-    if (encoding_->sdst == Operand::mask) in_.sdst = kVcc;
-    if (encoding_->src[2] == Operand::mask) in_.src[2] = kVcc;
+    if (encoding_->sdst == Operand::mask) in_.sdst = kVccLo;
+    if (encoding_->src[2] == Operand::mask) in_.src[2] = kVccLo;
   }
 
   bool destination(unsigned number) {
@@ -326,7 +326,7 @@ class Decoder {
       in_.neg |= static_cast<std::uint8_t>(neg << position);
       in_.abs |= static_cast<std::uint8_t>(abs << position);
       const unsigned code = scalar ? number : kFirstVgpr + number;
-      if (scalar && !is_scalar_register(code, 1) && !is_constant(code) && !is_special_source(code, 1))
+      if (scalar && !is_scalar_register(code, 1) && !is_inline_constant(code) && !is_special_source(code, 1))
         return false;
       in_.src[position] = static_cast<OperandCode>(code);
       return true;
@@ -542,7 +542,7 @@ class Decoder {
     if (!is_scalar_register(resource, 4)) return false;
     in_.srsrc = static_cast<std::uint8_t>(resource);
     const unsigned soffset = bits(w1_, 24, 8);
-    if (!is_scalar_register(soffset, 1) && !is_constant(soffset) && !is_special_source(soffset, 1))
+    if (!is_scalar_register(soffset, 1) && !is_inline_constant(soffset) && !is_special_source(soffset, 1))
       return false;
     in_.soffset = static_cast<std::uint8_t>(soffset);
     if (target_ == Target::gfx90a && bit(w1_, 23)) in_.acc = 8;

@@ -5,13 +5,6 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-inline constexpr unsigned kVcc = 106;
-
-// Inline constants: integers -16..64, powers of two as floats, 1/(2 pi).
-constexpr bool is_constant(unsigned code) {
-  return (code >= 128 && code <= 208) || (code >= 240 && code <= 248);
-}
-
 // The lowest register of an aligned group: the hardware ignores the low bits of a scalar register number.
 constexpr unsigned align_scalar(unsigned code, unsigned count) {
   const unsigned step = count > 4 ? 4 : count;
@@ -24,13 +17,13 @@ constexpr unsigned align_scalar(unsigned code, unsigned count) {
 constexpr bool is_scalar_register(unsigned code, unsigned count) {
   if (code <= 101) return align_scalar(code, count) + count <= 102;
   if (code >= 108 && code <= 123) return align_scalar(code, count) + count <= 124;
-  if (count == 1) return code <= 107 || code == 124 || code == 126 || code == 127;
-  return count == 2 && (code == 102 || code == 104 || code == kVcc || code == 126);
+  if (count == 1) return code <= 107 || code == kM0 || code == kExecLo || code == kExecLo + 1;
+  return count == 2 && (code == kFlatScratchLo || code == kXnackMaskLo || code == kVccLo || code == kExecLo);
 }
 
 // What can be read but not written: apertures, pops_exiting_wave_id, vccz, execz, scc; lds_direct only as a 32-bit operand.
 constexpr bool is_special_source(unsigned code, unsigned count) {
-  return (code >= 235 && code <= 239) || (code >= 251 && code <= 253) || (code == 254 && count == 1);
+  return is_aperture(code) || is_status(code) || (code == 254 && count == 1);
 }
 
 // SOPK whose simm16 is not sign-extended.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gfx9/opcode.hpp"
+#include "gfx9/operands.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 
@@ -31,13 +32,6 @@ enum class Format : std::uint8_t {
 enum class FlatSegment : std::uint8_t { flat, scratch, global };
 
 enum class OperandModifier : std::uint8_t { none, sdwa, dpp };
-
-// Source operand codes, 9 bits as encoded: 0..127 scalar registers (106/107 VCC, 124 M0, 126/127 EXEC), 128..248 inline constants,
-// 235..239 apertures, 251 VCCZ, 252 EXECZ, 253 SCC, 255 literal, 256..511 vector registers.
-using OperandCode = std::uint16_t;
-inline constexpr OperandCode kLiteral = 255;
-inline constexpr OperandCode kFirstVgpr = 256;
-constexpr bool is_vgpr(OperandCode code) noexcept { return code >= kFirstVgpr; }
 
 struct Sdwa {
   std::uint16_t dst_sel : 3, dst_unused : 2, src0_sel : 3,

@@ -7,8 +7,9 @@
 namespace uptempo::vgpu::gfx9 {
 
 Handler translate_memory(Instruction& in, Observation observation) noexcept {
-  if (in.format == Format::ds && in.gds) return memory::translate_wave_sync(in);  // all there is of the global data share
-  if (in.tfe) return nullptr;  // texture-fail results
+  if (in.format == Format::ds && in.gds)
+    return memory::translate_wave_sync(in);  // all there is of the global data share
+  if (in.tfe) return nullptr;                // texture-fail results
   // Each family asks for the same canonical operands (memory.hpp).
   const OperandCode accumulation = (in.acc & 8) != 0 ? 256 : 0;
   in.src[0] = static_cast<OperandCode>(in.data0 + accumulation);
@@ -59,18 +60,7 @@ void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept
 
 }  // namespace
 
-bool access_lane(const Op& op, Wave& wave, Space space, unsigned lane, GpuAddress address, unsigned bytes,
-                 void* buffer, Access access) {
-  if (space == Space::flat && address >> 48 == kSharedAperture) {
-    const std::uint64_t offset = address & 0xffffffffffff;
-    if (offset + bytes > wave.lds_bytes) return stop_memory_fault(op, wave, address, access) != nullptr;
-    move(wave.lds + offset, buffer, bytes, access);
-    return true;
-  }
-  if (space == Space::flat && address >> 48 == kPrivateAperture) {
-    return access_private_lane(op, wave, private_base(wave), lane, static_cast<std::uint32_t>(address), bytes,
-                               buffer, access);
-  }
+bool access_lane(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer, Access access) {
   std::byte* host = wave.executor->translate(op, address, bytes, access);
   if (host == nullptr) return stop_memory_fault(op, wave, address, access) != nullptr;
   move(host, buffer, bytes, access);

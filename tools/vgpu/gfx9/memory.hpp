@@ -110,14 +110,8 @@ inline GpuAddress private_address(GpuAddress base, std::uint32_t offset, unsigne
   return base + GpuAddress{offset / 4} * (4 * kLanes) + lane * 4 + offset % 4;
 }
 
-// Apertures of the flat address space, as GET_PROCESS_APERTURES answers.
-inline constexpr std::uint64_t kSharedAperture = 1, kPrivateAperture = 2;  // bits 63:48
-
-// One lane's access to global memory or, Space::flat, wherever the address leads: moves `bytes` between memory and `buffer`. False: the wave
-// has stopped with a memory fault.
-enum class Space : std::uint8_t { global, flat };
-bool access_lane(const Op& op, Wave& wave, Space space, unsigned lane, GpuAddress address, unsigned bytes,
-                 void* buffer, Access access);
+// One lane's access to global memory: moves `bytes` between memory and `buffer`. False: the wave has stopped with a memory fault.
+bool access_lane(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer, Access access);
 // The same at `offset` in the lane's private memory.
 bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, std::uint32_t offset,
                          unsigned bytes, void* buffer, Access access);

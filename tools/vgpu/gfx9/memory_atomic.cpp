@@ -38,19 +38,11 @@ typename Operation::Value update(std::byte* host, typename Operation::Value a,
 }
 
 // Host address of one lane's operand, or nullptr when the wave has stopped.
-std::byte* operand_at(const Op& op, Wave& wave, unsigned lane, GpuAddress address, unsigned bytes) {
+std::byte* operand_at(const Op& op, Wave& wave, bool shared, GpuAddress address, unsigned bytes) {
   std::byte* host = nullptr;
-  if (op.in.segment == FlatSegment::flat && op.in.format == Format::flat &&
-      address >> 48 == kSharedAperture) {
-    const std::uint64_t offset = address & 0xffffffffffff;
+  if (shared) {
+    const std::uint64_t offset = address - (kSharedAperture << 48);
     if (offset + bytes <= wave.lds_bytes) host = wave.lds + offset;
-  } else if (op.in.segment == FlatSegment::flat && op.in.format == Format::flat &&
-             address >> 48 == kPrivateAperture) {
-    // A 64-bit operand would be in two places; no memory model lets private memory be shared, so compilers do not ask for it.
-    if (bytes == 4)
-      host = wave.executor->translate(
-          op, private_address(private_base(wave), static_cast<std::uint32_t>(address), lane), 4,
-          Access::atomic);
   } else {
     host = wave.executor->translate(op, address, bytes, Access::atomic);
   }
@@ -75,6 +67,7 @@ const Op* execute(const Op& op, Wave& wave) {
   std::uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   GpuAddress address[kLanes] = {};
+  std::uint64_t shared = 0;  // lanes that FLAT leads to LDS
   if (op.in.format == Format::mubuf) {
     const Buffer buffer(op, wave);
     for_each_lane(exec, [&](unsigned lane) {
@@ -89,12 +82,26 @@ const Op* execute(const Op& op, Wave& wave) {
       }
     });
   } else {
-    for_each_lane(exec, [&](unsigned lane) { address[lane] = flat_address(op, wave, lane); });
+    std::uint64_t own = 0;
+    for_each_lane(exec, [&](unsigned lane) {
+      address[lane] = flat_address(op, wave, lane);
+      if (op.in.segment != FlatSegment::flat) return;
+      if (address[lane] >> 48 == kSharedAperture) shared |= std::uint64_t{1} << lane;
+      if (address[lane] >> 48 == kPrivateAperture) {
+        own |= std::uint64_t{1} << lane;
+        address[lane] = private_address(private_base(wave), static_cast<std::uint32_t>(address[lane]), lane);
+      }
+    });
+    // No memory model lets private memory be shared, so compilers do not ask for it.
+    if (sizeof(Value) == 8 && own != 0)
+      return stop_error(op, wave, QueueError::illegal_instruction,
+                        "updates 64 bits of private memory, whose halves do not lie together");
   }
-  Observer::access(op, wave, Access::atomic, sizeof(Value), exec, address);
+  if ((exec & ~shared) != 0)
+    Observer::access(op, wave, Access::atomic, sizeof(Value), exec & ~shared, address);
   for (; exec != 0; exec &= exec - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(exec));
-    std::byte* host = operand_at(op, wave, lane, address[lane], sizeof(Value));
+    std::byte* host = operand_at(op, wave, (shared >> lane & 1) != 0, address[lane], sizeof(Value));
     if (host == nullptr) return nullptr;
     const Value a = data_of<Value>(wave, op.in.src[0], lane);
     Value b = 0;

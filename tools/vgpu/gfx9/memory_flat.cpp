@@ -4,8 +4,7 @@
 #define HWY_TARGET_INCLUDE "gfx9/memory_flat.cpp"
 #include <hwy/foreach_target.h>
 
-#include "gfx9/memory_lanes-inl.hpp"
-#include "gfx9/observe.hpp"
+#include "gfx9/memory_private-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
@@ -15,34 +14,74 @@ HWY_INLINE std::uint64_t span_bytes(std::uint64_t exec, unsigned bytes) {
   return static_cast<std::uint64_t>(64 - std::countl_zero(exec) - std::countr_zero(exec)) * bytes;
 }
 
-// The general form: any addresses. Within one mapping they need one check together.
+// Each lane at an address of its own, all within [begin, end) of the host memory at begin + distance.
+template <class E, Access Kind>
+HWY_INLINE void move_lanes(std::uint64_t distance, GpuAddress end, const GpuAddress* address,
+                           std::uint64_t exec, Vgpr* data) {
+  if constexpr (Kind == Access::read && std::is_same_v<E, B32>) {
+    gather_dwords(distance, end, address, exec, data);
+  } else if constexpr (Kind == Access::read) {
+    gather<E>(distance, address, exec, data);
+  } else if constexpr (std::is_same_v<E, B32>) {
+    scatter_dwords(distance, address, exec, data);
+  } else {
+    scatter<E>(distance, address, exec, data);
+  }
+}
+
+// Lanes in the shared aperture.
+template <class E, Access Kind>
+HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, std::uint64_t exec,
+                                     const GpuAddress* address) {
+  constexpr GpuAddress kBegin = kSharedAperture << 48;
+  for (std::uint64_t lanes = exec; lanes != 0; lanes &= lanes - 1) {
+    const GpuAddress at = address[std::countr_zero(lanes)];
+    if (at - kBegin + E::bytes > wave.lds_bytes) return stop_memory_fault(op, wave, at, Kind);
+  }
+  move_lanes<E, Kind>(reinterpret_cast<std::uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes, address,
+                      exec, data_registers<E, Kind>(op, wave));
+  return next<2>(op);
+}
+
+// Lanes in the private aperture.
+template <class E, class Observer, Access Kind>
+HWY_NOINLINE const Op* access_private(const Op& op, Wave& wave, std::uint64_t exec,
+                                      const GpuAddress* address) {
+  Vgpr offset;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    offset.lane[lane] = static_cast<std::uint32_t>(address[lane]);
+  return private_access<E, Observer, Kind>(op, wave, exec, private_base(wave), offset, 0);
+}
+
+// The general form: any addresses. Lanes that FLAT leads to LDS or private memory are served together and apart from the others. Within one
+// mapping the others need one check together.
 template <class E, class Observer, Access Kind>
 HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, std::uint64_t exec) {
   alignas(64) GpuAddress address[kLanes];
-  const Bounds bounds = lane_addresses(op, wave, exec, address);
+  Bounds bounds = lane_addresses(op, wave, exec, address);
+  if (op.in.segment == FlatSegment::flat && bounds.highest >> 48 != 0) {
+    const LanesByAperture lanes = lanes_by_aperture(exec, address, bounds);
+    if (lanes.shared != 0 && access_shared<E, Kind>(op, wave, lanes.shared, address) == nullptr)
+      return nullptr;
+    if (lanes.own != 0 && access_private<E, Observer, Kind>(op, wave, lanes.own, address) == nullptr)
+      return nullptr;
+    exec = lanes.global;
+    if (exec == 0) return next<2>(op);
+    bounds = bounds_of(exec, address);
+  }
   Observer::access(op, wave, Kind, E::bytes, exec, address);
-  Vgpr* data = wave.vgpr + (Kind == Access::read ? op.in.dst : op.in.src[0]);
+  Vgpr* data = data_registers<E, Kind>(op, wave);
   const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
   if (mapping != nullptr && bounds.highest < mapping->end && mapping->end - bounds.highest >= E::bytes &&
       mapping->permits(Kind)) {
-    const std::uint64_t distance = host_distance(*mapping);
-    if constexpr (Kind == Access::read && std::is_same_v<E, B32>) {
-      gather_dwords(distance, mapping->end, address, exec, data);
-    } else if constexpr (Kind == Access::read) {
-      gather<E>(distance, address, exec, data);
-    } else if constexpr (std::is_same_v<E, B32>) {
-      scatter_dwords(distance, address, exec, data);
-    } else {
-      scatter<E>(distance, address, exec, data);
-    }
+    move_lanes<E, Kind>(host_distance(*mapping), mapping->end, address, exec, data);
     return next<2>(op);
   }
-  const Space space = op.in.segment == FlatSegment::flat ? Space::flat : Space::global;
   for (; exec != 0; exec &= exec - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(exec));
     typename E::Raw raw;
     if constexpr (Kind == Access::write) raw = E::from_registers(data, lane);
-    if (!access_lane(op, wave, space, lane, address[lane], E::bytes, &raw, Kind)) return nullptr;
+    if (!access_lane(op, wave, address[lane], E::bytes, &raw, Kind)) return nullptr;
     if constexpr (Kind == Access::read) E::to_registers(raw, data, lane);
   }
   return next<2>(op);
@@ -54,7 +93,7 @@ const Op* access(const Op& op, Wave& wave) {
   if (exec == 0) return next<2>(op);
   if constexpr (!Observer::enabled) {
     GpuAddress lane0;
-    if (is_run<E::bytes>(op, wave, exec, lane0)) {
+    if (is_run<E::bytes>(op, wave, exec, lane0) && lane0 >> 48 == 0) {
       const GpuAddress first = static_cast<unsigned>(std::countr_zero(exec)) * E::bytes;
       const std::byte* host = wave.executor->translate(op, lane0 + first, span_bytes(exec, E::bytes), Kind);
       if (host != nullptr) {

@@ -295,6 +295,33 @@ HWY_INLINE Bounds lane_addresses(const Op& op, const Wave& wave, std::uint64_t e
   return {hn::GetLane(hn::MinOfLanes(d, lowest)), hn::GetLane(hn::MaxOfLanes(d, highest))};
 }
 
+HWY_INLINE Bounds bounds_of(std::uint64_t exec, const GpuAddress* address) {
+  Bounds bounds{kAll, 0};
+  for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
+    bounds.lowest = std::min(bounds.lowest, address[lane]);
+    bounds.highest = std::max(bounds.highest, address[lane]);
+  });
+  return bounds;
+}
+
+// Where the lanes of a FLAT instruction lead.
+struct LanesByAperture {
+  std::uint64_t global = 0, shared = 0, own = 0;
+};
+HWY_INLINE LanesByAperture lanes_by_aperture(std::uint64_t exec, const GpuAddress* address, Bounds bounds) {
+  if (bounds.lowest >> 48 == kSharedAperture && bounds.highest >> 48 == kSharedAperture) return {0, exec, 0};
+  if (bounds.lowest >> 48 == kPrivateAperture && bounds.highest >> 48 == kPrivateAperture)
+    return {0, 0, exec};
+  LanesByAperture lanes;
+  for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
+    const std::uint64_t aperture = address[lane] >> 48;
+    (aperture == kSharedAperture    ? lanes.shared
+     : aperture == kPrivateAperture ? lanes.own
+                                    : lanes.global) |= std::uint64_t{1} << lane;
+  });
+  return lanes;
+}
+
 // Whether the active lanes of a FLAT or GLOBAL instruction lie `bytes` apart in lane order; then `lane0` is where lane 0 would be.
 template <unsigned Bytes>
 HWY_INLINE bool is_run(const Op& op, const Wave& wave, std::uint64_t exec, GpuAddress& lane0) {

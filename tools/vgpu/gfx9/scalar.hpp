@@ -18,9 +18,7 @@ namespace uptempo::vgpu::gfx9::scalar {
 enum class Staging : std::uint8_t { none, literal, status };
 inline constexpr unsigned kStagings = 3;
 
-inline constexpr unsigned kVccz = 251, kExecz = 252, kScc = 253;
-
-// 64-bit values of source codes 128..255 (inline constants, apertures).
+// constant64() of the source codes 128..255.
 extern const std::array<std::uint64_t, 128> kConstants64;
 
 template <class T>
@@ -47,13 +45,13 @@ inline T operand(const Wave& wave, OperandCode code) noexcept {
   if constexpr (sizeof(T) == 4) {
     return static_cast<T>(wave.scalar[code]);
   } else {
-    if (code < 128) return static_cast<T>(wave.pair(code));
+    if (code < kFirstConstant) return static_cast<T>(wave.pair(code));
     if (code == kLiteral) {
       if constexpr (std::is_signed_v<T>) return static_cast<std::int32_t>(wave.scalar[code]);
       return wave.scalar[code];
     }
     if (code >= kVccz) return wave.scalar[code];
-    return static_cast<T>(kConstants64[code - 128]);
+    return static_cast<T>(kConstants64[code - kFirstConstant]);
   }
 }
 

@@ -7,22 +7,11 @@
 
 namespace uptempo::vgpu::gfx9::scalar {
 
-constexpr std::array<std::uint64_t, 128> make_constants64() {
+constinit const std::array<std::uint64_t, 128> kConstants64 = [] {
   std::array<std::uint64_t, 128> value{};
-  const auto set = [&](unsigned code, std::uint64_t word) { value[code - 128] = word; };
-  for (unsigned i = 0; i <= 64; ++i) set(128 + i, i);
-  for (unsigned i = 1; i <= 16; ++i) set(192 + i, 0 - std::uint64_t{i});
-  constexpr std::uint64_t kApertureLimit = 0xffffffff;
-  set(235, std::uint64_t{1} << 48);  // SHARED_BASE, as the driver's process apertures say
-  set(236, (std::uint64_t{1} << 48) + kApertureLimit);
-  set(237, std::uint64_t{2} << 48);  // PRIVATE_BASE
-  set(238, (std::uint64_t{2} << 48) + kApertureLimit);
-  constexpr double kDoubles[] = {0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0};
-  for (unsigned i = 0; i < 8; ++i) set(240 + i, std::bit_cast<std::uint64_t>(kDoubles[i]));
-  set(248, 0x3fc45f306dc9c882);  // 1 / (2 pi)
+  for (unsigned i = 0; i < value.size(); ++i) value[i] = constant64(kFirstConstant + i);
   return value;
-}
-constinit const std::array<std::uint64_t, 128> kConstants64 = make_constants64();
+}();
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "device/memory.hpp"
+#include "gfx9/operands.hpp"
 
 namespace uptempo::vgpu::gfx9 {
 
@@ -21,9 +22,6 @@ struct alignas(64) Vgpr {
   std::uint32_t lane[kLanes];
 };
 
-// Scalar operand codes that have a name (see OperandCode).
-inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106, kM0 = 124, kExecLo = 126;
-
 // Why a wave gave up its time slice.
 enum class WaveStop : std::uint8_t {
   running,  // not stopped
@@ -35,17 +33,17 @@ enum class WaveStop : std::uint8_t {
 };
 
 struct alignas(64) Wave {
-  // Scalar file, indexed by operand code. 0..101 SGPRs, 102.. as named above; 128..255 hold the values of the 32-bit inline constants
-  // (64, -16..., float 0.5 as f32; 64-bit and f16 operands convert at translation), so that a scalar source is one indexed load.
-  // EXEC, VCC live here: 64-bit halves at 126 and 106.
+  // Scalar file, indexed by operand code (operands.hpp). 128..255 hold constant32(), so that a scalar source is one indexed load. EXEC and
+  // VCC live here.
   alignas(64) std::uint32_t scalar[256];
 
   Vgpr* vgpr = nullptr;  // [0..255] architectural, [256..511] accumulation
   GpuAddress pc = 0;     // next instruction; up to date only while the wave does not run
   bool scc = false;
   WaveStop stop = WaveStop::running;
-  std::uint32_t mode = 0;     // MODE hardware register: round, denorm, dx10_clamp, ieee
-  std::uint32_t trapsts = 0;  // TRAPSTS hardware register: sticky exception bits
+  std::uint32_t mode = 0;  // MODE hardware register: round, denorm, dx10_clamp, ieee
+  std::uint32_t trapsts =
+      0;  // TRAPSTS hardware register: holds what the program wrote; no instruction raises its exception bits
 
   std::byte* lds = nullptr;  // this workgroup's group segment
   std::uint32_t lds_bytes = 0;

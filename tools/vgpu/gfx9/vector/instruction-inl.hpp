@@ -71,7 +71,7 @@ class Source {
   static HWY_INLINE std::uint64_t value(const Wave& wave, const Instruction& in, unsigned i) {
     const unsigned code = in.src[i];
     if constexpr (is_short(Tag::type) || kTwo) {
-      if (code >= 128) return scalar_operand(wave, in, i, Tag::type);
+      if (code >= kFirstConstant) return scalar_operand(wave, in, i, Tag::type);
       return kTwo ? wave.pair(code) : wave.scalar[code];
     } else {
       return code == kLiteral ? in.literal : wave.scalar[code];

@@ -62,7 +62,7 @@ const Op* pk_mov(const Op& op, Wave& wave) {
       result[h] = wave.vgpr[in.src[h] - kFirstVgpr + select];
     } else {
       const unsigned code = in.src[h];
-      const std::uint32_t value = code < 128
+      const std::uint32_t value = code < kFirstConstant
                                       ? wave.scalar[code + select]
                                       : static_cast<std::uint32_t>(scalar_operand(wave, in, h, Type::u32));
       for (std::uint32_t& lane : result[h].lane) lane = value;

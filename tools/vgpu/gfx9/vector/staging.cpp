@@ -10,14 +10,6 @@
 namespace uptempo::vgpu::gfx9::vector {
 namespace {
 
-// 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2 pi): operand codes 240..248.
-constexpr std::uint16_t kHalf[9] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118};
-constexpr std::uint64_t kDouble[9] = {0x3fe0000000000000, 0xbfe0000000000000, 0x3ff0000000000000,
-                                      0xbff0000000000000, 0x4000000000000000, 0xc000000000000000,
-                                      0x4010000000000000, 0xc010000000000000, 0x3fc45f306dc9c882};
-
-constexpr unsigned kVccz = 251, kExecz = 252, kScc = 253;
-
 struct DppSource {
   int lane;  // -1: out of range
   bool defined;
@@ -70,10 +62,7 @@ std::uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned i
       return static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(in.literal)));
     return in.literal;
   }
-  if (code >= 240 && code <= 248) {
-    if (wide) return kDouble[code - 240];
-    return is_short(type) ? kHalf[code - 240] : wave.scalar[code];
-  }
+  if (is_float_constant(code) && is_short(type)) return float_constant16(code);
   switch (code) {
     case kVccz:
       return wave.vcc() == 0;
@@ -85,10 +74,7 @@ std::uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned i
       break;
   }
   if (!wide) return wave.scalar[code];
-  if (code < 128) return wave.pair(code);
-  // An aperture is the high half of an address; an integer constant is sign-extended.
-  if (code >= 235 && code <= 239) return static_cast<std::uint64_t>(wave.scalar[code]) << 32;
-  return static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(wave.scalar[code])));
+  return code < kFirstConstant ? wave.pair(code) : constant64(code);
 }
 
 const DppPattern* dpp_pattern(std::uint32_t control) noexcept {

@@ -41,9 +41,8 @@ enum class SourceKind { vector, scalar, special, none };
 
 SourceKind kind_of(OperandCode code) noexcept {
   if (is_vgpr(code)) return SourceKind::vector;
-  if (code <= 127 || (code >= 128 && code <= 208) || (code >= 240 && code <= 248) || code == kLiteral)
-    return SourceKind::scalar;
-  if ((code >= 235 && code <= 239) || (code >= 251 && code <= 253)) return SourceKind::special;
+  if (code < kFirstConstant || is_inline_constant(code) || code == kLiteral) return SourceKind::scalar;
+  if (is_aperture(code) || is_status(code)) return SourceKind::special;
   return SourceKind::none;
 }
 
@@ -74,7 +73,7 @@ Handler translate_vector(Instruction& in) noexcept {
     return nullptr;
 
   const bool selects = in.format != Format::vop3p && in.op_sel != 0;
-  const bool odd_mask = entry.mask_source == 2 && in.src[2] >= 128;
+  const bool odd_mask = entry.mask_source == 2 && in.src[2] >= kFirstConstant;
   if (in.modifier != OperandModifier::none || special || selects || odd_mask || clamps || in.omod != 0)
     return general_handler();
   if (entry.packing != Packing::none) return entry.modified != nullptr ? entry.modified : general_handler();

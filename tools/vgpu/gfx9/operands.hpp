@@ -1,0 +1,78 @@
+// Operand codes of the gfx9 encodings, and what those that are constants hold: one definition for decoder, scalar unit, vector unit and memory.
+//
+// A source code has 9 bits as encoded: 0..127 scalar registers, 128..208 and 240..248 inline constants, 235..239 apertures, 251..253 status bits,
+// 255 a literal behind the instruction, 256..511 vector registers. ("Vega" ISA manual, "Scalar ALU Operands" and "Instruction Operands")
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace uptempo::vgpu::gfx9 {
+
+using OperandCode = std::uint16_t;
+
+// Scalar registers that have a name: the low half of each pair.
+inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106, kM0 = 124, kExecLo = 126;
+inline constexpr unsigned kFirstConstant = 128;  // below: registers
+
+inline constexpr unsigned kSharedBase = 235, kSharedLimit = 236, kPrivateBase = 237, kPrivateLimit = 238,
+                          kPopsExitingWaveId = 239;
+inline constexpr unsigned kVccz = 251, kExecz = 252, kScc = 253;
+inline constexpr OperandCode kLiteral = 255;
+inline constexpr OperandCode kFirstVgpr = 256;
+
+constexpr bool is_vgpr(OperandCode code) noexcept { return code >= kFirstVgpr; }
+constexpr bool is_integer_constant(unsigned code) noexcept { return code >= 128 && code <= 208; }
+constexpr bool is_float_constant(unsigned code) noexcept { return code >= 240 && code <= 248; }
+constexpr bool is_inline_constant(unsigned code) noexcept {
+  return is_integer_constant(code) || is_float_constant(code);
+}
+constexpr bool is_aperture(unsigned code) noexcept {
+  return code >= kSharedBase && code <= kPopsExitingWaveId;
+}
+constexpr bool is_status(unsigned code) noexcept { return code >= kVccz && code <= kScc; }
+
+// Apertures of the flat address space: bits 63:48 of an address, as GET_PROCESS_APERTURES of the driver answers. Each is 4 GiB.
+inline constexpr std::uint64_t kSharedAperture = 1, kPrivateAperture = 2;
+inline constexpr std::uint64_t kApertureBytes = std::uint64_t{1} << 32;
+
+// 0.5, -0.5, 1, -1, 2, -2, 4, -4 and 1/(2 pi), in the type of the operand.
+constexpr std::uint16_t float_constant16(unsigned code) noexcept {
+  constexpr std::uint16_t kValues[9] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
+                                        0xc000, 0x4400, 0xc400, 0x3118};
+  return kValues[code - 240];
+}
+constexpr std::uint32_t float_constant32(unsigned code) noexcept {
+  constexpr float kValues[8] = {0.5f, -0.5f, 1, -1, 2, -2, 4, -4};
+  return code == 248 ? 0x3e22f983u : std::bit_cast<std::uint32_t>(kValues[code - 240]);
+}
+constexpr std::uint64_t float_constant64(unsigned code) noexcept {
+  constexpr double kValues[8] = {0.5, -0.5, 1, -1, 2, -2, 4, -4};
+  return code == 248 ? 0x3fc45f306dc9c882u : std::bit_cast<std::uint64_t>(kValues[code - 240]);
+}
+
+// Value of any source code from 128 to 255 as a 64-bit operand; 0 for those that are no constants. Integers are sign-extended.
+constexpr std::uint64_t constant64(unsigned code) noexcept {
+  if (code >= 128 && code <= 192) return code - 128;
+  if (code >= 193 && code <= 208) return 0 - std::uint64_t{code - 192};
+  if (is_float_constant(code)) return float_constant64(code);
+  switch (code) {
+    case kSharedBase:
+      return kSharedAperture << 48;
+    case kSharedLimit:
+      return (kSharedAperture << 48) + kApertureBytes - 1;
+    case kPrivateBase:
+      return kPrivateAperture << 48;
+    case kPrivateLimit:
+      return (kPrivateAperture << 48) + kApertureBytes - 1;
+    default:
+      return 0;
+  }
+}
+// The same as a 32-bit operand. Of an aperture that is 0: LLVM's getSegmentAperture() calls the register broken for 32-bit readers.
+constexpr std::uint32_t constant32(unsigned code) noexcept {
+  if (is_float_constant(code)) return float_constant32(code);
+  return is_aperture(code) ? 0 : static_cast<std::uint32_t>(constant64(code));
+}
+
+}  // namespace uptempo::vgpu::gfx9
