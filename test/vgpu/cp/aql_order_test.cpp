@@ -327,8 +327,7 @@ TEST_CASE("Null kernels complete without running, blit kernels of the runtime ru
     ++blit;
     return Result::ended;
   });
-  blit_kernel->version_major = 1;  // amd_kernel_code_t
-  blit_kernel->machine_kind = 1;
+  blit_kernel->legacy = true;
   amd_signal_t* done = device.signal(2);
   queue.write(dispatch(user_kernel, 1024, 64, true, done));
   queue.write(dispatch(blit_kernel, 128, 64, true, done));

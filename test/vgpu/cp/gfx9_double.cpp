@@ -31,6 +31,7 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
   kernel.group_segment_bytes = scripted->group_segment_bytes;
   kernel.private_segment_bytes = scripted->private_segment_bytes;
   kernel.kernarg_bytes = scripted->kernarg_bytes;
+  kernel.legacy = scripted->legacy;
   return kernel;
 }
 

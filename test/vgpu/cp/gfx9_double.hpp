@@ -23,20 +23,15 @@ struct Slice {
 };
 using Body = std::function<gfx9::Workgroup::Result(const Slice&)>;
 
-// Lies where a kernel object would lie. The first fields mirror amd_kernel_code_t's, so that it can pass for a blit kernel of ROCr.
+// Lies where a kernel object would lie.
 struct ScriptedKernel {
-  static constexpr std::uint32_t kMagic = 0x6b726e6c;
-
-  std::uint32_t version_major = kMagic;
-  std::uint32_t version_minor = 0;
-  std::uint16_t machine_kind = 0;
+  bool legacy = false;  // passes for a blit kernel of ROCr
   std::uint32_t group_segment_bytes = 0;
   std::uint32_t private_segment_bytes = 0;
   std::uint32_t kernarg_bytes = 0;
   QueueError rejected = QueueError::none;
   std::uint32_t instructions_per_slice = 64;
   Body body;
-  std::byte rest_of_amd_kernel_code_t[256] = {};
 };
 
 }  // namespace uptempo::vgpu::test

@@ -71,6 +71,19 @@ TEST_CASE("A misaligned atomic is a memory fault") {
   CHECK(fault->memory->access == Access::atomic);
 }
 
+TEST_CASE("A 64-bit atomic on private memory stops with its name") {
+  Fragment fragment;
+  const Buffer scratch = fragment.machine.allocate(64 * 64);
+  Wave& wave = fragment.prepare("flat_atomic_add_x2 v[0:1], v[2:3]");
+  wave.set_pair(kFlatScratchLo, scratch.address);
+  for (std::uint32_t& lane : wave.vgpr[1].lane) lane = 2u << 16;
+  const auto fault = fragment.run();
+  REQUIRE(fault);
+  CHECK(fault->error == QueueError::illegal_instruction);
+  CHECK(contains(fault->message, "flat_atomic_add_x2"));
+  CHECK(contains(fault->message, "updates 64 bits of private memory"));
+}
+
 TEST_CASE("An instruction that is not supported stops with its mnemonic, bytes, kernel and offset") {
   Fragment fragment;
   fragment.prepare("s_mov_b32 s0, 0\ns_setvskip s0, 1");
@@ -126,6 +139,7 @@ TEST_CASE("Kernel objects that cannot run are rejected with the reason") {
   REQUIRE(std::holds_alternative<Kernel>(load(good)));
   CHECK(std::get<Kernel>(load(good)).vgprs == 128);
   CHECK(std::get<Kernel>(load(good)).accumulation_vgprs == 128);
+  CHECK_FALSE(std::get<Kernel>(load(good)).legacy);
 
   const auto unmapped = load(0x123400000040);
   REQUIRE(std::holds_alternative<Kernel::Rejected>(unmapped));
@@ -144,6 +158,12 @@ TEST_CASE("Kernel objects that cannot run are rejected with the reason") {
   const std::uint16_t wave32 = 1u << 10;
   std::memcpy(copy.bytes.data() + 56, &wave32, 2);
   CHECK(std::holds_alternative<Kernel::Rejected>(load(copy.address)));
+  std::memset(copy.bytes.data() + 56, 0, 2);
+  const std::uint32_t fp16_ovfl = 1u << 26;
+  std::memcpy(copy.bytes.data() + 48, &fp16_ovfl, 4);
+  const auto overflowing = load(copy.address);
+  REQUIRE(std::holds_alternative<Kernel::Rejected>(overflowing));
+  CHECK(contains(std::get<Kernel::Rejected>(overflowing).reason, "sets FP16_OVFL, which is not supported"));
 }
 
 TEST_CASE("The older amd_kernel_code_t is read: segments, registers, entry") {
@@ -168,6 +188,7 @@ TEST_CASE("The older amd_kernel_code_t is read: segments, registers, entry") {
   machine.executor.leave();
   REQUIRE(std::holds_alternative<Kernel>(loaded));
   const auto& kernel = std::get<Kernel>(loaded);
+  CHECK(kernel.legacy);
   CHECK(kernel.entry == object.address + 256);
   CHECK(kernel.private_segment_bytes == 16);
   CHECK(kernel.group_segment_bytes == 1024);
@@ -371,6 +392,55 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
   check(3, Access::atomic, false, 4, 0xf0, data.address + 4 * 8);
   check(4, Access::write, false, 4, 0xf0, data.address + 4 * 4);
   check(5, Access::write, false, 4, 0xf0, data.address + 256 + 4 * 4);
+}
+
+TEST_CASE("An observer sees where FLAT leads: private memory at its own address, LDS not at all") {
+  struct Recorder : MemoryObserver {
+    struct Seen {
+      std::uint32_t size_bytes;
+      std::uint64_t lanes;
+      std::array<GpuAddress, kLanes> address;
+    };
+    std::vector<Seen> seen;
+    void access(const ObservedAccess& what) noexcept override {
+      seen.push_back({what.size_bytes, what.lanes, {}});
+      for (unsigned lane = 0; lane < kLanes; ++lane)
+        if (what.lanes >> lane & 1) seen.back().address[lane] = what.address[lane];
+    }
+  } recorder;
+  Fragment fragment(Target::gfx90a, Observation::on);
+  fragment.machine.executor.observer = &recorder;
+  const Buffer data = fragment.machine.allocate(4096), scratch = fragment.machine.allocate(64 * 64);
+  Wave& wave = fragment.prepare("flat_load_dwordx2 v[2:3], v[0:1]\nflat_atomic_add v[0:1], v4", 1024);
+  wave.set_pair(kFlatScratchLo, scratch.address);
+  const auto in_lds = [](unsigned lane) { return lane % 3 == 0; };
+  const auto in_private = [](unsigned lane) { return lane % 3 == 1; };
+  std::uint64_t global = 0, own = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const GpuAddress address = in_lds(lane)       ? (GpuAddress{1} << 48) + 8 * lane
+                               : in_private(lane) ? (GpuAddress{2} << 48) + 8
+                                                  : data.address + 16 * lane;
+    (in_private(lane) ? own : global) |= std::uint64_t{!in_lds(lane)} << lane;
+    wave.vgpr[0].lane[lane] = static_cast<std::uint32_t>(address);
+    wave.vgpr[1].lane[lane] = static_cast<std::uint32_t>(address >> 32);
+  }
+  fragment.finish();
+  const auto dword_of = [&](unsigned lane, unsigned dword) {
+    return scratch.address + (dword * 64 + lane) * 4;
+  };
+  REQUIRE(recorder.seen.size() == 4);
+  for (const unsigned piece : {0u, 1u}) {
+    CHECK(recorder.seen[piece].lanes == own);
+    CHECK(recorder.seen[piece].size_bytes == 4);
+    CHECK(recorder.seen[piece].address[1] == dword_of(1, 2 + piece));
+    CHECK(recorder.seen[piece].address[61] == dword_of(61, 2 + piece));
+  }
+  CHECK(recorder.seen[2].lanes == global);
+  CHECK(recorder.seen[2].size_bytes == 8);
+  CHECK(recorder.seen[2].address[62] == data.address + 16 * 62);
+  CHECK(recorder.seen[3].lanes == (global | own));
+  CHECK(recorder.seen[3].address[1] == dword_of(1, 2));
+  CHECK(recorder.seen[3].address[2] == data.address + 16 * 2);
 }
 
 TEST_CASE("Two workers share decoded code while a third thread invalidates it and moves other memory") {

@@ -25,6 +25,7 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 64);
 
+constexpr std::uint32_t kFp16Ovfl = 1u << 26;
 constexpr std::uint16_t kWavefrontSize32 = 1u << 10;
 constexpr std::uint16_t kUsesDynamicStack = 1u << 11;
 
@@ -59,8 +60,8 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
   kernel.entry = kernel_object + static_cast<std::uint64_t>(descriptor.entry_offset);
   kernel.rsrc1 = descriptor.rsrc1;
   kernel.rsrc2 = descriptor.rsrc2;
-  const bool legacy = is_kernel_code(descriptor);
-  if (legacy) {
+  kernel.legacy = is_kernel_code(descriptor);
+  if (kernel.legacy) {
     std::uint32_t tail[12];  // amd_kernel_code_t from its offset 56 on
     const std::byte* rest = memory.translate(kernel_object + 56, sizeof tail, Access::read);
     if (rest == nullptr) return rejected(QueueError::invalid_code_object, "reaches past its mapping");
@@ -80,11 +81,15 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
       return rejected(QueueError::invalid_code_object, "wants waves of 32 lanes; gfx9 has 64");
   }
 
+  // MODE would clamp float16 results that overflow instead of making them infinite.
+  if ((kernel.rsrc1 & kFp16Ovfl) != 0)
+    return rejected(QueueError::invalid_code_object, "sets FP16_OVFL, which is not supported");
+
   // GRANULATED_WORKITEM_VGPR_COUNT: in units of 4, on gfx90a of 8, where it counts architectural and accumulation registers together.
   const std::uint32_t granulated = kernel.rsrc1 & 0x3f;
   if (target == Target::gfx90a) {
     const std::uint32_t total = (granulated + 1) * 8;
-    kernel.accumulation_offset = legacy ? 256 : ((kernel.rsrc3 & 0x3f) + 1) * 4;
+    kernel.accumulation_offset = kernel.legacy ? 256 : ((kernel.rsrc3 & 0x3f) + 1) * 4;
     kernel.vgprs = std::min({total, kernel.accumulation_offset, 256u});
     kernel.accumulation_vgprs = total - kernel.vgprs;
     if (kernel.accumulation_vgprs > 256)

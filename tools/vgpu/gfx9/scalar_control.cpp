@@ -91,6 +91,8 @@ enum HardwareRegister : unsigned {
   kShMemBases = 15
 };
 
+constexpr std::uint32_t kModeFp16Ovfl = 1u << 23;
+
 struct Field {
   explicit Field(std::uint32_t simm16)
       : id(simm16 & 0x3f), offset(simm16 >> 6 & 0x1f), mask(0xffffffffu >> (31 - (simm16 >> 11 & 0x1f))) {}
@@ -124,8 +126,8 @@ bool read_register(const Wave& wave, unsigned id, std::uint32_t& value) {
       value = 0;
       return true;
     case kShMemBases:
-      value = 1u << 16 | 2u;
-      return true;  // shared and private aperture, bits 63:48
+      value = static_cast<std::uint32_t>(kSharedAperture << 16 | kPrivateAperture);
+      return true;
     default:
       return false;
   }
@@ -149,6 +151,9 @@ const Op* write_register(const Op& op, Wave& wave, std::uint32_t simm16, std::ui
   switch (field.id) {
     case kMode:
       merge(wave.mode);
+      if ((wave.mode & kModeFp16Ovfl) != 0)
+        return stop_error(op, wave, QueueError::illegal_instruction,
+                          "sets MODE.FP16_OVFL, which is not supported");
       break;
     case kTrapSts:
       merge(wave.trapsts);

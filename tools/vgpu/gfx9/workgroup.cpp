@@ -34,16 +34,9 @@ enum : std::uint16_t {
   kGridWorkgroupCountX = 1u << 7,
 };
 
-// Values of the inline constants for 32-bit operands (Vega ISA, table 6.1 "SGPR operands"). 64-bit reads of the apertures are the
-// business of their readers.
-constexpr auto kInlineConstants = [] {
+constexpr auto kConstants32 = [] {
   std::array<std::uint32_t, 128> value{};
-  const auto set = [&](unsigned code, std::uint32_t word) { value[code - 128] = word; };
-  for (unsigned i = 0; i <= 64; ++i) set(128 + i, i);
-  for (unsigned i = 1; i <= 16; ++i) set(192 + i, 0u - i);
-  constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
-  for (unsigned i = 0; i < 8; ++i) set(240 + i, std::bit_cast<std::uint32_t>(kFloats[i]));
-  set(248, 0x3e22f983);  // 1 / (2 pi)
+  for (unsigned i = 0; i < value.size(); ++i) value[i] = constant32(kFirstConstant + i);
   return value;
 }();
 
@@ -59,7 +52,8 @@ std::byte* map_storage() {
 
 struct Workgroup::Impl {
   Impl() {
-    for (Wave& each : wave) std::memcpy(each.scalar + 128, kInlineConstants.data(), sizeof kInlineConstants);
+    for (Wave& each : wave)
+      std::memcpy(each.scalar + kFirstConstant, kConstants32.data(), sizeof kConstants32);
   }
   ~Impl() { munmap(storage, kStorageBytes); }
   Impl(const Impl&) = delete;
@@ -95,10 +89,10 @@ void Workgroup::Impl::set_scalars(Wave& one, std::uint32_t slot, unsigned index)
   const DispatchState& state = *dispatch;
   const Kernel& kernel = state.kernel;
   // A size that the compiler does not know: GCC would make a known one `rep stos`, which takes four times as long as the library's memset.
-  std::size_t size_bytes = 128 * sizeof one.scalar[0];
+  std::size_t size_bytes = kFirstConstant * sizeof one.scalar[0];
   asm("" : "+r"(size_bytes));
   std::memset(one.scalar, 0, size_bytes);
-  one.scalar[251] = one.scalar[252] = one.scalar[253] = one.scalar[255] = 0;
+  one.scalar[kVccz] = one.scalar[kExecz] = one.scalar[kScc] = one.scalar[kLiteral] = 0;
 
   unsigned next = 0;
   const auto put = [&](std::uint32_t value) { one.scalar[next++] = value; };
@@ -128,9 +122,8 @@ void Workgroup::Impl::set_scalars(Wave& one, std::uint32_t slot, unsigned index)
   const std::uint32_t wave_offset = (slot + index) * state.scratch_bytes_per_wave;
   if (kernel.rsrc2 & 1u) put(wave_offset);
 
-  // FLOAT_MODE, DX10_CLAMP, IEEE_MODE, FP16_OVFL of rsrc1 at their places in MODE.
-  one.mode = (kernel.rsrc1 >> 12 & 0xff) | (kernel.rsrc1 >> 21 & 1) << 8 | (kernel.rsrc1 >> 23 & 1) << 9 |
-             (kernel.rsrc1 >> 26 & 1) << 23;
+  // FLOAT_MODE, DX10_CLAMP, IEEE_MODE of rsrc1 at their places in MODE.
+  one.mode = (kernel.rsrc1 >> 12 & 0xff) | (kernel.rsrc1 >> 21 & 1) << 8 | (kernel.rsrc1 >> 23 & 1) << 9;
   one.trapsts = 0;
   one.scc = false;
   one.scratch_base = state.scratch_base != 0 ? state.scratch_base + wave_offset : 0;

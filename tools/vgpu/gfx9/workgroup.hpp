@@ -37,6 +37,7 @@ struct Kernel {
   std::uint16_t properties = 0;  // which user SGPRs are enabled
   Target target = Target::gfx90a;
   bool dynamic_stack = false;
+  bool legacy = false;  // an amd_kernel_code_t: in practice a blit kernel of ROCr
 
   // The error is the queue error to report, with a sentence that says why.
   struct Rejected {
