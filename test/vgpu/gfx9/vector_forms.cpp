@@ -66,6 +66,22 @@ TEST_CASE("inline constants take the type of their operand") {
   });
 }
 
+TEST_CASE("An aperture is a 64-bit operand") {
+  on_every_target([](VectorMachine& m) {
+    const auto read = [&](unsigned code) {
+      Instruction in = vop3(Opcode::v_lshlrev_b64, 2);
+      in.src[0] = 128;
+      in.src[1] = static_cast<OperandCode>(code);
+      m.run(in);
+      return m.pair(40, 11);
+    };
+    CHECK(read(kSharedBase) == 0x0001000000000000);
+    CHECK(read(kSharedLimit) == 0x00010000ffffffff);
+    CHECK(read(kPrivateBase) == 0x0002000000000000);
+    CHECK(read(kPrivateLimit) == 0x00020000ffffffff);
+  });
+}
+
 TEST_CASE("literals: 32 bits, or the high half of a float64") {
   on_every_target([](VectorMachine& m) {
     Instruction in = vop3(Opcode::v_add_u32, 2);
@@ -163,6 +179,7 @@ TEST_CASE("abs, neg, omod and clamp of float operands") {
     in = vop3(Opcode::v_mul_f32, 2);
     in.omod = 3;  // half
     in.clamp = true;
+    m.wave.mode = 0x100;  // denormals flushed, IEEE off, NaN clamps to zero
     m.registers[10].lane[0] = word(3.0f), m.registers[20].lane[0] = word(0.5f);
     m.registers[10].lane[1] = word(3.0f), m.registers[20].lane[1] = word(-1.0f);
     m.registers[10].lane[2] = word(3.0f), m.registers[20].lane[2] = word(5.0f);
@@ -172,6 +189,33 @@ TEST_CASE("abs, neg, omod and clamp of float operands") {
     CHECK(m.registers[40].lane[1] == 0);
     CHECK(f32(m.registers[40].lane[2]) == 1.0f);
     CHECK(m.registers[40].lane[3] == 0);
+  });
+}
+
+TEST_CASE("omod is ignored where MODE keeps denormals or is IEEE, and leaves no negative zero") {
+  on_every_target([](VectorMachine& m) {
+    const auto doubled = [&](Opcode opcode, u32 mode, u64 a) {
+      Instruction in = vop3(opcode, 2);
+      in.omod = 1;
+      in.src[1] = 242;  // 1.0
+      m.wave.mode = mode;
+      m.registers[10].lane[9] = static_cast<u32>(a), m.registers[11].lane[9] = static_cast<u32>(a >> 32);
+      m.run(in);
+      return opcode == Opcode::v_mul_f64 ? m.pair(40, 9) : m.registers[40].lane[9];
+    };
+    const u32 kIeee = 0x200, kKeepF32 = 0x20, kKeepOthers = 0x80;
+    CHECK(doubled(Opcode::v_mul_f32, 0, word(1.5f)) == word(3.0f));
+    CHECK(doubled(Opcode::v_mul_f32, kKeepOthers, word(1.5f)) == word(3.0f));
+    CHECK(doubled(Opcode::v_mul_f32, kKeepF32, word(1.5f)) == word(1.5f));
+    CHECK(doubled(Opcode::v_mul_f32, kIeee, word(1.5f)) == word(1.5f));
+    CHECK(doubled(Opcode::v_mul_f32, kKernelMode, word(-0.0f)) == word(-0.0f));
+    CHECK(doubled(Opcode::v_mul_f32, 0, word(-0.0f)) == 0);
+    CHECK(doubled(Opcode::v_mul_f16, kKeepF32, 0x3e00) == 0x4200);
+    CHECK(doubled(Opcode::v_mul_f16, kKeepOthers, 0x3e00) == 0x3e00);
+    CHECK(doubled(Opcode::v_mul_f16, 0, 0x8000) == 0);
+    CHECK(doubled(Opcode::v_mul_f64, 0, bits(1.5)) == bits(3.0));
+    CHECK(doubled(Opcode::v_mul_f64, kKeepOthers, bits(1.5)) == bits(1.5));
+    CHECK(doubled(Opcode::v_mul_f64, 0, bits(-0.0)) == 0);
   });
 }
 
@@ -296,6 +340,29 @@ TEST_CASE("DPP moves lanes within rows and across the wave") {
   reserved.modifier = OperandModifier::dpp;
   reserved.dpp.control = 0x100;
   CHECK(translate_vector(reserved) == nullptr);
+}
+
+TEST_CASE("A carry of a lane that DPP disables is 0") {
+  on_every_target([](VectorMachine& m) {
+    Instruction in = vop3(Opcode::v_add_co_u32, 2);
+    in.format = Format::vop2;
+    in.modifier = OperandModifier::dpp;
+    in.dpp.control = 0x111;  // row_shr:1: the first lane of a row has no source
+    in.dpp.row_mask = 0xd;
+    in.dpp.bank_mask = 0xf;
+    in.sdst = kVccLo;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      m.registers[10].lane[lane] = m.registers[20].lane[lane] = 0x80000000;
+    m.wave.set_vcc(~u64{0});
+    m.run(in);
+    CHECK(m.wave.vcc() == 0xfffefffe0000fffe);
+    in.dpp.bound_ctrl = 1;  // 0 + 0x80000000
+    m.run(in);
+    CHECK(m.wave.vcc() == 0xfffefffe0000fffe);
+    in.dpp.row_mask = 0xf;
+    m.run(in);
+    CHECK(m.wave.vcc() == 0xfffefffefffefffe);
+  });
 }
 
 TEST_CASE("op_sel picks halves, and keeps the other half of the result") {

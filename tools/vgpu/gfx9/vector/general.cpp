@@ -60,7 +60,9 @@ const Op* plain(const Op& op, Wave& wave, const Entry& entry, Core core) {
   }
   if (is_float(entry.result) && !(entry.flags & kExact)) modify_result(wave, in, entry.result, result);
   write_result(wave, in, entry.result, (entry.flags & kKeepsHigh) != 0, result, write);
-  if (entry.carry_out) wave.set_pair(in.sdst, lanes.mask_out & exec);
+  // A lane that DPP disables is one that EXEC disables: its bit of a mask is 0. (The manuals have row_mask and bank_mask act on "the VGPR destination
+  // write only" and say of VOPC that a disabled lane's bit receives zero; of a carry they say nothing.)
+  if (entry.carry_out) wave.set_pair(in.sdst, lanes.mask_out & write);
   return next(op);
 }
 
@@ -76,9 +78,10 @@ const Op* packed(const Op& op, Wave& wave, const Entry& entry, Core core) {
   Pair result;
   Lanes raw;
   for (unsigned i = 0; i < entry.sources; ++i) {
-    stage_raw(wave, in, i, dwords && (is_vgpr(in.src[i]) || in.src[i] < 128) ? Type::u64 : entry.source[i],
+    stage_raw(wave, in, i,
+              dwords && (is_vgpr(in.src[i]) || in.src[i] < kFirstConstant) ? Type::u64 : entry.source[i],
               room[i], raw);
-    if (dwords && !is_vgpr(in.src[i]) && in.src[i] >= 128) raw.src[i][1] = raw.src[i][0];
+    if (dwords && !is_vgpr(in.src[i]) && in.src[i] >= kFirstConstant) raw.src[i][1] = raw.src[i][0];
   }
   for (unsigned h = 0; h < 2; ++h) {
     const unsigned select = h == 0 ? in.op_sel : in.op_sel_hi;

@@ -36,6 +36,17 @@ void flush(Vgpr& lo, Vgpr* hi, Type type) noexcept {
   }
 }
 
+// -0 becomes +0.
+void unsign_zeros(Vgpr& lo, Vgpr& hi, Type type) noexcept {
+  if (type == Type::f32) each(lo, [](std::uint32_t x) { return x == 0x80000000u ? 0u : x; });
+  if (type == Type::f16) each(lo, [](std::uint32_t x) { return x == 0x8000u ? 0u : x; });
+  if (type == Type::f64) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      if (lo.lane[i] == 0 && hi.lane[i] == 0x80000000u) hi.lane[i] = 0;
+    }
+  }
+}
+
 template <class T>
 T clamped(T x, bool nan_to_zero) noexcept {
   if (x != x) return nan_to_zero ? T{0} : x;
@@ -154,13 +165,16 @@ void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type
   }
 }
 
-// omod, clamp and denormal flushing of a float result.
+// omod, clamp and denormal flushing of a float result. omod works only where denormals are flushed and MODE.ieee is off, and then a negative zero
+// becomes positive ("Output modifiers are not compatible with output denormals", Vega, CDNA and RDNA ISA manuals, "Instruction Outputs").
 void modify_result(const Wave& wave, const Instruction& in, Type type, Pair& result) noexcept {
   const bool nan_to_zero = (wave.mode & kModeDx10Clamp) != 0;
-  const double factor = in.omod == 1 ? 2.0 : in.omod == 2 ? 4.0 : in.omod == 3 ? 0.5 : 1.0;
+  const bool flushes = (wave.mode & (type == Type::f32 ? 0x20u : 0x80u)) == 0;
+  const bool scales = in.omod != 0 && flushes && (wave.mode & kModeIeee) == 0;
+  const double factor = !scales ? 1.0 : in.omod == 1 ? 2.0 : in.omod == 2 ? 4.0 : 0.5;
   Vgpr& lo = result.half[0];
   Vgpr& hi = result.half[1];
-  if (factor != 1.0 || in.clamp) {
+  if (scales || in.clamp) {
     const auto modify = [&]<class T>(T x) {
       x *= static_cast<T>(factor);
       return in.clamp ? clamped(x, nan_to_zero) : x;
@@ -179,7 +193,8 @@ void modify_result(const Wave& wave, const Instruction& in, Type type, Pair& res
       }
     }
   }
-  if ((wave.mode & (type == Type::f32 ? 0x20u : 0x80u)) == 0) flush(lo, &hi, type);
+  if (flushes) flush(lo, &hi, type);
+  if (scales) unsign_zeros(lo, hi, type);
 }
 
 // Writes the lanes of `write`: SDWA selects, op_sel's high half, 16-bit results.
