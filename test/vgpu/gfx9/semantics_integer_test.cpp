@@ -46,11 +46,12 @@ constexpr u64 permute(u64 a, u64 b, u64 select) {
 }
 // Quad SAD: four overlapping windows of the 64-bit a, each a 16-bit sum.
 template <bool kMasked>
-u64 quad_sad(u64 a, u64 b, u64 c) {
+u64 quad_sad(u64 a, u64 b, u64 c, bool saturates = false) {
   u64 r = 0;
   for (unsigned i = 0; i < 4; ++i) {
     const u64 window = a >> 8 * i;
-    r |= low(word(c, i) + (kMasked ? msad8(window, b) : sad8(window, b)), 16) << 16 * i;
+    const u64 sum = word(c, i) + (kMasked ? msad8(window, b) : sad8(window, b));
+    r |= (saturates ? std::min<u64>(sum, 0xffff) : low(sum, 16)) << 16 * i;
   }
   return r;
 }
@@ -75,6 +76,19 @@ const Row kArithmetic[] = {
     {"v_add_i32 v6, v0, v2",                     kI, 32, kExact, [](const Lane& x) { return x.a + x.b; }},
     {"v_add_i32 v6, v0, v2 clamp",               kI, 32, kExact, [](const Lane& x) { return u64(clamp(i64{s(x.a)} + s(x.b), INT32_MIN, INT32_MAX)); }},
     {"v_sub_i32 v6, v0, v2 clamp",               kI, 32, kExact, [](const Lane& x) { return u64(clamp(i64{s(x.a)} - s(x.b), INT32_MIN, INT32_MAX)); }},
+    {"v_mul_u32_u24_e64 v6, v0, v2 clamp",       kI, 32, kExact, [](const Lane& x) { return std::min<u64>(low(x.a, 24) * low(x.b, 24), 0xffffffff); }},
+    {"v_mul_i32_i24_e64 v6, v0, v2 clamp",       kI, 32, kExact, [](const Lane& x) { return u64(clamp(sx(x.a, 24) * sx(x.b, 24), INT32_MIN, INT32_MAX)); }},
+    {"v_mad_u32_u24 v6, v0, v2, v4 clamp",       kI, 32, kExact, [](const Lane& x) { return std::min<u64>(low(x.a, 24) * low(x.b, 24) + u(x.c), 0xffffffff); }},
+    {"v_mad_i32_i24 v6, v0, v2, v4 clamp",       kI, 32, kExact, [](const Lane& x) { return u64(clamp(sx(x.a, 24) * sx(x.b, 24) + s(x.c), INT32_MIN, INT32_MAX)); }},
+    {"v_mad_u64_u32 v[6:7], s[10:11], v0, v2, v[4:5] clamp", kL, 64, kExact, [](const Lane& x) { u64 sum; return __builtin_add_overflow(u64{u(x.a)} * u(x.b), x.c, &sum) ? ~u64{0} : sum; }},
+    {"v_mad_i64_i32 v[6:7], s[10:11], v0, v2, v[4:5] clamp", kL, 64, kExact, [](const Lane& x) { i64 sum; return __builtin_add_overflow(i64{s(x.a)} * s(x.b), i64(x.c), &sum) ? u64(i64(x.c) < 0 ? INT64_MIN : INT64_MAX) : u64(sum); }},
+    {"v_sad_u8 v6, v0, v2, v4 clamp",            kI, 32, kExact, [](const Lane& x) { return std::min<u64>(sad8(x.a, x.b) + u(x.c), 0xffffffff); }},
+    {"v_sad_hi_u8 v6, v0, v2, v4 clamp",         kI, 32, kExact, [](const Lane& x) { return std::min<u64>((sad8(x.a, x.b) << 16) + u(x.c), 0xffffffff); }},
+    {"v_sad_u16 v6, v0, v2, v4 clamp",           kI, 32, kExact, [](const Lane& x) { return std::min<u64>(distance(word(x.a, 0), word(x.b, 0)) + distance(word(x.a, 1), word(x.b, 1)) + u(x.c), 0xffffffff); }},
+    {"v_sad_u32 v6, v0, v2, v4 clamp",           kI, 32, kExact, [](const Lane& x) { return std::min<u64>(distance(u(x.a), u(x.b)) + u(x.c), 0xffffffff); }},
+    {"v_msad_u8 v6, v0, v2, v4 clamp",           kI, 32, kExact, [](const Lane& x) { return std::min<u64>(msad8(x.a, x.b) + u(x.c), 0xffffffff); }},
+    {"v_qsad_pk_u16_u8 v[6:7], v[0:1], v2, v[4:5] clamp",  kL, 64, kExact, [](const Lane& x) { return quad_sad<false>(x.a, x.b, x.c, true); }},
+    {"v_mqsad_pk_u16_u8 v[6:7], v[0:1], v2, v[4:5] clamp", kL, 64, kExact, [](const Lane& x) { return quad_sad<true>(x.a, x.b, x.c, true); }},
     {"v_add_co_u32 v6, s[10:11], v0, v2",        kI, 32, kExact, [](const Lane& x) { return x.a + x.b; }},
     {"v_add_co_u32 v6, s[10:11], v0, v2",        kI, 1,  kExact, [](const Lane& x) { return (u64{u(x.a)} + u(x.b)) >> 32; }},
     {"v_add_co_u32 v6, vcc, v0, v2",             kI, 1,  kExact, [](const Lane& x) { return (u64{u(x.a)} + u(x.b)) >> 32; }},

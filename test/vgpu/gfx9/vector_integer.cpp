@@ -258,24 +258,28 @@ TEST_CASE("sums of absolute differences and dot products") {
 }
 
 TEST_CASE("v_mqsad_u32_u8 sums at four byte offsets, reference bytes of zero left out") {
+  const bool saturates = GENERATE(false, true);
   VectorMachine m(12);
   const u64 exec = 0xfffffffffffffff0;
   m.wave.set_exec(exec);
   Instruction in = vop3(Opcode::v_mqsad_u32_u8, 3);
   in.dst = 30;  // its own addend
+  in.clamp = saturates;
+  for (unsigned lane = 0; lane < kLanes; lane += 2) m.registers[31].lane[lane] = 0xfffffff0;
   const std::vector<Vgpr> before = m.registers;
   m.run(in);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const u64 data = before[10].lane[lane] | u64{before[11].lane[lane]} << 32;
     for (unsigned offset = 0; offset < 4; ++offset) {
-      u32 expected = before[30 + offset].lane[lane];
+      u64 expected = before[30 + offset].lane[lane];
       for (unsigned i = 0; i < 4 && (exec >> lane & 1); ++i) {
         const int reference = static_cast<int>(before[20].lane[lane] >> (8 * i) & 0xff);
         const int value = static_cast<int>(data >> (8 * (i + offset)) & 0xff);
         if (reference != 0) expected += static_cast<u32>(std::abs(value - reference));
       }
       CAPTURE(lane, offset);
-      REQUIRE(m.registers[30 + offset].lane[lane] == expected);
+      REQUIRE(m.registers[30 + offset].lane[lane] ==
+              (saturates ? std::min<u64>(expected, 0xffffffff) : lo(expected)));
     }
   }
 }

@@ -4,6 +4,8 @@
 #define HWY_TARGET_INCLUDE "gfx9/vector/integer.cpp"
 #include <hwy/foreach_target.h>
 
+#include <limits>
+
 #include "gfx9/vector/instruction-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -72,6 +74,16 @@ constexpr auto mul_high = [](auto a, auto b) HWY_ATTR {
 constexpr auto low24 = [](auto v)
                            HWY_ATTR { return hn::And(v, hn::Set(hn::DFromV<decltype(v)>{}, 0xffffffu)); };
 constexpr auto signed24 = [](auto v) HWY_ATTR { return hn::ShiftRight<8>(hn::ShiftLeft<8>(v)); };
+// The exact sum, of up to 48 bits, is high:low; it fits when high is low's sign.
+constexpr auto mad24_saturated = [](auto a, auto b, auto c) HWY_ATTR {
+  const hn::DFromV<decltype(a)> d;
+  const D32<false> du;
+  const auto low = hn::Add(hn::Mul(signed24(a), signed24(b)), c);
+  const auto carry = hn::BitCast(d, hn::VecFromMask(du, hn::Lt(hn::BitCast(du, low), hn::BitCast(du, c))));
+  const auto high = hn::Sub(hn::Add(mul_high(signed24(a), signed24(b)), hn::BroadcastSignBit(c)), carry);
+  const auto limit = hn::Xor(hn::BroadcastSignBit(high), hn::Set(d, 0x7fffffff));
+  return hn::IfThenElse(hn::Eq(high, hn::BroadcastSignBit(low)), low, limit);
+};
 
 // 64-bit products of half vectors.
 constexpr auto wide_mul_u32 = [](auto a, auto b) HWY_ATTR {
@@ -129,10 +141,15 @@ constexpr Entry kEntries[] = {
     op<U32(U32, U32)>(Opcode::v_mul_lo_u32, [](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); }),
     op<U32(U32, U32)>(Opcode::v_mul_hi_u32, mul_high),
     op<I32(I32, I32)>(Opcode::v_mul_hi_i32, mul_high),
-    op<U32(U32, U32)>(Opcode::v_mul_u32_u24,
-                      [](auto a, auto b) HWY_ATTR { return hn::Mul(low24(a), low24(b)); }),
-    op<I32(I32, I32)>(Opcode::v_mul_i32_i24,
-                      [](auto a, auto b) HWY_ATTR { return hn::Mul(signed24(a), signed24(b)); }),
+    op<U32(U32, U32)>(
+        Opcode::v_mul_u32_u24, [](auto a, auto b) HWY_ATTR { return hn::Mul(low24(a), low24(b)); },
+        [](auto a, auto b) HWY_ATTR {
+          const auto over = hn::Ne(mul_high(low24(a), low24(b)), hn::Zero(D32<false>{}));
+          return hn::Or(hn::Mul(low24(a), low24(b)), hn::VecFromMask(D32<false>{}, over));
+        }),
+    op<I32(I32, I32)>(
+        Opcode::v_mul_i32_i24, [](auto a, auto b) HWY_ATTR { return hn::Mul(signed24(a), signed24(b)); },
+        [](auto a, auto b) HWY_ATTR { return mad24_saturated(a, b, hn::Zero(hn::DFromV<decltype(a)>{})); }),
     op<U32(U32, U32)>(Opcode::v_mul_hi_u32_u24,
                       [](auto a, auto b) HWY_ATTR { return mul_high(low24(a), low24(b)); }),
     op<I32(I32, I32)>(Opcode::v_mul_hi_i32_i24,
@@ -145,31 +162,47 @@ constexpr Entry kEntries[] = {
           const auto sum = add_saturated(hn::Mul(low24(a), low24(b)), c);
           return hn::Or(sum, hn::VecFromMask(D32<false>{}, over));
         }),
-    op<I32(I32, I32, I32)>(Opcode::v_mad_i32_i24,
-                           [](auto a, auto b, auto c)
-                               HWY_ATTR { return hn::Add(hn::Mul(signed24(a), signed24(b)), c); }),
+    op<I32(I32, I32, I32)>(
+        Opcode::v_mad_i32_i24,
+        [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Mul(signed24(a), signed24(b)), c); },
+        mad24_saturated),
     op<U32(U16, U16, U32)>(
         Opcode::v_mad_u32_u16, [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Mul(a, b), c); },
         [](auto a, auto b, auto c) HWY_ATTR { return add_saturated(hn::Mul(a, b), c); }),
     op<I32(I16, I16, I32)>(
         Opcode::v_mad_i32_i16, [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Mul(a, b), c); },
         [](auto a, auto b, auto c) HWY_ATTR { return add_saturated_signed(hn::Mul(a, b), c); }),
-    op<WithCarry<U64>(U32, U32, U64)>(Opcode::v_mad_u64_u32,
-                                      [](auto a, auto b, auto c) HWY_ATTR {
-                                        const auto sum = hn::Add(wide_mul_u32(a, b), c);
-                                        return Carried{sum, hn::Lt(sum, c)};
-                                      }),
+    op<WithCarry<U64>(U32, U32, U64)>(
+        Opcode::v_mad_u64_u32,
+        [](auto a, auto b, auto c) HWY_ATTR {
+          const auto sum = hn::Add(wide_mul_u32(a, b), c);
+          return Carried{sum, hn::Lt(sum, c)};
+        },
+        [](auto a, auto b, auto c) HWY_ATTR {
+          const auto sum = hn::Add(wide_mul_u32(a, b), c);
+          const auto over = hn::Lt(sum, c);
+          return Carried{hn::Or(sum, hn::VecFromMask(D64{}, over)), over};
+        }),
     op<WithCarry<I64>(I32, I32, I64)>(
         Opcode::v_mad_i64_i32,
-        [](auto a, auto b, auto c)
-            HWY_ATTR {
-              // The carry is bit 64 of the exact sum: its sign.
-              const auto product = wide_mul_i32(a, b);
-              const auto sum = hn::Add(product, c);
-              const auto overflow = hn::And(hn::Xor(product, sum), hn::Xor(c, sum));
-              const auto sign = hn::Xor(sum, overflow);
-              return Carried{sum, hn::Lt(sign, hn::Zero(hn::DFromV<decltype(sign)>{}))};
-            }),
+        [](auto a, auto b, auto c) HWY_ATTR {
+          // The carry is bit 64 of the exact sum: its sign.
+          const auto product = wide_mul_i32(a, b);
+          const auto sum = hn::Add(product, c);
+          const auto overflow = hn::And(hn::Xor(product, sum), hn::Xor(c, sum));
+          const auto sign = hn::Xor(sum, overflow);
+          return Carried{sum, hn::Lt(sign, hn::Zero(hn::DFromV<decltype(sign)>{}))};
+        },
+        [](auto a, auto b, auto c) HWY_ATTR {
+          const hn::RebindToSigned<D64> d;
+          const auto product = wide_mul_i32(a, b);
+          const auto sum = hn::Add(product, c);
+          const auto overflow = hn::And(hn::Xor(product, sum), hn::Xor(c, sum));
+          const auto negative = hn::Lt(hn::Xor(sum, overflow), hn::Zero(d));
+          const auto limit = hn::IfThenElse(negative, hn::Set(d, std::numeric_limits<std::int64_t>::min()),
+                                            hn::Set(d, std::numeric_limits<std::int64_t>::max()));
+          return Carried{hn::IfThenElse(hn::Lt(overflow, hn::Zero(d)), limit, sum), negative};
+        }),
 
     op<U32(U32, U32, U32)>(Opcode::v_add3_u32,
                            [](auto a, auto b, auto c) HWY_ATTR { return hn::Add(hn::Add(a, b), c); }),

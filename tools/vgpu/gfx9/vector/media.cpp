@@ -14,23 +14,42 @@ using i64 = std::int64_t;
 constexpr u32 byte(u64 v, unsigned i) { return static_cast<u32>(v >> (8 * i) & 0xff); }
 constexpr u32 distance(u32 a, u32 b) { return a > b ? a - b : b - a; }
 
-constexpr u32 sad_u8(u32 a, u32 b, u32 sum) {
+constexpr u32 sad_u8(u32 a, u32 b) {
+  u32 sum = 0;
   for (unsigned i = 0; i < 4; ++i) sum += distance(byte(a, i), byte(b, i));
   return sum;
 }
 // Reference bytes of zero are masked out.
-constexpr u32 msad_u8(u32 a, u32 b, u32 sum) {
+constexpr u32 msad_u8(u32 a, u32 b) {
+  u32 sum = 0;
   for (unsigned i = 0; i < 4; ++i) sum += byte(b, i) == 0 ? 0 : distance(byte(a, i), byte(b, i));
   return sum;
 }
-template <u32 (*kSad)(u32, u32, u32)>
-constexpr u64 qsad(u64 a, u32 b, u64 sums) {
+constexpr u32 sad_u16(u32 a, u32 b) { return distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16); }
+constexpr u32 added(u32 a, u32 b, bool saturates) { return saturates && a + b < a ? ~u32{0} : a + b; }
+
+// A sum of differences plus the third operand: the plain form and, for the clamp bit, one that stops at the largest number.
+template <u32 (*kSad)(u32, u32), unsigned kShift = 0>
+constexpr Entry sad(Opcode opcode) {
+  return scalar_op<U32(U32, U32, U32)>(
+      opcode, [](u32 a, u32 b, u32 c) { return added(kSad(a, b) << kShift, c, false); },
+      [](u32 a, u32 b, u32 c) { return added(kSad(a, b) << kShift, c, true); });
+}
+
+template <u32 (*kSad)(u32, u32)>
+constexpr u64 quad(u64 a, u32 b, u64 sums, bool saturates) {
   u64 result = 0;
   for (unsigned i = 0; i < 4; ++i) {
-    const u32 sum = kSad(static_cast<u32>(a >> (8 * i)), b, static_cast<u32>(sums >> (16 * i) & 0xffff));
-    result |= static_cast<u64>(sum & 0xffff) << (16 * i);
+    const u32 sum = kSad(static_cast<u32>(a >> (8 * i)), b) + static_cast<u32>(sums >> (16 * i) & 0xffff);
+    result |= static_cast<u64>(saturates && sum > 0xffff ? 0xffff : sum & 0xffff) << (16 * i);
   }
   return result;
+}
+template <u32 (*kSad)(u32, u32)>
+constexpr Entry quad_sad(Opcode opcode) {
+  return scalar_op<U64(U64, U32, U64)>(
+      opcode, [](u64 a, u32 b, u64 c) { return quad<kSad>(a, b, c, false); },
+      [](u64 a, u32 b, u64 c) { return quad<kSad>(a, b, c, true); });
 }
 
 // v_mqsad_u32_u8: as v_mqsad_pk_u16_u8, with sums in four registers each.
@@ -47,7 +66,7 @@ const Op* mqsad_u32(const Op& op, Wave& wave) {
     const u32 b = operand(1, 0, lane, Type::u32);
     u32 sums[4];
     for (unsigned i = 0; i < 4; ++i)
-      sums[i] = msad_u8(static_cast<u32>(a >> (8 * i)), b, operand(2, i, lane, Type::u64));
+      sums[i] = added(msad_u8(static_cast<u32>(a >> (8 * i)), b), operand(2, i, lane, Type::u64), in.clamp);
     for (unsigned i = 0; i < 4; ++i) wave.vgpr[in.dst + i].lane[lane] = sums[i];
   }
   return next(op);
@@ -122,19 +141,13 @@ double trig_preop(double x, u32 segment) {
 }
 
 constexpr Entry kEntries[] = {
-    scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_u8, [](u32 a, u32 b, u32 c) { return sad_u8(a, b, c); }),
-    scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_hi_u8,
-                                  [](u32 a, u32 b, u32 c) { return (sad_u8(a, b, 0) << 16) + c; }),
-    scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_u16,
-                                  [](u32 a, u32 b, u32 c) {
-                                    return c + distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16);
-                                  }),
-    scalar_op<U32(U32, U32, U32)>(Opcode::v_sad_u32, [](u32 a, u32 b, u32 c) { return c + distance(a, b); }),
-    scalar_op<U32(U32, U32, U32)>(Opcode::v_msad_u8, [](u32 a, u32 b, u32 c) { return msad_u8(a, b, c); }),
-    scalar_op<U64(U64, U32, U64)>(Opcode::v_qsad_pk_u16_u8,
-                                  [](u64 a, u32 b, u64 c) { return qsad<sad_u8>(a, b, c); }),
-    scalar_op<U64(U64, U32, U64)>(Opcode::v_mqsad_pk_u16_u8,
-                                  [](u64 a, u32 b, u64 c) { return qsad<msad_u8>(a, b, c); }),
+    sad<sad_u8>(Opcode::v_sad_u8),
+    sad<sad_u8, 16>(Opcode::v_sad_hi_u8),
+    sad<sad_u16>(Opcode::v_sad_u16),
+    sad<distance>(Opcode::v_sad_u32),
+    sad<msad_u8>(Opcode::v_msad_u8),
+    quad_sad<sad_u8>(Opcode::v_qsad_pk_u16_u8),
+    quad_sad<msad_u8>(Opcode::v_mqsad_pk_u16_u8),
     own(Opcode::v_mqsad_u32_u8, mqsad_u32),
     scalar_op<U32(U32, U32, U32)>(Opcode::v_lerp_u8,
                                   [](u32 a, u32 b, u32 c) {
