@@ -52,14 +52,11 @@ u64 to_int(T v) {
 
 bool subnormal(float v) { return v != 0 && std::abs(v) < 0x1p-126f; }
 
-// Of the estimates: denormal inputs and results are left open.
+// Of the estimates: denormal inputs and results are zeros.
 template <class F>
 u64 estimate(const Lane& x, F f) {
-  const float in = fa(x);
-  if (subnormal(in)) return kOpen;
-  const double exact = f(static_cast<double>(in));
-  const auto rounded = static_cast<float>(exact);
-  return subnormal(rounded) || (rounded == 0 && exact != 0) ? kOpen : bits(rounded);
+  const auto flushed = [](float v) { return subnormal(v) ? std::copysign(0.0f, v) : v; };
+  return bits(flushed(static_cast<float>(f(static_cast<double>(flushed(fa(x)))))));
 }
 
 u64 class_of(double v, bool signalling_nan, bool is_subnormal) {

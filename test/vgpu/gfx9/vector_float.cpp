@@ -251,17 +251,37 @@ TEST_CASE("special values of the transcendental instructions") {
     float in, out;
   };
   const float inf = INFINITY;
-  const Special cases[] = {{Opcode::v_rcp_f32, 0.0f, inf},          {Opcode::v_rcp_f32, -0.0f, -inf},
-                           {Opcode::v_rcp_f32, inf, 0.0f},          {Opcode::v_rsq_f32, 0.0f, inf},
-                           {Opcode::v_rsq_f32, -1.0f, NAN},         {Opcode::v_sqrt_f32, -0.0f, -0.0f},
-                           {Opcode::v_exp_f32, -inf, 0.0f},         {Opcode::v_exp_f32, inf, inf},
-                           {Opcode::v_exp_f32, 3.0f, 8.0f},         {Opcode::v_exp_f32, 128.0f, inf},
-                           {Opcode::v_log_f32, 0.0f, -inf},         {Opcode::v_log_f32, -1.0f, NAN},
-                           {Opcode::v_log_f32, inf, inf},           {Opcode::v_log_f32, 1.0f, 0.0f},
-                           {Opcode::v_log_f32, 0x1p-149f, -149.0f}, {Opcode::v_sin_f32, 0.25f, 1.0f},
-                           {Opcode::v_sin_f32, -0.0f, -0.0f},       {Opcode::v_sin_f32, 257.3f, 0.0f},
-                           {Opcode::v_sin_f32, inf, NAN},           {Opcode::v_cos_f32, 0.5f, -1.0f},
-                           {Opcode::v_cos_f32, 0.0f, 1.0f},         {Opcode::v_cos_f32, 300.0f, 1.0f}};
+  const Special cases[] = {{Opcode::v_rcp_f32, 0.0f, inf},
+                           {Opcode::v_rcp_f32, -0.0f, -inf},
+                           {Opcode::v_rcp_f32, inf, 0.0f},
+                           {Opcode::v_rsq_f32, 0.0f, inf},
+                           {Opcode::v_rsq_f32, -1.0f, NAN},
+                           {Opcode::v_sqrt_f32, -0.0f, -0.0f},
+                           {Opcode::v_exp_f32, -inf, 0.0f},
+                           {Opcode::v_exp_f32, inf, inf},
+                           {Opcode::v_exp_f32, 3.0f, 8.0f},
+                           {Opcode::v_exp_f32, 128.0f, inf},
+                           {Opcode::v_log_f32, 0.0f, -inf},
+                           {Opcode::v_log_f32, -1.0f, NAN},
+                           {Opcode::v_log_f32, inf, inf},
+                           {Opcode::v_log_f32, 1.0f, 0.0f},
+                           {Opcode::v_log_f32, 0x1p-126f, -126.0f},
+                           {Opcode::v_sin_f32, 0.25f, 1.0f},
+                           {Opcode::v_log_f32, 0x1p-127f, -inf},
+                           {Opcode::v_rcp_f32, -0x1p-149f, -inf},
+                           {Opcode::v_rcp_f32, -0x1p127f, -0.0f},
+                           {Opcode::v_rcp_f32, 0x1p126f, 0x1p-126f},
+                           {Opcode::v_rsq_f32, 0x1p-127f, inf},
+                           {Opcode::v_sqrt_f32, 0x1p-127f, 0.0f},
+                           {Opcode::v_exp_f32, -126.0f, 0x1p-126f},
+                           {Opcode::v_exp_f32, -127.0f, 0.0f},
+                           {Opcode::v_sin_f32, 0x1p-149f, 0x6p-149f},
+                           {Opcode::v_sin_f32, -0.0f, -0.0f},
+                           {Opcode::v_sin_f32, 257.3f, 0.0f},
+                           {Opcode::v_sin_f32, inf, NAN},
+                           {Opcode::v_cos_f32, 0.5f, -1.0f},
+                           {Opcode::v_cos_f32, 0.0f, 1.0f},
+                           {Opcode::v_cos_f32, 300.0f, 1.0f}};
   for (const vector::Simd simd : simd_targets()) {
     vector::use_simd(simd);
     for (const Special& c : cases) {

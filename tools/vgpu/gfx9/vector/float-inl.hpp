@@ -38,6 +38,14 @@ HWY_INLINE auto is_signalling(V v) {
   return hn::And(hn::IsNaN(v), hn::RebindMask(hn::DFromV<V>{}, hn::Eq(quiet, hn::Zero(Bits<V>{}))));
 }
 
+// Float32 denormals as zeros of their sign.
+constexpr auto flushed = [](auto v) HWY_ATTR {
+  const Bits<decltype(v)> d;
+  const auto denormal = hn::Eq(hn::And(bits(v), hn::Set(d, 0x7f800000u)), hn::Zero(d));
+  return hn::BitCast(hn::DFromV<decltype(v)>{},
+                     hn::And(bits(v), hn::IfThenElse(denormal, hn::Set(d, 0x80000000u), hn::Set(d, ~0u))));
+};
+
 // Of a pair with a NaN the other one; -0 is below +0; a signalling NaN gives its quiet form (MODE.ieee set; the general handler quiets
 // operands beforehand when it is not).
 constexpr auto select_extreme = [](auto a, auto b, auto chosen) HWY_ATTR {

@@ -12,13 +12,6 @@ namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace {
 
 // v_mad_f32 and v_mac_f32 know no denormals, whatever MODE says, and round the product.
-constexpr auto flushed = [](auto v) HWY_ATTR {
-  const hn::DFromV<decltype(v)> d;
-  const D32<false> du;
-  const auto denormal = hn::Eq(hn::And(bits(v), hn::Set(du, 0x7f800000u)), hn::Zero(du));
-  return hn::BitCast(d,
-                     hn::And(bits(v), hn::IfThenElse(denormal, hn::Set(du, 0x80000000u), hn::Set(du, ~0u))));
-};
 constexpr auto mad = [](auto a, auto b, auto c) HWY_ATTR {
   return flushed(hn::Add(flushed(hn::Mul(flushed(a), flushed(b))), flushed(c)));
 };

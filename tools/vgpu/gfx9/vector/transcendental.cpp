@@ -90,22 +90,30 @@ constexpr auto log2_narrow = [](auto v) HWY_ATTR { return narrowed(log2_of(widen
 constexpr auto sin_narrow = [](auto v) HWY_ATTR { return narrowed(sin_of(widened(v))); };
 constexpr auto cos_narrow = [](auto v) HWY_ATTR { return narrowed(cos_of(widened(v))); };
 
+// "1ULP accuracy, denormals are flushed" (CDNA3 ISA manual, VOP1), whatever MODE says; LLVM scales its operands around these instructions for that
+// reason. v_sin and v_cos keep denormals, and so do the other widths.
+constexpr auto rsq_narrow = [](auto v) HWY_ATTR { return narrowed(float_rsq(widened(v))); };
+template <unsigned kFlags = 0, class F>
+constexpr Entry estimate(Opcode opcode, F) {
+  return op<F32(F32), kFlags>(opcode, [](auto v) HWY_ATTR { return flushed(F{}(flushed(v))); });
+}
+
 constexpr Entry kEntries[] = {
-    op<F32(F32)>(Opcode::v_rcp_f32, float_rcp),
-    op<F32(F32)>(Opcode::v_rcp_iflag_f32, float_rcp),
-    op<F32(F32), kWide>(Opcode::v_rsq_f32, [](auto v) HWY_ATTR { return narrowed(float_rsq(widened(v))); }),
-    op<F32(F32)>(Opcode::v_sqrt_f32, float_sqrt),
+    estimate(Opcode::v_rcp_f32, float_rcp),
+    estimate(Opcode::v_rcp_iflag_f32, float_rcp),
+    estimate<kWide>(Opcode::v_rsq_f32, rsq_narrow),
+    estimate(Opcode::v_sqrt_f32, float_sqrt),
     op<F64(F64)>(Opcode::v_rcp_f64, float_rcp),
     op<F64(F64)>(Opcode::v_rsq_f64, float_rsq),
     op<F64(F64)>(Opcode::v_sqrt_f64, float_sqrt),
     op<F16(F16), kCold>(Opcode::v_rcp_f16, float_rcp),
     op<F16(F16), kCold>(Opcode::v_rsq_f16, float_rsq),
     op<F16(F16), kCold>(Opcode::v_sqrt_f16, float_sqrt),
-    op<F32(F32), kWide>(Opcode::v_exp_f32, exp2_narrow),
-    op<F32(F32), kWide | kCold>(Opcode::v_exp_legacy_f32, exp2_narrow),
+    estimate<kWide>(Opcode::v_exp_f32, exp2_narrow),
+    estimate<kWide | kCold>(Opcode::v_exp_legacy_f32, exp2_narrow),
     op<F16(F16), kWide | kCold>(Opcode::v_exp_f16, exp2_narrow),
-    op<F32(F32), kWide>(Opcode::v_log_f32, log2_narrow),
-    op<F32(F32), kWide | kCold>(Opcode::v_log_legacy_f32, log2_narrow),
+    estimate<kWide>(Opcode::v_log_f32, log2_narrow),
+    estimate<kWide | kCold>(Opcode::v_log_legacy_f32, log2_narrow),
     op<F16(F16), kWide | kCold>(Opcode::v_log_f16, log2_narrow),
     op<F32(F32), kWide>(Opcode::v_sin_f32, sin_narrow),
     op<F16(F16), kWide | kCold>(Opcode::v_sin_f16, sin_narrow),
