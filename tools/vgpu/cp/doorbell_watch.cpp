@@ -74,7 +74,9 @@ struct DoorbellFault {
         continue;
       DoorbellWatch* const watch = page.watch.load(std::memory_order_acquire);
       auto* const alias = const_cast<std::byte*>(page.alias.load(std::memory_order_relaxed));
-      if (watch != nullptr && carry_out(*watch, alias + (address - begin), context)) return true;
+      const bool alias_is_writable = reinterpret_cast<std::uintptr_t>(alias) != begin;
+      if (watch != nullptr && alias_is_writable && carry_out(*watch, alias + (address - begin), context))
+        return true;
       // Another instruction: it is executed again, on a page that may be written.
       if (watch != nullptr) watch->recording_.store(false, std::memory_order_release);
       page.write_protected.store(false, std::memory_order_seq_cst);

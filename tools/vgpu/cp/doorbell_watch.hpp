@@ -35,6 +35,7 @@ class DoorbellWatch {
   DoorbellWatch(const DoorbellWatch&) = delete;
   DoorbellWatch& operator=(const DoorbellWatch&) = delete;
 
+  // The alias is the device's own mapping, or the program's address again: then every store is executed again instead of being carried out.
   // Throws std::runtime_error when kMaxPages are attached already in the process.
   void attach(std::byte* program_address, std::byte* alias, std::size_t size_bytes);
 
