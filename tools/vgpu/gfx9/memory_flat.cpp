@@ -31,13 +31,11 @@ HWY_INLINE void move_lanes(std::uint64_t distance, GpuAddress end, const GpuAddr
 
 // Lanes in the shared aperture.
 template <class E, Access Kind>
-HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, std::uint64_t exec,
-                                     const GpuAddress* address) {
+HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, std::uint64_t exec, const GpuAddress* address,
+                                     Bounds bounds) {
   constexpr GpuAddress kBegin = kSharedAperture << 48;
-  for (std::uint64_t lanes = exec; lanes != 0; lanes &= lanes - 1) {
-    const GpuAddress at = address[std::countr_zero(lanes)];
-    if (at - kBegin + E::bytes > wave.lds_bytes) return stop_memory_fault(op, wave, at, Kind);
-  }
+  if (bounds.highest - kBegin + E::bytes > wave.lds_bytes)
+    return stop_memory_fault(op, wave, bounds.highest, Kind);
   move_lanes<E, Kind>(reinterpret_cast<std::uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes, address,
                       exec, data_registers<E, Kind>(op, wave));
   return next<2>(op);
@@ -61,8 +59,10 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, std::uint64_t 
   Bounds bounds = lane_addresses(op, wave, exec, address);
   if (op.in.segment == FlatSegment::flat && bounds.highest >> 48 != 0) {
     const LanesByAperture lanes = lanes_by_aperture(exec, address, bounds);
-    if (lanes.shared != 0 && access_shared<E, Kind>(op, wave, lanes.shared, address) == nullptr)
-      return nullptr;
+    if (lanes.shared != 0) {
+      const Bounds within = lanes.shared == exec ? bounds : bounds_of(lanes.shared, address);
+      if (access_shared<E, Kind>(op, wave, lanes.shared, address, within) == nullptr) return nullptr;
+    }
     if (lanes.own != 0 && access_private<E, Observer, Kind>(op, wave, lanes.own, address) == nullptr)
       return nullptr;
     exec = lanes.global;

@@ -1,0 +1,124 @@
+// Random programs, compiled by clang for each target at several optimisation levels, run by the core alone on every SIMD target of this machine, and
+// compared with what the generator says they compute.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <system_error>
+
+#include "gfx9/vector/entry.hpp"
+#include "machine.hpp"
+#include "random_program.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+namespace {
+
+constexpr std::uint32_t kItems = 4 * RandomProgram::kWorkItems;
+
+struct Directory {
+  std::filesystem::path path;
+  Directory() {
+    std::string name = (std::filesystem::temp_directory_path() / "uptempo-random-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+std::vector<std::byte> compiled(const Directory& directory, const std::string& source,
+                                const std::string& options) {
+  const std::string from = directory.path / "program.cl", to = directory.path / "program.co";
+  std::ofstream(from) << source;
+  const std::string command = std::string("'" UPTEMPO_DEVICE_CLANG
+                                          "' -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -nogpulib "
+                                          "-mcode-object-version=4 -ffp-contract=off -w ") +
+                              options + " '" + from + "' -o '" + to + "'";
+  INFO(command);
+  REQUIRE(std::system(command.c_str()) == 0);
+  std::ifstream file(to, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto* raw = reinterpret_cast<const std::byte*>(bytes.data());
+  return {raw, raw + bytes.size()};
+}
+
+// Inputs at which programs take different ways: small, negative, sparse, floats, any bits.
+std::vector<std::uint64_t> inputs(std::uint32_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::uint64_t> values(2 * kItems);
+  for (std::uint64_t& value : values) {
+    value = random();
+    switch (random() % 6) {
+      case 0:
+        value %= 100;
+        break;
+      case 1:
+        value = 0 - value % 100;
+        break;
+      case 2:
+        value &= 0x000f00ff00ff000f;
+        break;
+      case 3:
+        value = std::bit_cast<std::uint64_t>(static_cast<double>(value % 1000) / 8) |
+                std::bit_cast<std::uint32_t>(1.5f);
+        break;
+      default:
+        break;
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("Random programs compute what they say, on every target and every SIMD target", "[random]") {
+  struct Choice {
+    Target target;
+    const char* option;
+  };
+  static constexpr Choice kTargets[] = {{Target::gfx90a, "-mcpu=gfx90a"},
+                                        {Target::gfx908, "-mcpu=gfx908"},
+                                        {Target::gfx906, "-mcpu=gfx906"},
+                                        {Target::gfx900, "-mcpu=gfx900"}};
+  constexpr std::uint32_t kPrograms = 120;
+  const char* only = std::getenv("UPTEMPO_RANDOM_SEED");  // to repeat one that failed
+  const Directory directory;
+  for (std::uint32_t n = 0; n < (only != nullptr ? 1 : kPrograms); ++n) {
+    const std::uint32_t seed =
+        only != nullptr ? static_cast<std::uint32_t>(std::strtoul(only, nullptr, 10)) : n;
+    const RandomProgram program(seed);
+    const Choice& choice = kTargets[seed % 4];
+    const auto object = compiled(directory, program.source(),
+                                 std::string(choice.option) + " -O" + std::to_string(1 + seed / 4 % 3));
+    const auto values = inputs(seed);
+    std::vector<std::uint64_t> expected(kItems);
+    for (std::uint32_t i = 0; i < kItems; ++i)
+      expected[i] = program.expected(values[2 * i], values[2 * i + 1]);
+    const vector::Simd best = vector::simd_in_use();
+    for (const vector::Simd simd : {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
+      if (!vector::use_simd(simd)) continue;
+      Machine machine(choice.target);
+      machine.load(object);
+      const Buffer in = machine.allocate(values.size() * 8), out = machine.allocate(kItems * 8);
+      std::memcpy(in.bytes.data(), values.data(), in.bytes.size());
+      const auto fault = machine.run("run", {{kItems, 1, 1}, {RandomProgram::kWorkItems, 1, 1}, 0},
+                                     Arguments().add(in).add(out));
+      CAPTURE(seed, choice.option, static_cast<unsigned>(simd));
+      INFO((fault ? fault->message : std::string()));
+      REQUIRE_FALSE(fault);
+      std::uint32_t wrong = 0, first = 0;
+      for (std::uint32_t i = kItems; i-- > 0;) {
+        if (out.as<std::uint64_t>()[i] != expected[i]) ++wrong, first = i;
+      }
+      CAPTURE(first, values[2 * first], values[2 * first + 1]);
+      CHECK(wrong == 0);
+    }
+    vector::use_simd(best);
+  }
+}
+
+}  // namespace uptempo::vgpu::gfx9::test
