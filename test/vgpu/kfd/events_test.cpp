@@ -1,5 +1,6 @@
 #include "kfd/events.hpp"
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -98,6 +99,32 @@ TEST_CASE("setting an auto-reset event wakes all present waiters and leaves it r
   events.raise(id);
   CHECK(one.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
   CHECK(two.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
+  CHECK_FALSE(is_set(events, id));
+}
+
+TEST_CASE("an auto-reset event that one thread has taken still wakes each other thread once", "[events]") {
+  Events events(kGpu);
+  const std::uint32_t id = make(events, true);
+  REQUIRE(events.set(id) == 0);
+  CHECK(is_set(events, id));  // the thread that set it sleeps first, as ROCr's queue destructor does
+  const auto late_thread = [&] {
+    std::array<bool, 2> woken{};
+    std::thread([&] { woken = {is_set(events, id), is_set(events, id)}; }).join();
+    return woken;
+  };
+  CHECK(late_thread() == std::array{true, false});
+  CHECK_FALSE(is_set(events, id));
+  CHECK(late_thread() == std::array{true, false});
+  REQUIRE(events.reset(id) == 0);
+  CHECK(late_thread() == std::array{false, false});
+}
+
+TEST_CASE("an auto-reset event that was set while somebody slept is nobody else's", "[events]") {
+  Events events(kGpu);
+  const std::uint32_t id = make(events, true);
+  Sleeper sleeper(events, {data(id)}, true);
+  events.set(id);
+  CHECK(sleeper.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
   CHECK_FALSE(is_set(events, id));
 }
 

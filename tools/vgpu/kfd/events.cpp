@@ -1,6 +1,7 @@
 #include "kfd/events.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -34,7 +35,22 @@ const char* access_name(Access access) {
   return "access";
 }
 
+// Never used again, unlike a thread's identifier.
+std::uint64_t this_thread() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  thread_local const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
+
 }  // namespace
+
+bool Events::Takers::join(std::uint64_t thread) noexcept {
+  const auto end = threads_.begin() + static_cast<std::ptrdiff_t>(count_);
+  if (count_ == 0 || count_ == threads_.size() || std::find(threads_.begin(), end, thread) != end)
+    return false;
+  threads_[count_++] = thread;
+  return true;
+}
 
 int Events::create(std::uint32_t type, bool auto_reset, std::uint32_t& event_id) {
   const std::lock_guard lock(mutex_);
@@ -88,10 +104,12 @@ int Events::reset(std::uint32_t event_id) {
   const auto found = events_.find(event_id);
   if (found == events_.end() || found->second.type != KFD_IOC_EVENT_SIGNAL) return -EINVAL;
   found->second.signaled = false;
+  found->second.takers.clear();
   return 0;
 }
 
 void Events::set_locked(Event& event) {
+  event.takers.clear();
   event.signaled = !event.auto_reset || event.waiters.empty();
   if (++event.age == 0) event.age = 2;  // 0 is reserved, 1 is "never set"
   for (Waiter* waiter : event.waiters) {
@@ -117,11 +135,16 @@ int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t
     waiter.event = &event;
     waiter.wake = &wake;
     waiter.activated = event.signaled;
-    event.signaled = event.signaled && !event.auto_reset;
+    if (event.signaled && event.auto_reset) {
+      event.signaled = false;
+      event.takers.take(this_thread());
+    }
     const std::uint64_t last_age = events[i].signal_event_data.last_event_age;
     if (event.type == KFD_IOC_EVENT_SIGNAL && last_age != 0) {
       waiter.wants_age = true;
       if (event.age != last_age) waiter.activated = true;
+    } else if (!waiter.activated) {
+      waiter.activated = event.takers.join(this_thread());
     }
     event.waiters.push_back(&waiter);
   }

@@ -4,6 +4,13 @@
 // were none. An event's age starts at 1 and grows with each set, so that a waiter which passes the last age it saw does not
 // miss a set between two waits (KFD 1.14).
 //
+// One thing is kinder than Linux. ROCr 5.2.3 passes no ages, and two of its threads wait for one auto-reset event: a queue's destructor, which sets
+// the event itself, and the handler of queue errors (amd_aql_queue.cpp:332, runtime.cpp:1047). If the handler is preempted between its look
+// at the signal and its wait for longer than the 200 us after which the destructor sleeps, too, the destructor takes the only wake-up and both
+// sleep for ever: on two busy cores about once in two thousand queues. So when a thread takes the set state of an auto-reset event by coming to wait,
+// each other thread that comes to wait without an age is woken by that set once as well. Whoever sleeps in a loop around a condition, as
+// ROCr does everywhere, sees one more look at it.
+//
 // Identifiers: 1..4095 are signal (and debug) events, each also a slot of the event page; 4096 and above are all other types.
 //
 // Thread safety: every member may be called from any thread. wait() sleeps on a condition variable; everything else holds
@@ -11,7 +18,10 @@
 #pragma once
 
 #include <linux/kfd_ioctl.h>
+
+#include <array>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <mutex>
@@ -60,6 +70,21 @@ class Events final : public Interrupts {
 
  private:
   struct Waiter;
+  // Who has been woken by the last set of an auto-reset event, after the first of them took its state.
+  class Takers {
+   public:
+    void clear() noexcept { count_ = 0; }
+    // Whether the state has been taken, and not yet by this thread, which is added. No more than there is room for.
+    bool join(std::uint64_t thread) noexcept;
+    void take(std::uint64_t thread) noexcept {
+      threads_[0] = thread;
+      count_ = 1;
+    }
+
+   private:
+    std::array<std::uint64_t, 8> threads_{};
+    std::size_t count_ = 0;
+  };
   struct Event {
     std::uint32_t type = 0;
     bool auto_reset = false;
@@ -67,6 +92,7 @@ class Events final : public Interrupts {
     std::uint64_t age = 1;
     kfd_hsa_memory_exception_data exception{};
     std::list<Waiter*> waiters;
+    Takers takers;
   };
   struct Waiter {
     Event* event = nullptr;  // nullptr: destroyed while it was waited for
