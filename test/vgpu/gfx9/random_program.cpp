@@ -130,7 +130,7 @@ class Generator {
     } else {
       constexpr u64 kValues[] = {0, 1, 2, 3, 5, 15, 31, 64, 127, 128, 255, 0x8000, 0xffffff, ~u64{0}};
       const unsigned pick = below(std::size(kValues) + 4);
-      value = static_cast<T>(pick < std::size(kValues) ? kValues[pick] : random_() << 32 | random_());
+      value = static_cast<T>(pick < std::size(kValues) ? kValues[pick] : random_());
     }
     const std::string bits = std::to_string(bits_of(value)) + "ul";
     if constexpr (std::is_same_v<T, float>)
