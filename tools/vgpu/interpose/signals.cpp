@@ -47,6 +47,7 @@ UPTEMPO_VGPU_EXPORT sighandler_t signal(int signal_number, sighandler_t handler)
   struct sigaction previous {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
+  sigaddset(&action.sa_mask, signal_number);  // as the C library's signal() does
   if (uptempo::vgpu::replace_program_action(signal_number, &action, &previous)) return previous.sa_handler;
   static constinit Next<decltype(&::signal)> real{"signal"};
   return real(signal_number, handler);
