@@ -75,7 +75,7 @@ TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profi
   CHECK(untimed->start_ts == 0);
   CHECK(untimed->end_ts == 0);
 
-  AMD_HSA_BITS_SET(queue.queue->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, 1);
+  queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
   amd_signal_t* timed = device.signal(1);
   ScriptedKernel* kernel = device.kernel([](const Slice&) {
     const auto end = gpu_clock_ticks() + 2000;  // 20 us
@@ -97,19 +97,11 @@ TEST_CASE(
   std::atomic<bool> end{false};
   DeviceFixture device;
   ComputeQueue queue(device);
-  const auto profile = [&](bool on) {
-    const std::atomic_ref<amd_queue_properties32_t> properties(queue.queue->queue_properties);
-    if (on) {
-      properties |= AMD_QUEUE_PROPERTIES_ENABLE_PROFILING;
-    } else {
-      properties &= ~static_cast<amd_queue_properties32_t>(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING);
-    }
-  };
-  profile(true);
+  queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
   amd_signal_t* earlier = device.signal(1);
   queue.submit(barrier_and({}, false, earlier));
   REQUIRE(eventually([&] { return DeviceFixture::value(earlier) == 0; }));
-  profile(false);
+  queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, false);
   amd_signal_t* dispatched = device.signal(1);
   amd_signal_t* dependency = device.signal(1);
   amd_signal_t* waited = device.signal(1);
@@ -123,7 +115,7 @@ TEST_CASE(
   REQUIRE(eventually([&] { return running.load(); }));
   settle();  // the barrier has been looked at
   const std::uint64_t switched_on = gpu_clock_ticks();
-  profile(true);
+  queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
   SECTION("a barrier that waits begins to be timed") {
     const std::uint64_t resolved = gpu_clock_ticks();
     DeviceFixture::set(dependency, 0);

@@ -132,7 +132,7 @@ int main() {
     std::printf("round trip of a barrier           %8.1f ns p10, %8.1f ns median, %8.1f ns p90\n", trip.p10,
                 trip.median, trip.p90);
     // Seen: the processor has begun the packet. Beside it what the kernel takes to wake a thread, which no sleeping device can beat.
-    AMD_HSA_BITS_SET(queue.queue->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, 1);
+    queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
     std::vector<double> seen;
     FutexSleeper sleeper;
     std::vector<double> woken;

@@ -216,6 +216,16 @@ std::uint64_t ComputeQueue::error() const {
   return static_cast<std::uint64_t>(DeviceFixture::value(inactive));
 }
 
+void ComputeQueue::set_property(amd_queue_properties_t property, bool on) {
+  const std::atomic_ref<amd_queue_properties32_t> properties(queue->queue_properties);
+  const auto bit = static_cast<amd_queue_properties32_t>(property);
+  if (on) {
+    properties |= bit;
+  } else {
+    properties &= ~bit;
+  }
+}
+
 hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, std::uint32_t grid,
                                       std::uint16_t workgroup, bool barrier, const amd_signal_t* completion) {
   hsa_kernel_dispatch_packet_t packet{};

@@ -131,6 +131,7 @@ class ComputeQueue {
   // What queue_inactive_signal says; 0: no error.
   std::uint64_t error() const;
   std::uint32_t error_event() const { return inactive->event_id; }
+  void set_property(amd_queue_properties_t property, bool on);
   void destroy();
 
   amd_queue_t* queue;

@@ -92,7 +92,7 @@ TEST_CASE("Scratch for one dispatch alone is given back before anything else is 
   queue.write(barrier_and({}, false, behind));
   queue.ring();
   REQUIRE(eventually([&] { return queue.error() == 1; }));
-  AMD_HSA_BITS_SET(queue.queue->queue_properties, AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE, 1);
+  queue.set_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE, true);
   give_scratch(queue, 256, 8);
   REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
   REQUIRE(eventually([&] { return queue.error() == 0x200; }));
@@ -100,8 +100,7 @@ TEST_CASE("Scratch for one dispatch alone is given back before anything else is 
   CHECK(DeviceFixture::value(behind) == 1);
   // ROCr: signal to 0 first, then the property.
   DeviceFixture::set(queue.inactive, 0);
-  std::atomic_ref<std::uint32_t>(queue.queue->queue_properties)
-      .fetch_and(~static_cast<std::uint32_t>(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE));
+  queue.set_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE, false);
   CHECK(eventually([&] { return DeviceFixture::value(behind) == 0; }));
 }
 

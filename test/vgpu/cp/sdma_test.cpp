@@ -202,7 +202,7 @@ TEST_CASE("A large copy does not hold up another queue") {
   DeviceFixture device;
   SdmaRing ring(device);
   ComputeQueue queue(device);
-  AMD_HSA_BITS_SET(queue.queue->queue_properties, AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, 1);
+  queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
   constexpr std::uint32_t bytes = 16u << 20;
   auto* source = static_cast<std::uint8_t*>(device.allocate(bytes));
   auto* destination = static_cast<std::uint8_t*>(device.allocate(bytes));
