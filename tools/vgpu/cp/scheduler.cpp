@@ -298,7 +298,6 @@ struct Scheduler::Impl {
         worker.yields = spent < kYieldInstructions ? worker.yields + 1 : 0;
         const std::lock_guard lock(mutex);
         if (dispatch.abandoned_.load(std::memory_order_relaxed)) break;  // decided under this mutex
-        if (is_new) worker.spent = kWorkgroupQuantum;
         runnable_waves += dispatch.waves_per_group_;
         runnable.push_back(std::move(resident));
         publish_pending();
