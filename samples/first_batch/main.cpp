@@ -19,8 +19,9 @@ namespace {
 bool sort_32768_keys() {
   Runtime runtime;  // throws Error: "no GPU agent: ..."
   Agent gpu = runtime.gpu();
-  Program program{gpu, kernels::bitonic_sort()};  // of the embedded code objects, the one for this agent's ISA
-  auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");  // checked against metadata
+  Program program{gpu, kernels::bitonic_sort()};  // the code object for this agent's ISA
+  // Checked against the kernel's metadata.
+  auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
   Queue queue{gpu};
   DeviceBuffer<uint32_t> keys{gpu, 32768};
   PinnedBuffer<uint32_t> host{gpu, 32768};

@@ -1,23 +1,23 @@
 // The few checks that these programs need: the first that fails ends the program with status 1 and names itself.
 #pragma once
 
+#include <hip/hip_runtime.h>
 #include <cstdio>
 #include <cstdlib>
-#include <hip/hip_runtime.h>
 
-#define CHECK_HIP(call)                                                                       \
-  do {                                                                                        \
-    const hipError_t status = (call);                                                         \
-    if (status != hipSuccess) {                                                               \
+#define CHECK_HIP(call)                                                                              \
+  do {                                                                                               \
+    const hipError_t status = (call);                                                                \
+    if (status != hipSuccess) {                                                                      \
       std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, hipGetErrorString(status)); \
-      std::exit(1);                                                                           \
-    }                                                                                         \
+      std::exit(1);                                                                                  \
+    }                                                                                                \
   } while (false)
 
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
-      std::exit(1);                                                            \
-    }                                                                          \
+#define CHECK(condition)                                                   \
+  do {                                                                     \
+    if (!(condition)) {                                                    \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      std::exit(1);                                                        \
+    }                                                                      \
   } while (false)

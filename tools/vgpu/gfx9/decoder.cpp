@@ -120,11 +120,13 @@ class Decoder {
       case Operand::a8:
       case Operand::a16:
       case Operand::a32:  // MFMA's addend: also an inline constant
-        if (is_vgpr(static_cast<OperandCode>(code)) ? code - kFirstVgpr + count > 256 : !is_inline_constant(code))
+        if (is_vgpr(static_cast<OperandCode>(code)) ? code - kFirstVgpr + count > 256
+                                                    : !is_inline_constant(code))
           return false;
         break;
       case Operand::lane:
-        if (!is_scalar_register(code, 1) && !is_inline_constant(code) && !is_special_source(code, 1)) return false;
+        if (!is_scalar_register(code, 1) && !is_inline_constant(code) && !is_special_source(code, 1))
+          return false;
         break;
       default:
         if (is_vgpr(static_cast<OperandCode>(code))) {

@@ -46,7 +46,8 @@ struct PackedInstr<R(S...), kFlags, F> {
     const unsigned high = selects ? in.op_sel_hi >> i & 1u : 1u;
     const std::uint32_t sign = kDwords ? 0x80000000u : 0x8000u;
     // A scalar pair has two registers; a 32-bit constant is both halves.
-    const Registers source = registers_of(wave, in, i, kDwords && in.src[i] < kFirstConstant ? Type::u64 : type, room);
+    const Registers source =
+        registers_of(wave, in, i, kDwords && in.src[i] < kFirstConstant ? Type::u64 : type, room);
     return {{source.half[kDwords ? low : 0], source.half[kDwords ? high : 0]},
             {kDwords ? 0 : static_cast<int>(low * 16), kDwords ? 0 : static_cast<int>(high * 16)},
             hn::Set(d, selects && (in.neg >> i & 1) ? sign : 0u),
