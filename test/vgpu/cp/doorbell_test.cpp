@@ -1,7 +1,9 @@
 // Sleeping and waking: an idle device costs nothing and misses nothing.
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <ucontext.h>
 
 #include <csignal>
 #include <string>
@@ -48,6 +50,9 @@ volatile std::byte* guarded_page() {
       static_cast<std::byte*>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   return program_fault_page.load();
 }
+
+volatile std::sig_atomic_t trapped_calls = 0;
+thread_local volatile char trap = 0;  // 1: system calls of this thread raise SIGSYS
 
 // In a kernel: it runs on the command processor's own thread, not on a helper.
 bool on_processor_thread() {
@@ -250,6 +255,36 @@ TEST_CASE("A mask that blocks everything leaves SIGSEGV open") {
   const sigset_t mask = block_all_but_segv(all);
   CHECK(sigismember(&mask, SIGSEGV) == 0);
   CHECK(sigismember(&mask, SIGUSR1) == 1);
+}
+
+TEST_CASE("Ringing a sleeping device works in a program that traps system calls") {
+  constexpr int set_user_dispatch = 59, off = 0, on = 1;  // linux/prctl.h of Linux 5.11
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  REQUIRE(completes(device, queue));
+  struct sigaction pass_on {
+  }, before{};
+  pass_on.sa_flags = SA_SIGINFO;
+  pass_on.sa_sigaction = [](int, siginfo_t*, void* context) {
+    trap = 0;
+    trapped_calls = trapped_calls + 1;
+    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] -= 2;  // the call once more, untrapped
+  };
+  REQUIRE(sigaction(SIGSYS, &pass_on, &before) == 0);
+  REQUIRE(prctl(set_user_dispatch, on, 0, 0, const_cast<char*>(&trap)) == 0);
+  trapped_calls = 0;
+  for (int round = 0; round < 10; ++round) {
+    amd_signal_t* done = device.signal(1);
+    const std::uint64_t index = queue.write(barrier_and({}, false, done));
+    std::this_thread::sleep_for(10ms);
+    trap = 1;
+    __atomic_store_n(queue.bell.program, index, __ATOMIC_RELEASE);
+    trap = 0;
+    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
+  }
+  CHECK(trapped_calls > 0);  // the device slept, and its handler woke it
+  prctl(set_user_dispatch, off, 0, 0, nullptr);
+  sigaction(SIGSYS, &before, nullptr);
 }
 
 TEST_CASE("Detaching makes the page writable and forgets it; queues behind it see no more doorbells") {

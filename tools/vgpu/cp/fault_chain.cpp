@@ -172,6 +172,8 @@ void install_fault_chain(FaultClient client) noexcept {
     // The program's handler may want its own stack and system calls restarted: allow what it may have asked for.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigfillset(&ours.sa_mask);  // deliver() opens what the program's action leaves open
+    // A program that traps system calls traps those of the clients, too; blocked, that would end it.
+    sigdelset(&ours.sa_mask, SIGSYS);
     __sigaction(program.signal_number, &ours, nullptr);
     program.installed.store(true, std::memory_order_release);
   }

@@ -20,8 +20,8 @@
 
 namespace uptempo::vgpu {
 
-// Looks at a fault (never at a signal that somebody sent) on the thread that faulted, with every signal blocked. True: it is settled, and the
-// thread goes on as the context says.
+// Looks at a fault (never at a signal that somebody sent) on the thread that faulted, with every signal blocked but SIGSYS (a program may trap
+// the system calls that clients make). True: it is settled, and the thread goes on as the context says.
 using FaultClient = bool (*)(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept;
 
 // Adds the client, if it is new, after those that are there (two at most), and makes sure that the handler is in front.
