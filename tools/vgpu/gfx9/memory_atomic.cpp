@@ -41,7 +41,7 @@ typename Operation::Value update(std::byte* host, typename Operation::Value a,
 std::byte* operand_at(const Op& op, Wave& wave, bool shared, GpuAddress address, unsigned bytes) {
   std::byte* host = nullptr;
   if (shared) {
-    const std::uint64_t offset = address - (kSharedAperture << 48);
+    const std::uint64_t offset = address - aperture_base(kSharedAperture);
     if (offset + bytes <= wave.lds_bytes) host = wave.lds + offset;
   } else {
     host = wave.executor->translate(op, address, bytes, Access::atomic);

@@ -33,7 +33,7 @@ HWY_INLINE void move_lanes(std::uint64_t distance, GpuAddress end, const GpuAddr
 template <class E, Access Kind>
 HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, std::uint64_t exec, const GpuAddress* address,
                                      Bounds bounds) {
-  constexpr GpuAddress kBegin = kSharedAperture << 48;
+  constexpr GpuAddress kBegin = aperture_base(kSharedAperture);
   if (bounds.highest - kBegin + E::bytes > wave.lds_bytes)
     return stop_memory_fault(op, wave, bounds.highest, Kind);
   move_lanes<E, Kind>(reinterpret_cast<std::uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes, address,

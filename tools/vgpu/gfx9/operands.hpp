@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "device/apertures.hpp"
+
 namespace uptempo::vgpu::gfx9 {
 
 using OperandCode = std::uint16_t;
@@ -32,10 +34,6 @@ constexpr bool is_aperture(unsigned code) noexcept {
 }
 constexpr bool is_status(unsigned code) noexcept { return code >= kVccz && code <= kScc; }
 
-// Apertures of the flat address space: bits 63:48 of an address, as GET_PROCESS_APERTURES of the driver answers. Each is 4 GiB.
-inline constexpr std::uint64_t kSharedAperture = 1, kPrivateAperture = 2;
-inline constexpr std::uint64_t kApertureBytes = std::uint64_t{1} << 32;
-
 // 0.5, -0.5, 1, -1, 2, -2, 4, -4 and 1/(2 pi), in the type of the operand.
 constexpr std::uint16_t float_constant16(unsigned code) noexcept {
   constexpr std::uint16_t kValues[9] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
@@ -58,13 +56,13 @@ constexpr std::uint64_t constant64(unsigned code) noexcept {
   if (is_float_constant(code)) return float_constant64(code);
   switch (code) {
     case kSharedBase:
-      return kSharedAperture << 48;
+      return aperture_base(kSharedAperture);
     case kSharedLimit:
-      return (kSharedAperture << 48) + kApertureBytes - 1;
+      return aperture_limit(kSharedAperture);
     case kPrivateBase:
-      return kPrivateAperture << 48;
+      return aperture_base(kPrivateAperture);
     case kPrivateLimit:
-      return (kPrivateAperture << 48) + kApertureBytes - 1;
+      return aperture_limit(kPrivateAperture);
     default:
       return 0;
   }

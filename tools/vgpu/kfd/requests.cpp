@@ -8,6 +8,7 @@
 #include <ctime>
 #include <vector>
 
+#include "device/apertures.hpp"
 #include "device/clock.hpp"
 #include "kfd/log.hpp"
 #include "kfd/process.hpp"
@@ -29,13 +30,12 @@ std::uint64_t nanoseconds(clockid_t clock) {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// Apertures as amdgpu sets them up for GFX9: LDS and scratch above the canonical hole of user space. A gpuvm limit of at least 2^47 - 1 makes
-// ROCT use plain mmap addresses for everything.
+// A gpuvm limit of at least 2^47 - 1 makes ROCT use plain mmap addresses for everything.
 constexpr kfd_process_device_apertures kApertures{
-    .lds_base = std::uint64_t{1} << 48,
-    .lds_limit = (std::uint64_t{1} << 48) + 0xffff'ffff,
-    .scratch_base = std::uint64_t{2} << 48,
-    .scratch_limit = (std::uint64_t{2} << 48) + 0xffff'ffff,
+    .lds_base = aperture_base(kSharedAperture),
+    .lds_limit = aperture_limit(kSharedAperture),
+    .scratch_base = aperture_base(kPrivateAperture),
+    .scratch_limit = aperture_limit(kPrivateAperture),
     .gpuvm_base = 0x4000,
     .gpuvm_limit = (std::uint64_t{1} << 47) - 1,
     .gpu_id = kGpuId,

@@ -1,0 +1,18 @@
+// Apertures of the flat address space, as amdgpu sets them up for GFX9: above the canonical hole of user space, 4 GiB each. The driver
+// tells the program of them, and the instruction set leads addresses by them.
+#pragma once
+
+#include <cstdint>
+
+namespace uptempo::vgpu {
+
+// Bits 63:48 of an address.
+inline constexpr std::uint64_t kSharedAperture = 1, kPrivateAperture = 2;
+inline constexpr std::uint64_t kApertureBytes = std::uint64_t{1} << 32;
+
+constexpr std::uint64_t aperture_base(std::uint64_t aperture) noexcept { return aperture << 48; }
+constexpr std::uint64_t aperture_limit(std::uint64_t aperture) noexcept {
+  return aperture_base(aperture) + kApertureBytes - 1;
+}
+
+}  // namespace uptempo::vgpu
