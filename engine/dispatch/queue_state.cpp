@@ -121,8 +121,7 @@ QueueState::QueueState(const Agent& agent, const QueueOptions& options, Parts pa
                          });
     fault_listener_ =
         session_->listen([timeline = &timeline_, gpu = agent.handle()](const Session::MemoryFault& fault) {
-          return fault.agent.handle == gpu.handle &&
-                 timeline->fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT), fault.text);
+          return fault.agent.handle == gpu.handle && timeline->fail(fault.status, fault.text);
         });
   } catch (...) {
     session_end_.forget();

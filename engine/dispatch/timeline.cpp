@@ -8,6 +8,7 @@
 
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
+#include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {
@@ -38,9 +39,6 @@ void pause() noexcept {
   std::this_thread::yield();
 #endif
 }
-
-// The longest sleep before the deadline is looked at again; also what a lost interrupt costs at most.
-constexpr nanoseconds longest_sleep = std::chrono::milliseconds(250);
 
 nanoseconds until(Deadline deadline, nanoseconds at_most) noexcept {
   if (deadline.is_never()) return at_most;
@@ -254,7 +252,7 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     if (error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return WaitResult::failed;
     if (deadline.passed()) return WaitResult::timed_out;
     if (e.led) {
-      changed_.wait_for(lock, until(deadline, longest_sleep));
+      changed_.wait_for(lock, until(deadline, detail::longest_sleep));
       continue;
     }
     uint64_t expected = state_of(value);
@@ -275,7 +273,8 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
 void Timeline::lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noexcept {
   if (aql::has_interrupt(signal)) {
     while (!look(value) && !failing() && !deadline.passed()) {
-      hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, ticks_in(until(deadline, longest_sleep)),
+      hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
+                                detail::ticks_in(until(deadline, detail::longest_sleep)),
                                 HSA_WAIT_STATE_BLOCKED);
     }
     return;
@@ -307,9 +306,8 @@ bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
 }
 
 std::string_view remedy(const Failure& failure) noexcept {
-  return failure.status == static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT)
-             ? "correct the access; no more work of this Runtime runs on that GPU"
-             : "make a new queue";
+  using Fault = Session::MemoryFault;
+  return failure.status == Fault::status ? Fault::remedy : "make a new queue";
 }
 
 Failure Timeline::failure() const {

@@ -4,7 +4,6 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -83,11 +82,11 @@ struct Copier::Work {
   }
   [[noreturn]] void throw_fault(const void* destination, const void* source, size_t bytes) {
     const std::lock_guard lock(mutex);
-    throw Error({.status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT),
+    throw Error({.status = Session::MemoryFault::status,
                  .call = "Copier",
                  .asked = fmt::format("{} bytes from {} to {}", bytes, source, destination),
                  .found = fault_text,
-                 .remedy = "correct the access; no more work of this Runtime runs on that GPU"});
+                 .remedy = Session::MemoryFault::remedy});
   }
 
   const std::shared_ptr<Session> session = Session::current();
@@ -144,7 +143,7 @@ void Copier::run(Direction direction, void* destination, const void* source, siz
       work_->throw_fault(destination, source, bytes);
     }
     // In slices, because a copy that has faulted never touches its signal.
-    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, ticks_in(std::chrono::milliseconds(250)),
+    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, detail::ticks_in(detail::longest_sleep),
                               HSA_WAIT_STATE_BLOCKED);
     faulted = work_->faulted();  // ahead of the last look: what completed in spite of it is complete
     // An acquire of our own: one inside ROCr, which is not instrumented, is invisible to a thread sanitizer.

@@ -31,6 +31,9 @@ class Session {
   using Ticket = std::pair<Kind, uint64_t>;
 
   struct MemoryFault {
+    static constexpr auto status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT);
+    static constexpr const char* remedy = "correct the access; no more work of this Runtime runs on that GPU";
+
     hsa_agent_t agent;
     std::string text;  // address and reasons
   };

@@ -8,7 +8,7 @@
 
 namespace uptempo {
 
-uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept {
+uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
   static const uint64_t hz = [] {
     uint64_t value = 0;
     hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &value);

@@ -21,8 +21,15 @@ enum class SignalKind : uint8_t {
   event_less,  // no driver event: for timestamps and for dependencies between packets
 };
 
+namespace detail {
+
+// The longest sleep before deadlines and failures are looked at again; also what a lost interrupt costs at most.
+inline constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(250);
+
 // What hsa_signal_wait_* take: ticks of the system's clock.
 uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
+
+}  // namespace detail
 
 class Signal {
  public:
