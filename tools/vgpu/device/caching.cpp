@@ -1,0 +1,23 @@
+#include "device/caching.hpp"
+
+namespace uptempo::vgpu {
+
+MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept {
+  const bool local_types = target == "gfx908" || target == "gfx90a";  // others know UC and NC only
+  switch (kind) {
+    case MemoryKind::coarse_grained:
+      return MemoryType::non_coherent;
+    case MemoryKind::device_local:
+      return local_types ? MemoryType::read_write : MemoryType::non_coherent;
+    case MemoryKind::device_local_fine:
+      return local_types ? MemoryType::coherent : MemoryType::uncached;
+    case MemoryKind::fine_grained:
+    case MemoryKind::uncached:
+    case MemoryKind::doorbell:
+    case MemoryKind::hdp_registers:
+      break;
+  }
+  return MemoryType::uncached;
+}
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,43 @@
+// How the caches of a target treat memory: facts, as data, that both the fence checker and the incoherent mode start from.
+//
+// The caches of one gfx9 agent (LLVM AMDGPUUsage, "Memory Model GFX6-GFX9" and "Memory Model gfx90A"):
+// * vector L1, one per compute unit: reads allocate, stores go through to L2, loads with GLC miss, atomics are carried out in L2; not kept
+//   coherent with that of any other compute unit; holds every memory type;
+// * scalar L1, shared by a few compute units: not coherent with the vector L1s;
+// * L2, one per agent: what its memory type says. The host and the SDMA engines go to memory beside it.
+// A wave has all its stores in L2 when it ends (Vega ISA, S_ENDPGM: implicit S_WAITCNT 0).
+//
+// Packet fences (ROCr and the CP firmware's ACQUIRE_MEM and RELEASE_MEM): an acquire of agent scope or wider invalidates both kinds of L1 of the
+// whole agent; one of system scope L2 as well; a release of system scope writes L2 back. A release of agent scope has nothing to do.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "device/memory.hpp"
+
+namespace uptempo::vgpu {
+
+// MTYPE of a page table entry, as far as L2 is concerned.
+enum class MemoryType : std::uint8_t {
+  uncached,      // UC: not in L2
+  non_coherent,  // NC: in L2, dirty until it is written back, stale until it is invalidated
+  read_write,    // RW: the same, for memory local to the L2
+  coherent,      // CC: in L2, written through, invalidated by writes of others
+};
+
+// Whether a copy in L2 may differ from what the host and the SDMA engines see.
+constexpr bool l2_needs_fences(MemoryType type) noexcept {
+  return type == MemoryType::non_coherent || type == MemoryType::read_write;
+}
+
+// What the kernel driver maps a buffer of that kind with (Linux amdgpu_amdkfd_gpuvm.c, get_pte_flags()). `target` as in DeviceDescription.
+MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept;
+
+// Bytes of a line (Vega ISA; gfx90a: CDNA2 ISA, "Memory hierarchy").
+constexpr std::uint32_t kVectorL1LineBytes = 64;
+constexpr std::uint32_t kScalarL1LineBytes = 64;
+constexpr std::uint32_t kL2LineBytes =
+    128;  // gfx90a; 64 on gfx900 to gfx908, where whole pairs are a superset
+
+}  // namespace uptempo::vgpu
