@@ -1,0 +1,107 @@
+// What is known to have happened before.
+#include "device/fences/order.hpp"
+#include "device/fences/view.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu::fences;
+
+TEST_CASE("A prefix holds all tasks below it") {
+  Progress progress;
+  CHECK_FALSE(progress.contains(0));
+  progress.add_below(3);
+  CHECK(progress.contains(0));
+  CHECK(progress.contains(2));
+  CHECK_FALSE(progress.contains(3));
+  progress.add_below(1);
+  CHECK(progress.contains(2));
+}
+
+TEST_CASE("Tasks beyond the prefix are held one by one until the prefix reaches them") {
+  Progress progress;
+  progress.add(2);
+  progress.add(4);
+  CHECK_FALSE(progress.contains(0));
+  CHECK(progress.contains(2));
+  CHECK_FALSE(progress.contains(3));
+  progress.add_below(2);
+  CHECK(progress.contains(2));
+  CHECK_FALSE(progress.contains(3));
+  progress.add(3);
+  for (std::uint64_t index = 0; index < 5; ++index) CHECK(progress.contains(index));
+  CHECK_FALSE(progress.contains(5));
+}
+
+TEST_CASE("Joining keeps what either side holds, and nothing else") {
+  for (std::uint64_t below : {0u, 1u, 3u, 6u}) {
+    for (std::uint64_t mask = 0; mask < 64; ++mask) {
+      Progress left, right;
+      left.add_below(below);
+      right.add(3);
+      for (std::uint64_t index = 0; index < 6; ++index)
+        if ((mask >> index & 1) != 0) (index % 2 != 0 ? left : right).add(index);
+      Progress both = left;
+      both.join(right);
+      for (std::uint64_t index = 0; index < 8; ++index) {
+        CAPTURE(below, mask, index);
+        CHECK(both.contains(index) == (left.contains(index) || right.contains(index)));
+      }
+    }
+  }
+}
+
+TEST_CASE("A clock keeps actors apart") {
+  Clock clock, other;
+  clock.add({1, 0});
+  other.add_below(3, 2);
+  clock.join(other);
+  CHECK(clock.contains({1, 0}));
+  CHECK(clock.contains({3, 1}));
+  CHECK_FALSE(clock.contains({0, 0}));
+  CHECK_FALSE(clock.contains({2, 0}));
+  CHECK_FALSE(clock.contains({9, 0}));
+}
+
+namespace {
+constexpr TaskId kDispatch{1, 0}, kCopy{2, 0};
+bool is_dispatcher(ActorId actor) { return actor == 1; }
+
+View after_both() {
+  View view;
+  view.ordered.add(kDispatch);
+  view.ordered.add(kCopy);
+  return view;
+}
+}  // namespace
+
+TEST_CASE("An acquire shows what had been released when it was carried out") {
+  View view = after_both();
+  view.acquire(Scope::agent, is_dispatcher);
+  CHECK_FALSE(view.visible.contains(kDispatch));
+  view.release(Scope::agent);
+  CHECK_FALSE(view.visible.contains(kDispatch));
+  view.acquire(Scope::agent, is_dispatcher);
+  CHECK(view.visible.contains(kDispatch));
+}
+
+TEST_CASE("A copy becomes visible by an acquire of system scope only") {
+  View view = after_both();
+  view.acquire(Scope::agent, is_dispatcher);
+  CHECK_FALSE(view.visible.contains(kCopy));
+  CHECK(view.l1_clean.contains(kCopy));
+  view.acquire(Scope::system, is_dispatcher);
+  CHECK(view.visible.contains(kCopy));
+}
+
+TEST_CASE("A release covers what had ended, as wide as its scope") {
+  View view = after_both();
+  view.release(Scope::none);
+  CHECK_FALSE(view.released_agent.contains(kDispatch));
+  view.release(Scope::agent);
+  CHECK(view.released_agent.contains(kDispatch));
+  CHECK_FALSE(view.released_system.contains(kDispatch));
+  view.release(Scope::system);
+  CHECK(view.released_system.contains(kDispatch));
+  const TaskId later{1, 1};
+  view.ordered.add(later);
+  CHECK_FALSE(view.released_agent.contains(later));
+}

@@ -1,0 +1,54 @@
+// What the fence checker finds, and how it is written down.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "device/fences/view.hpp"
+#include "device/memory.hpp"
+
+namespace uptempo::vgpu::fences {
+
+// One packet, one copy or fill of an SDMA engine, or a group of host stores.
+struct Task {
+  enum class Kind : std::uint8_t { dispatch, copy, host };
+
+  TaskId id;
+  Kind kind = Kind::dispatch;
+  std::uint32_t queue = 0;      // as in traces; not of the host
+  std::uint64_t position = 0;   // packet index; of SDMA: byte offset in the ring, as in traces
+  std::string name;             // kernel, or what the engine did
+  Scope acquire = Scope::none;  // of the packet, for messages
+  Scope release = Scope::none;
+  View view;  // when it began, its acquire included
+};
+using TaskPtr = std::shared_ptr<const Task>;
+
+struct Finding {
+  enum class Class : std::uint8_t { unordered, stale, unreleased };
+  enum class Conflict : std::uint8_t { read_after_write, write_after_read, write_after_write };
+
+  Class what = Class::unordered;
+  Conflict conflict = Conflict::read_after_write;
+  TaskPtr writer;
+  TaskPtr reader;           // of write_after_write: the later writer
+  GpuAddress address = 0;   // the first byte concerned
+  std::uint64_t bytes = 0;  // how many bytes are; they need not lie together
+  std::string_view reason;
+  std::string_view rule;  // where the rule is written
+  bool possible_on_target =
+      true;  // false: the specification forbids it, the caches of this target forgive it
+};
+
+std::string_view class_name(Finding::Class what) noexcept;
+
+// One JSON object without a newline:
+// {"class":"stale","conflict":"read-after-write","writer":{"queue":1,"index":0,"kernel":"fill.kd"},
+//  "reader":{"queue":1,"index":1,"kernel":"sum.kd"},"address":140737,"bytes":4096,
+//  "reason":"...","rule":"...","hsa":"violated","target":"possible","device":"gfx90a"}
+// A copy is {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target": possible or harmless.
+std::string to_json(const Finding& finding, std::string_view target);
+
+}  // namespace uptempo::vgpu::fences

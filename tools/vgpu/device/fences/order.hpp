@@ -1,0 +1,101 @@
+// What is known to have happened before: sets of tasks, one per actor.
+//
+// An actor is a compute queue, an SDMA queue or the host. Its tasks (packets, copies, groups of host stores) count from 0. A Clock
+// says for each actor which of its tasks are included; it grows only. Tasks that are complete mostly form a prefix, so an actor's set is a
+// prefix and a few that were seen to complete ahead of it, by their signals.
+//
+// Thread safety: none; a value type.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace uptempo::vgpu::fences {
+
+using ActorId = std::uint32_t;
+
+// The host has the first number; queues follow in order of creation.
+inline constexpr ActorId kHost = 0;
+
+struct TaskId {
+  ActorId actor = kHost;
+  std::uint64_t index = 0;
+  bool operator==(const TaskId&) const = default;
+};
+
+// Tasks of one actor.
+class Progress {
+ public:
+  bool contains(std::uint64_t index) const noexcept {
+    return index < below_ || std::binary_search(beyond_.begin(), beyond_.end(), index);
+  }
+  // All tasks with a smaller index.
+  void add_below(std::uint64_t index) {
+    if (index <= below_) return;
+    below_ = index;
+    absorb();
+  }
+  void add(std::uint64_t index) {
+    if (contains(index)) return;
+    beyond_.insert(std::lower_bound(beyond_.begin(), beyond_.end(), index), index);
+    absorb();
+  }
+  void join(const Progress& other) {
+    if (other.beyond_.empty() && other.below_ <= below_) return;
+    below_ = std::max(below_, other.below_);
+    if (!other.beyond_.empty()) {
+      const auto middle = static_cast<std::ptrdiff_t>(beyond_.size());
+      beyond_.insert(beyond_.end(), other.beyond_.begin(), other.beyond_.end());
+      std::inplace_merge(beyond_.begin(), beyond_.begin() + middle, beyond_.end());
+      beyond_.erase(std::unique(beyond_.begin(), beyond_.end()), beyond_.end());
+    }
+    absorb();
+  }
+
+ private:
+  // Those at the end of the prefix lengthen it.
+  void absorb() {
+    std::size_t gone = 0;
+    for (; gone < beyond_.size() && beyond_[gone] <= below_; ++gone)
+      below_ = std::max(below_, beyond_[gone] + 1);
+    beyond_.erase(beyond_.begin(), beyond_.begin() + static_cast<std::ptrdiff_t>(gone));
+  }
+
+  std::uint64_t below_ = 0;
+  std::vector<std::uint64_t> beyond_;  // sorted, all greater than below_
+};
+
+class Clock {
+ public:
+  bool contains(const TaskId& task) const noexcept {
+    return task.actor < actors_.size() && actors_[task.actor].contains(task.index);
+  }
+  void add(const TaskId& task) { at(task.actor).add(task.index); }
+  // All tasks of `actor` with an index below `index`.
+  void add_below(ActorId actor, std::uint64_t index) {
+    if (index != 0) at(actor).add_below(index);
+  }
+  void join(const Clock& other) {
+    if (other.actors_.size() > actors_.size()) actors_.resize(other.actors_.size());
+    for (std::size_t actor = 0; actor < other.actors_.size(); ++actor)
+      actors_[actor].join(other.actors_[actor]);
+  }
+  // The tasks of those actors alone for which `chosen(actor)` holds.
+  template <typename Chosen>
+  void join_if(const Clock& other, Chosen chosen) {
+    if (other.actors_.size() > actors_.size()) actors_.resize(other.actors_.size());
+    for (std::size_t actor = 0; actor < other.actors_.size(); ++actor)
+      if (chosen(static_cast<ActorId>(actor))) actors_[actor].join(other.actors_[actor]);
+  }
+
+ private:
+  Progress& at(ActorId actor) {
+    if (actor >= actors_.size()) actors_.resize(actor + 1);
+    return actors_[actor];
+  }
+  std::vector<Progress> actors_;
+};
+
+}  // namespace uptempo::vgpu::fences

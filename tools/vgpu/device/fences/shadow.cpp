@@ -1,0 +1,272 @@
+#include "device/fences/shadow.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace uptempo::vgpu::fences {
+namespace {
+
+constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
+
+// Visits the bytes of a 64-byte line that `of` names, in runs within which each of the masks is constant: visit(first, last + 1).
+template <std::size_t Count, typename Visit>
+void for_runs(std::uint64_t of, const std::array<std::uint64_t, Count>& masks, Visit visit) {
+  while (of != 0) {
+    const auto first = static_cast<unsigned>(std::countr_zero(of));
+    std::uint64_t same = of;
+    for (const std::uint64_t mask : masks) same &= (mask >> first & 1) != 0 ? mask : ~mask;
+    const auto length = static_cast<unsigned>(std::countr_one(same >> first));
+    visit(first, first + length);
+    of &= first + length == 64 ? 0 : kAllBits << (first + length);
+  }
+}
+
+}  // namespace
+
+// What one task makes of each history that it meets. Most bytes of a task share a few histories, so each is judged once.
+class Shadow::Transitions {
+ public:
+  Transitions(const TaskPtr& task, MemoryType type, const Report& report)
+      : task_(task), type_(type), report_(report) {}
+
+  HistoryPtr operator()(const HistoryPtr& before, const Kind& kind, GpuAddress address, std::uint32_t bytes) {
+    for (const Done& done : done_) {
+      if (done.before != before || done.kind != kind) continue;
+      for (const Conflict& conflict : done.conflicts) tell(conflict, address, bytes);
+      return done.after;
+    }
+    Done done{before, kind, nullptr, {}};
+    if (before != nullptr) judge(*before, kind, done.conflicts);
+    done.after = next(before, kind);
+    for (const Conflict& conflict : done.conflicts) tell(conflict, address, bytes);
+    if (done_.size() == kRemembered) done_.clear();
+    done_.push_back(done);
+    return done.after;
+  }
+
+ private:
+  static constexpr std::size_t kRemembered = 64;
+  struct Conflict {
+    Violation violation;
+    Finding::Conflict conflict;
+    TaskPtr writer, reader;
+  };
+  struct Done {
+    HistoryPtr before;
+    Kind kind;
+    HistoryPtr after;
+    std::vector<Conflict> conflicts;
+  };
+
+  bool is_self(const TaskPtr& other) const { return other->id == task_->id; }
+
+  void judge(const History& before, const Kind& kind, std::vector<Conflict>& conflicts) const {
+    const TaskPtr& writer = before.writer;
+    if (writer != nullptr && !is_self(writer)) {
+      // Two accesses that synchronise by the byte do not race for it.
+      const bool race = !before.written_synchronising && !kind.synchronising;
+      std::optional<Violation> found;
+      if (kind.read && race) {
+        found = judge_read(*writer, before.at_write, *task_, kind.paths, type_);
+        if (found) conflicts.push_back({*found, Finding::Conflict::read_after_write, writer, task_});
+      }
+      if (kind.written && race && !found) {
+        found = judge_overwrite(*writer, *task_, type_);
+        if (found) conflicts.push_back({*found, Finding::Conflict::write_after_write, writer, task_});
+      }
+    }
+    if (!kind.written) return;
+    for (const Reader& reader : before.readers) {
+      if (is_self(reader.task) || reader.synchronising || kind.synchronising) continue;
+      if (const auto found = judge_write_after_read(*reader.task, *task_))
+        conflicts.push_back({*found, Finding::Conflict::write_after_read, task_, reader.task});
+    }
+  }
+
+  HistoryPtr next(const HistoryPtr& before, const Kind& kind) const {
+    auto after = std::make_shared<History>();
+    if (kind.written) {
+      after->writer = task_;
+      after->written_synchronising = kind.synchronising;
+      after->at_write = kind.residency;
+      return after;
+    }
+    if (before != nullptr) {
+      *after = *before;
+      // Whoever is ordered after this read is ordered after those.
+      std::erase_if(after->readers, [&](const Reader& reader) {
+        return task_->view.ordered.contains(reader.task->id) || is_self(reader.task);
+      });
+    }
+    after->readers.push_back({task_, kind.synchronising});
+    return after;
+  }
+
+  void tell(const Conflict& conflict, GpuAddress address, std::uint32_t bytes) const {
+    report_(conflict.violation, conflict.conflict, conflict.writer, conflict.reader, address, bytes);
+  }
+
+  const TaskPtr& task_;
+  const MemoryType type_;
+  const Report& report_;
+  std::vector<Done> done_;
+};
+
+Shadow::Page& Shadow::page(GpuAddress address) {
+  auto& entry = pages_[page_of(address)];
+  if (entry == nullptr) entry = std::make_unique<Page>();
+  return *entry;
+}
+
+void Shadow::meet(const TaskPtr& task, GpuAddress address, const AccessSet::Page& accesses,
+                  const Met& met) const {
+  const auto found = pages_.find(address);
+  if (found == pages_.end()) return;
+  const Page& page = *found->second;
+  const auto is_set = [](const std::atomic<std::uint64_t>& word) { return word != 0; };
+  if (!page.synchronising &&
+      std::none_of(accesses.synchronising.begin(), accesses.synchronising.end(), is_set))
+    return;
+  const auto unordered = [&](const TaskPtr& other) {
+    return other->id != task->id && !task->view.ordered.contains(other->id);
+  };
+  for (std::size_t at = 0; at < page.segments.size(); ++at) {
+    const HistoryPtr& history = page.segments[at].history;
+    if (history == nullptr) continue;
+    const std::uint32_t begin = page.segments[at].begin;
+    const std::uint32_t end = at + 1 < page.segments.size() ? page.segments[at + 1].begin : kPageBytes;
+    bool read = false, written = false, synchronising = false;
+    for (std::uint32_t byte = begin; byte < end;) {
+      const std::uint32_t count = std::min(end - byte, 64 - byte % 64);
+      const std::uint64_t mask = (count == 64 ? kAllBits : (std::uint64_t{1} << count) - 1) << byte % 64;
+      read = read || (accesses.read[byte / 64] & mask) != 0;
+      written = written || (accesses.written[byte / 64] & mask) != 0;
+      synchronising = synchronising || (accesses.synchronising[byte / 64] & mask) != 0;
+      byte += count;
+    }
+    if (!read && !written) continue;
+    if (history->writer != nullptr && (synchronising || history->written_synchronising) &&
+        unordered(history->writer))
+      met(history->writer);
+    if (!written) continue;
+    for (const Reader& reader : history->readers)
+      if ((synchronising || reader.synchronising) && unordered(reader.task)) met(reader.task);
+  }
+}
+
+void Shadow::apply(const TaskPtr& task, GpuAddress address, const AccessSet::Page& accesses, MemoryType type,
+                   CacheAges ages, const Report& report) {
+  Page& to = page(address);
+  std::vector<Piece> pieces;
+  for (std::uint32_t line = 0; line < kLinesPerPage; ++line) {
+    const std::uint64_t read = accesses.read[line], written = accesses.written[line],
+                        synchronising = accesses.synchronising[line];
+    if ((read | written) == 0) continue;
+    to.synchronising = to.synchronising || synchronising != 0;
+    const bool vector = (accesses.vector_lines >> line & 1) != 0;
+    const bool scalar = (accesses.scalar_lines >> line & 1) != 0;
+    // A vector L1 other than the writer's has old bytes when it held them before, or when another workgroup of this dispatch read the line.
+    const Residency residency{
+        to.vector_l1[line] == ages.l1 ||
+            (vector && accesses.workgroup[line].load(std::memory_order_relaxed) == AccessSet::kSeveral),
+        to.scalar_l1[line] == ages.l1 || scalar, false};
+    for_runs(read | written, std::array{read, written, synchronising}, [&](unsigned first, unsigned end) {
+      const auto has = [first](std::uint64_t mask) { return (mask >> first & 1) != 0; };
+      const Kind kind{has(read), has(written), has(synchronising), {vector, scalar}, residency};
+      const auto begin = static_cast<std::uint16_t>(line * kLineBytes + first);
+      const auto stop = static_cast<std::uint16_t>(line * kLineBytes + end);
+      if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
+        pieces.back().end = stop;
+      } else {
+        pieces.push_back({begin, stop, kind});
+      }
+    });
+    if (vector) to.vector_l1[line] = ages.l1;
+    if (scalar) to.scalar_l1[line] = ages.l1;
+    to.l2[line] = ages.l2;
+  }
+  apply(task, address, to, pieces, type, report);
+}
+
+void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const std::vector<Piece>& pieces,
+                   MemoryType type, const Report& report) {
+  if (pieces.empty()) return;
+  Transitions transition(task, type, report);
+  std::vector<Segment> after;
+  after.reserve(page.segments.size() + 2 * pieces.size());
+  const auto append = [&after](std::uint32_t begin, const HistoryPtr& history) {
+    if (after.empty() || after.back().history != history)
+      after.push_back({static_cast<std::uint16_t>(begin), history});
+  };
+  std::size_t piece = 0;
+  for (std::size_t at = 0; at < page.segments.size(); ++at) {
+    const HistoryPtr& history = page.segments[at].history;
+    std::uint32_t byte = page.segments[at].begin;
+    const std::uint32_t end = at + 1 < page.segments.size() ? page.segments[at + 1].begin : kPageBytes;
+    while (byte < end) {
+      while (piece < pieces.size() && pieces[piece].end <= byte) ++piece;
+      if (piece == pieces.size() || pieces[piece].begin >= end) {
+        append(byte, history);
+        break;
+      }
+      if (pieces[piece].begin > byte) {
+        append(byte, history);
+        byte = pieces[piece].begin;
+      }
+      const std::uint32_t stop = std::min<std::uint32_t>(end, pieces[piece].end);
+      append(byte, transition(history, pieces[piece].kind, address + byte, stop - byte));
+      byte = stop;
+    }
+  }
+  page.segments = std::move(after);
+}
+
+void Shadow::read(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type,
+                  const Report& report) {
+  const auto begin = static_cast<std::uint16_t>(address % kPageBytes);
+  apply(task, page_of(address), page(address),
+        {{begin, static_cast<std::uint16_t>(begin + bytes), {true, false, false, {}, {}}}}, type, report);
+}
+
+void Shadow::write(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type,
+                   CacheAges ages, const Report& report) {
+  Page& to = page(address);
+  const auto begin = static_cast<std::uint32_t>(address % kPageBytes);
+  std::vector<Piece> pieces;
+  for (std::uint32_t byte = begin; byte < begin + bytes;) {
+    const std::uint32_t line = byte / kLineBytes;
+    const std::uint32_t end = std::min(begin + bytes, (line + 1) * kLineBytes);
+    // A line of L2 is two of these.
+    const bool l2 = to.l2[line] == ages.l2 || to.l2[line ^ (kL2LineBytes / kLineBytes - 1)] == ages.l2;
+    const Kind kind{
+        false, true, false, {}, {to.vector_l1[line] == ages.l1, to.scalar_l1[line] == ages.l1, l2}};
+    if (!pieces.empty() && pieces.back().kind == kind) {
+      pieces.back().end = static_cast<std::uint16_t>(end);
+    } else {
+      pieces.push_back({static_cast<std::uint16_t>(byte), static_cast<std::uint16_t>(end), kind});
+    }
+    byte = end;
+  }
+  apply(task, page_of(address), to, pieces, type, report);
+}
+
+void Shadow::for_each_write(
+    GpuAddress begin, GpuAddress end,
+    const std::function<void(const TaskPtr&, GpuAddress address, std::uint32_t bytes)>& visit) const {
+  for (auto page = pages_.lower_bound(page_of(begin)); page != pages_.end() && page->first < end; ++page) {
+    const auto& segments = page->second->segments;
+    for (std::size_t at = 0; at < segments.size(); ++at) {
+      if (segments[at].history == nullptr || segments[at].history->writer == nullptr) continue;
+      const std::uint32_t stop = at + 1 < segments.size() ? segments[at + 1].begin : kPageBytes;
+      const GpuAddress first = std::max(begin, page->first + segments[at].begin);
+      const GpuAddress last = std::min(end, page->first + stop);
+      if (first < last) visit(segments[at].history->writer, first, static_cast<std::uint32_t>(last - first));
+    }
+  }
+}
+
+void Shadow::forget(GpuAddress begin, GpuAddress end) {
+  pages_.erase(pages_.lower_bound(page_of(begin)), pages_.lower_bound(end));
+}
+
+}  // namespace uptempo::vgpu::fences

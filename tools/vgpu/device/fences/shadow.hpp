@@ -1,0 +1,100 @@
+// For every byte of GPU-visible memory: the last write and the reads since.
+//
+// Kept for pages that something has touched, as runs of bytes with the same history. What has not been observed (memory as it was before
+// its first access) has no history and conflicts with nothing.
+//
+// Thread safety: none; the checker's lock guards it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "device/fences/access_set.hpp"
+#include "device/fences/rules.hpp"
+
+namespace uptempo::vgpu::fences {
+
+// How often the caches of the agent have been invalidated: a line that was read since may still be there.
+struct CacheAges {
+  std::uint32_t l1 = 1;
+  std::uint32_t l2 = 1;
+};
+
+class Shadow {
+ public:
+  // Some bytes of a page, and what one task did to all of them.
+  struct Run {
+    std::uint16_t begin = 0, end = 0;
+    bool read = false, written = false, synchronising = false;
+  };
+
+  // Called for each conflict; `bytes` from `address` on, all of the same pair of tasks.
+  using Report = std::function<void(const Violation&, Finding::Conflict, const TaskPtr& writer,
+                                    const TaskPtr& reader, GpuAddress address, std::uint32_t bytes)>;
+  // Tasks that `task` met at synchronising accesses without being ordered after them.
+  using Met = std::function<void(const TaskPtr&)>;
+
+  // What a dispatch did. `meet` first, for every page of it; then `apply`.
+  void meet(const TaskPtr& task, GpuAddress page, const AccessSet::Page& accesses, const Met& met) const;
+  void apply(const TaskPtr& task, GpuAddress page, const AccessSet::Page& accesses, MemoryType type,
+             CacheAges ages, const Report& report);
+
+  // What a copy engine or the host did: [address, address + bytes), within a page.
+  void read(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type,
+            const Report& report);
+  void write(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type, CacheAges ages,
+             const Report& report);
+
+  // Visits what is left of each dispatch's writes in [begin, end): visit(writer, address, bytes).
+  void for_each_write(
+      GpuAddress begin, GpuAddress end,
+      const std::function<void(const TaskPtr&, GpuAddress address, std::uint32_t bytes)>& visit) const;
+  void forget(GpuAddress begin, GpuAddress end);
+
+ private:
+  struct Reader {
+    TaskPtr task;
+    bool synchronising = false;
+  };
+  // The history of a byte. Immutable, shared by all runs that have it.
+  struct History {
+    TaskPtr writer;  // null: not observed
+    bool written_synchronising = false;
+    Residency at_write;
+    std::vector<Reader> readers;  // since; none of them ordered after another
+  };
+  using HistoryPtr = std::shared_ptr<const History>;
+  struct Segment {
+    std::uint16_t begin;
+    HistoryPtr history;  // null: none
+  };
+  struct Page {
+    std::vector<Segment> segments{{0, nullptr}};  // the first begins at 0, each ends where the next begins
+    // Age of each line's last use, by cache; 0: never.
+    std::array<std::uint32_t, kLinesPerPage> vector_l1{}, scalar_l1{}, l2{};
+    bool synchronising = false;  // some history has a synchronising access
+  };
+  // One access, as far as a transition depends on it.
+  struct Kind {
+    bool read, written, synchronising;
+    ReadPaths paths;
+    Residency residency;
+    bool operator==(const Kind&) const = default;
+  };
+  struct Piece {
+    std::uint16_t begin, end;
+    Kind kind;
+  };
+  class Transitions;
+
+  void apply(const TaskPtr& task, GpuAddress address, Page& page, const std::vector<Piece>& pieces,
+             MemoryType type, const Report& report);
+  Page& page(GpuAddress address);
+
+  std::map<GpuAddress, std::unique_ptr<Page>> pages_;
+};
+
+}  // namespace uptempo::vgpu::fences
