@@ -26,6 +26,9 @@ enum class MemoryType : std::uint8_t {
   coherent,      // CC: in L2, written through, invalidated by writes of others
 };
 
+// Fence scopes as a packet's header counts them (hsa.h, hsa_fence_scope_t).
+enum class FenceScope : std::uint8_t { none, agent, system };
+
 // Whether a copy in L2 may differ from what the host and the SDMA engines see.
 constexpr bool l2_needs_fences(MemoryType type) noexcept {
   return type == MemoryType::non_coherent || type == MemoryType::read_write;
@@ -39,5 +42,10 @@ constexpr std::uint32_t kVectorL1LineBytes = 64;
 constexpr std::uint32_t kScalarL1LineBytes = 64;
 constexpr std::uint32_t kL2LineBytes =
     128;  // gfx90a; 64 on gfx900 to gfx908, where whole pairs are a superset
+
+// Sizes: 16 KiB each, a scalar L1 for two compute units (Vega and CDNA2 ISA, "Memory hierarchy"; gfx900 to gfx908 share one among three, and a
+// smaller group only sees less of what others have invalidated).
+constexpr std::uint32_t kL1Bytes = 16 * 1024;
+constexpr std::uint32_t kComputeUnitsPerScalarL1 = 2;
 
 }  // namespace uptempo::vgpu

@@ -1,0 +1,464 @@
+// Each rule of the caches, one sentence.
+#include "device/incoherent.hpp"
+
+#include <array>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+const DeviceDescription& mi210() { return *find_device_description("gfx90a"); }
+
+// Host memory with one kind, all zero at first, and the caches of a device that never evicts unless it must.
+struct Agent {
+  explicit Agent(MemoryKind kind = MemoryKind::coarse_grained, std::uint64_t l1_period = 0,
+                 std::uint64_t l2_period = 0)
+      : caches(mi210(), {.seed = 7,
+                         .compute_units = 4,
+                         .l1_eviction_period = l1_period,
+                         .l2_eviction_period = l2_period}) {
+    mapping = {.begin = 0x100000, .end = 0x100000 + memory.size(), .host = memory.data(), .kind = kind};
+  }
+
+  template <class T = std::uint32_t>
+  T load(std::uint32_t compute_unit, std::uint64_t offset, bool coherent = false) {
+    T value;
+    caches.load(compute_unit, mapping, mapping.begin + offset, std::as_writable_bytes(std::span(&value, 1)),
+                coherent);
+    return value;
+  }
+  template <class T = std::uint32_t>
+  void store(std::uint32_t compute_unit, std::uint64_t offset, T value) {
+    caches.store(compute_unit, mapping, mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
+  }
+  std::uint32_t scalar_load(std::uint32_t compute_unit, std::uint64_t offset) {
+    std::uint32_t value;
+    caches.scalar_load(compute_unit, mapping, mapping.begin + offset,
+                       std::as_writable_bytes(std::span(&value, 1)));
+    return value;
+  }
+  void scalar_store(std::uint32_t compute_unit, std::uint64_t offset, std::uint32_t value) {
+    caches.scalar_store(compute_unit, mapping, mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
+  }
+  void add(std::uint32_t compute_unit, std::uint64_t offset, std::uint32_t addend) {
+    std::byte* at = caches.atomic(compute_unit, mapping, mapping.begin + offset, 4);
+    std::uint32_t value;
+    std::memcpy(&value, at, 4);
+    value += addend;
+    std::memcpy(at, &value, 4);
+  }
+
+  // As the host and the SDMA engines do it.
+  template <class T = std::uint32_t>
+  T in_memory(std::uint64_t offset) const {
+    T value;
+    std::memcpy(&value, memory.data() + offset, sizeof value);
+    return value;
+  }
+  template <class T = std::uint32_t>
+  void host_stores(std::uint64_t offset, T value) {
+    std::memcpy(memory.data() + offset, &value, sizeof value);
+  }
+
+  alignas(4096) std::array<std::byte, 65536> memory{};
+  Mapping mapping;
+  Caches caches;
+};
+
+constexpr MemoryKind kHeldInL2[] = {MemoryKind::coarse_grained, MemoryKind::device_local};
+constexpr MemoryKind kBesideL2[] = {MemoryKind::fine_grained, MemoryKind::uncached,
+                                    MemoryKind::device_local_fine};
+
+// Vector L1
+
+TEST_CASE("a compute unit sees its own stores at once", "[caches]") {
+  Agent agent;
+  CHECK(agent.load(0, 16) == 0);
+  agent.store(0, 16, 5u);
+  CHECK(agent.load(0, 16) == 5);
+}
+
+TEST_CASE("another compute unit's copy stays as it was until its L1 is invalidated", "[caches]") {
+  for (const MemoryKind kind : {MemoryKind::coarse_grained, MemoryKind::device_local,
+                                MemoryKind::fine_grained, MemoryKind::device_local_fine}) {
+    Agent agent(kind);
+    CHECK(agent.load(1, 16) == 0);
+    agent.store(0, 16, 5u);
+    CHECK(agent.load(1, 16) == 0);
+    agent.caches.invalidate_vector_l1(0);
+    CHECK(agent.load(1, 16) == 0);
+    agent.caches.invalidate_vector_l1(1);
+    CHECK(agent.load(1, 16) == 5);
+  }
+}
+
+TEST_CASE("a load copies the line, so that its neighbours go stale with it", "[caches]") {
+  Agent agent;
+  agent.load(1, 0);
+  agent.store(0, 60, 5u);
+  agent.store(0, 64, 6u);
+  CHECK(agent.load(1, 60) == 0);
+  CHECK(agent.load(1, 64) == 6);
+}
+
+TEST_CASE("a store leaves no copy behind where there was none", "[caches]") {
+  Agent agent;
+  agent.store(1, 16, 4u);
+  agent.store(0, 16, 5u);
+  CHECK(agent.load(1, 16) == 5);
+}
+
+TEST_CASE("a coherent load misses L1 and drops the compute unit's own copy", "[caches]") {
+  Agent agent;
+  agent.load(1, 16);
+  agent.load(2, 16);
+  agent.store(0, 16, 5u);
+  CHECK(agent.load(1, 16, true) == 5);
+  CHECK(agent.load(1, 16) == 5);
+  CHECK(agent.load(2, 16) == 0);
+}
+
+TEST_CASE("an atomic operation takes place in L2 and drops the compute unit's own copy", "[caches]") {
+  Agent agent;
+  agent.load(1, 16);
+  agent.load(2, 16);
+  agent.add(0, 16, 2);
+  agent.add(1, 16, 3);
+  CHECK(agent.load(1, 16) == 5);
+  CHECK(agent.load(2, 16) == 0);
+  CHECK(agent.in_memory(16) == 0);
+  agent.caches.release(FenceScope::system);
+  CHECK(agent.in_memory(16) == 5);
+}
+
+TEST_CASE("an atomic operation starts from what memory holds, and leaves its neighbours alone", "[caches]") {
+  for (const MemoryKind kind : kHeldInL2) {
+    Agent agent(kind);
+    agent.host_stores(16, 10u);
+    agent.host_stores(20, 77u);
+    agent.add(0, 16, 1);
+    agent.host_stores(20, 78u);
+    agent.caches.release(FenceScope::system);
+    CHECK(agent.in_memory(16) == 11);
+    CHECK(agent.in_memory(20) == 78);
+  }
+}
+
+// Scalar L1
+
+TEST_CASE("scalar and vector copies do not see each other's stores", "[caches]") {
+  Agent agent;
+  CHECK(agent.scalar_load(0, 16) == 0);
+  CHECK(agent.load(0, 16) == 0);
+  agent.store(0, 16, 5u);
+  CHECK(agent.scalar_load(0, 16) == 0);
+  agent.caches.invalidate_vector_l1(0);
+  CHECK(agent.scalar_load(0, 16) == 0);
+  agent.caches.invalidate_scalar_l1(0);
+  CHECK(agent.scalar_load(0, 16) == 5);
+  CHECK(agent.load(0, 16) == 5);
+  agent.scalar_store(0, 16, 6);
+  CHECK(agent.scalar_load(0, 16) == 6);
+  CHECK(agent.load(0, 16) == 5);
+}
+
+TEST_CASE("neighbouring compute units share a scalar L1, others do not", "[caches]") {
+  Agent agent;
+  agent.scalar_load(0, 16);
+  agent.store(3, 16, 5u);
+  CHECK(agent.scalar_load(1, 16) == 0);
+  CHECK(agent.scalar_load(2, 16) == 5);
+  agent.caches.invalidate_scalar_l1(1);
+  CHECK(agent.scalar_load(0, 16) == 5);
+}
+
+// L2
+
+TEST_CASE("stores to coarse-grained memory stay in L2 until they are written back", "[caches]") {
+  for (const MemoryKind kind : kHeldInL2) {
+    Agent agent(kind);
+    agent.store(0, 16, 5u);
+    CHECK(agent.load(1, 16) == 5);
+    CHECK(agent.in_memory(16) == 0);
+    agent.caches.write_back_l2();
+    CHECK(agent.in_memory(16) == 5);
+  }
+}
+
+TEST_CASE("a copy in L2 does not notice what the host stores until it is invalidated", "[caches]") {
+  for (const MemoryKind kind : kHeldInL2) {
+    Agent agent(kind);
+    agent.load(0, 16);
+    agent.host_stores(16, 5u);
+    CHECK(agent.load(1, 16, true) == 0);
+    agent.caches.invalidate_l2();
+    CHECK(agent.load(1, 16, true) == 5);
+  }
+}
+
+TEST_CASE("a line of L2 is copied as a whole", "[caches]") {
+  Agent agent;
+  agent.load(0, 0);
+  agent.host_stores(124, 5u);
+  agent.host_stores(128, 6u);
+  CHECK(agent.load(1, 124) == 0);
+  CHECK(agent.load(1, 128) == 6);
+}
+
+TEST_CASE("fine-grained and uncached memory are not held in L2", "[caches]") {
+  for (const MemoryKind kind : kBesideL2) {
+    Agent agent(kind);
+    CHECK(agent.load(0, 16) == 0);
+    agent.store(0, 16, 5u);
+    CHECK(agent.in_memory(16) == 5);
+    agent.add(0, 16, 1);
+    CHECK(agent.in_memory(16) == 6);
+    agent.host_stores(16, 9u);
+    CHECK(agent.load(1, 16) == 9);
+    CHECK(agent.load(0, 16, true) == 9);
+  }
+}
+
+TEST_CASE("a store does not fetch its line: what the host stores beside it later is seen", "[caches]") {
+  Agent agent;
+  agent.store<std::uint16_t>(0, 18, 0x1234);
+  agent.host_stores<std::uint16_t>(16, 0x5678);
+  CHECK(agent.load(0, 16) == 0x12345678);
+}
+
+TEST_CASE("writing back touches no byte that the agent has not stored", "[caches]") {
+  Agent agent;
+  for (const std::uint64_t offset : {0u, 3u, 5u, 6u, 62u, 66u, 127u, 130u}) {
+    agent.load(0, offset);
+    agent.store<std::uint8_t>(0, offset, 0xaa);
+  }
+  agent.store<std::uint64_t>(0, 40, 0xbbbbbbbbbbbbbbbb);
+  for (std::uint64_t offset = 0; offset < 256; ++offset) agent.host_stores<std::uint8_t>(offset, 0x11);
+  agent.caches.release(FenceScope::system);
+  const std::set<std::uint64_t> stored{0, 3, 5, 6, 62, 66, 127, 130};
+  for (std::uint64_t offset = 0; offset < 256; ++offset) {
+    CAPTURE(offset);
+    CHECK(agent.in_memory<std::uint8_t>(offset) == (stored.count(offset) != 0     ? 0xaa
+                                                    : offset >= 40 && offset < 48 ? 0xbb
+                                                                                  : 0x11));
+  }
+}
+
+TEST_CASE("what has been written back is not written again", "[caches]") {
+  Agent agent;
+  agent.store(0, 16, 5u);
+  agent.caches.write_back_l2();
+  agent.host_stores(16, 9u);
+  agent.caches.write_back_l2();
+  CHECK(agent.in_memory(16) == 9);
+  CHECK(agent.load(1, 16) == 5);
+}
+
+TEST_CASE("invalidating L2 keeps dirty bytes, and forgets the clean ones beside them", "[caches]") {
+  Agent agent;
+  agent.load(0, 16);
+  agent.store(0, 16, 5u);
+  agent.host_stores(16, 1u);
+  agent.host_stores(20, 2u);
+  agent.caches.invalidate_l2();
+  CHECK(agent.load(1, 16) == 5);
+  CHECK(agent.load(1, 20) == 2);
+  CHECK(agent.in_memory(16) == 1);
+  agent.caches.write_back_l2();
+  CHECK(agent.in_memory(16) == 5);
+}
+
+// Accesses of every size and place
+
+TEST_CASE("accesses of any size and alignment see the bytes that memory has, across lines and mappings' ends",
+          "[caches]") {
+  for (const MemoryKind kind : {MemoryKind::coarse_grained, MemoryKind::fine_grained}) {
+    Agent agent(kind, 5, 7);
+    std::array<std::uint8_t, 512> expected{};
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      expected[i] = static_cast<std::uint8_t>(i * 7);
+      agent.host_stores(i, expected[i]);
+    }
+    // Neither end lies at the edge of a line.
+    Mapping& mapping = agent.mapping;
+    mapping.host += 36;
+    mapping.end = mapping.begin + 300;
+    std::uint8_t next = 1;
+    for (const std::size_t bytes : {1u, 2u, 4u, 8u, 12u, 16u, 64u}) {
+      for (std::uint64_t offset = 0; offset + bytes <= 300; ++offset) {
+        CAPTURE(bytes, offset);
+        std::vector<std::byte> data(bytes);
+        agent.caches.load(0, mapping, mapping.begin + offset, data, offset % 3 == 0);
+        REQUIRE(std::memcmp(data.data(), &expected[36 + offset], bytes) == 0);
+        agent.caches.scalar_load(2, mapping, mapping.begin + offset, data);
+        agent.caches.acquire(FenceScope::agent);
+        for (std::byte& each : data) each = static_cast<std::byte>(next++);
+        std::memcpy(&expected[36 + offset], data.data(), bytes);
+        agent.caches.store(0, mapping, mapping.begin + offset, data);
+      }
+    }
+    agent.caches.release(FenceScope::system);
+    CHECK(std::memcmp(agent.memory.data(), expected.data(), expected.size()) == 0);
+  }
+}
+
+TEST_CASE("a buffer that is mapped twice is one in the caches", "[caches]") {
+  Agent agent;
+  Mapping second = agent.mapping;
+  second.begin += 0x100000;
+  second.end += 0x100000;
+  agent.store(0, 16, 5u);
+  std::uint32_t value = 0;
+  agent.caches.load(0, second, second.begin + 16, std::as_writable_bytes(std::span(&value, 1)), false);
+  CHECK(value == 5);
+}
+
+// Room
+
+TEST_CASE("an L1 holds 16 KiB: of more, something is fetched again", "[caches]") {
+  Agent agent;
+  for (std::uint64_t offset = 0; offset < 32768; offset += 64) agent.load(0, offset);
+  for (std::uint64_t offset = 0; offset < 32768; offset += 64) agent.store(1, offset, 5u);
+  unsigned seen = 0;
+  for (std::uint64_t offset = 0; offset < 32768; offset += 64) seen += agent.load(0, offset) == 5;
+  CHECK(seen >= 256);
+  CHECK(seen < 512);
+}
+
+TEST_CASE("what no longer fits into L2 is in memory", "[caches]") {
+  DeviceDescription small = mi210();
+  small.l2_bytes = 16 * 1024;
+  Agent agent;
+  Caches caches(small, {.seed = 1});
+  for (std::uint64_t offset = 0; offset < 65536; offset += 4) {
+    const auto value = static_cast<std::uint32_t>(offset + 1);
+    caches.store(0, agent.mapping, agent.mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
+  }
+  unsigned written = 0;
+  for (std::uint64_t offset = 0; offset < 65536; offset += 4)
+    written += agent.in_memory(offset) == offset + 1;
+  CHECK(written >= 3 * 4096);
+  CHECK(written < 4 * 4096);
+  caches.write_back_l2();
+  for (std::uint64_t offset = 0; offset < 65536; offset += 4) REQUIRE(agent.in_memory(offset) == offset + 1);
+}
+
+// Fences of packets
+
+TEST_CASE("acquire none does nothing, agent invalidates every L1, system L2 as well", "[caches]") {
+  Agent agent;
+  for (std::uint32_t unit = 0; unit < 4; ++unit) {
+    agent.load(unit, 16);
+    agent.scalar_load(unit, 16);
+  }
+  agent.host_stores(16, 5u);
+  agent.host_stores(1024, 5u);
+  agent.load(0, 1024);
+  agent.store(0, 1024, 6u);
+  const auto all_read = [&](std::uint32_t expected) {
+    bool all = true;
+    for (std::uint32_t unit = 0; unit < 4; ++unit)
+      all = all && agent.load(unit, 16) == expected && agent.scalar_load(unit, 16) == expected;
+    return all;
+  };
+  agent.caches.acquire(FenceScope::none);
+  CHECK(all_read(0));
+  agent.caches.acquire(FenceScope::agent);
+  CHECK(all_read(0));
+  agent.store(2, 16, 7u);
+  CHECK(agent.load(1, 16) == 0);
+  agent.caches.acquire(FenceScope::agent);
+  CHECK(all_read(7));
+  agent.caches.release(FenceScope::system);
+  agent.host_stores(16, 8u);
+  agent.caches.acquire(FenceScope::agent);
+  CHECK(all_read(7));
+  agent.caches.acquire(FenceScope::system);
+  CHECK(all_read(8));
+}
+
+TEST_CASE("only a release of system scope writes L2 back", "[caches]") {
+  Agent agent;
+  agent.store(0, 16, 5u);
+  agent.caches.release(FenceScope::none);
+  agent.caches.release(FenceScope::agent);
+  CHECK(agent.in_memory(16) == 0);
+  agent.caches.release(FenceScope::system);
+  CHECK(agent.in_memory(16) == 5);
+}
+
+TEST_CASE("what is forgotten has been written back, and nothing of it is left anywhere", "[caches]") {
+  Agent agent;
+  agent.load(0, 16);
+  agent.scalar_load(0, 16);
+  agent.store(1, 16, 5u);
+  Mapping other = agent.mapping;
+  other.host += 32768;
+  other.end = other.begin + 4096;
+  agent.store(1, 32768, 6u);
+  Mapping gone = agent.mapping;
+  gone.end = gone.begin + 32768;
+  agent.caches.forget(gone);
+  CHECK(agent.in_memory(16) == 5);
+  CHECK(agent.in_memory(32768) == 0);
+  agent.host_stores(16, 9u);
+  CHECK(agent.load(0, 16) == 9);
+  CHECK(agent.scalar_load(0, 16) == 9);
+  agent.caches.write_back_l2();
+  CHECK(agent.in_memory(16) == 9);
+}
+
+// Chance
+
+TEST_CASE("evictions publish dirty bytes and end staleness, and lose nothing", "[caches]") {
+  Agent agent(MemoryKind::coarse_grained, 4, 4);
+  agent.load(1, 16);
+  agent.store(0, 16, 5u);
+  bool published = false, noticed = false;
+  for (unsigned access = 0; access < 400; ++access) {
+    agent.load(access % 4, 4096 + access % 8 * 128);
+    published = published || agent.in_memory(16) == 5;
+    noticed = noticed || agent.load(1, 16) == 5;
+    CHECK(agent.load(0, 16) == 5);
+  }
+  CHECK(published);
+  CHECK(noticed);
+}
+
+TEST_CASE("a seed makes the same choices each time, another seed others", "[caches]") {
+  const auto choices = [](std::uint64_t seed) {
+    Caches caches(mi210(), CacheHabits::of(mi210(), seed));
+    std::vector<std::uint32_t> units;
+    for (unsigned i = 0; i < 32; ++i) units.push_back(caches.any_compute_unit());
+    return units;
+  };
+  std::set<std::vector<std::uint32_t>> different;
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    const auto units = choices(seed);
+    CHECK(units == choices(seed));
+    for (const std::uint32_t unit : units) CHECK(unit < mi210().compute_units);
+    different.insert(units);
+  }
+  CHECK(different.size() > 48);
+}
+
+TEST_CASE("over some seeds every habit occurs", "[caches]") {
+  std::set<std::uint64_t> units, l1, l2;
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    const CacheHabits habits = CacheHabits::of(mi210(), seed);
+    units.insert(habits.compute_units);
+    l1.insert(habits.l1_eviction_period);
+    l2.insert(habits.l2_eviction_period);
+  }
+  CHECK(units == std::set<std::uint64_t>{1, 2, 4, 8, 16, 32, 64, 104});
+  CHECK(l1 == std::set<std::uint64_t>{0, 16, 256, 4096});
+  CHECK(l2 == l1);
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

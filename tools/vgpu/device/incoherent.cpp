@@ -1,0 +1,456 @@
+#include "device/incoherent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace uptempo::vgpu {
+namespace {
+
+// Bytes are tracked by the sector, one bit each.
+constexpr std::size_t kSectorBytes = 64;
+using ByteMask = std::uint64_t;
+
+constexpr unsigned kL1Ways = 4;
+constexpr unsigned kL2Ways = 16;
+
+constexpr std::array<std::uint64_t, 4> kEvictionPeriods{0, 4096, 256, 16};
+
+// Constant sizes, so that each is one host access.
+template <std::size_t Bytes>
+void transfer_one(std::byte* to, const std::byte* from) noexcept {
+  std::memcpy(to, from, Bytes);
+}
+
+void transfer(std::byte* to, const std::byte* from, std::size_t size_bytes) noexcept {
+  switch (size_bytes) {
+    case 1:
+      return transfer_one<1>(to, from);
+    case 2:
+      return transfer_one<2>(to, from);
+    case 4:
+      return transfer_one<4>(to, from);
+    case 8:
+      return transfer_one<8>(to, from);
+    default:
+      break;
+  }
+  std::size_t at = 0;
+  for (; at + 4 <= size_bytes; at += 4) transfer_one<4>(to + at, from + at);
+  for (; at < size_bytes; ++at) transfer_one<1>(to + at, from + at);
+}
+
+ByteMask mask_of(std::size_t begin, std::size_t end) noexcept {
+  return begin == end ? 0 : ~ByteMask{0} >> (kSectorBytes - (end - begin)) << begin;
+}
+
+// The bytes of a sector that `mask` names, by accesses as large as it allows.
+template <unsigned Bytes = 8>
+void transfer_masked(std::byte* to, const std::byte* from, ByteMask mask) noexcept {
+  constexpr ByteMask kAll = Bytes == 64 ? ~ByteMask{0} : (ByteMask{1} << Bytes) - 1;
+  while (mask != 0) {
+    const unsigned at = static_cast<unsigned>(std::countr_zero(mask)) / Bytes * Bytes;
+    const ByteMask piece = mask >> at & kAll;
+    if (piece == kAll) {
+      transfer_one<Bytes>(to + at, from + at);
+    } else if constexpr (Bytes > 1) {
+      transfer_masked<Bytes / 2>(to + at, from + at, piece);
+    }
+    mask &= ~(kAll << at);
+  }
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) noexcept : state_(seed) {}
+
+  // SplitMix64 (Steele, Lea and Flood 2014): every seed, 0 included, is as good as another.
+  std::uint64_t next() noexcept {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+  }
+  std::size_t below(std::size_t count) noexcept { return static_cast<std::size_t>(next() % count); }
+
+ private:
+  std::uint64_t state_;
+};
+
+// Counts down to the next eviction.
+class Evictions {
+ public:
+  Evictions(std::uint64_t period, Random& random) noexcept : period_(period) { start(random); }
+  bool due(Random& random) noexcept {
+    if (--left_ != 0) return false;
+    start(random);
+    return true;
+  }
+
+ private:
+  void start(Random& random) noexcept {
+    left_ = period_ == 0 ? std::numeric_limits<std::uint64_t>::max() : 1 + random.next() % (2 * period_ - 1);
+  }
+  const std::uint64_t period_;  // 0: never
+  std::uint64_t left_ = 0;
+};
+
+template <std::size_t Bytes>
+struct Line {
+  static constexpr std::size_t kSectors = Bytes / kSectorBytes;
+
+  std::byte* home = nullptr;  // the line's place in host memory; null: the line is free
+  std::uint32_t place = 0;    // in SetAssociative::used_
+  std::array<ByteMask, kSectors> valid{};
+  std::array<ByteMask, kSectors> dirty{};
+  alignas(8) std::array<std::byte, Bytes> data;
+
+  bool is_dirty() const noexcept {
+    return std::any_of(dirty.begin(), dirty.end(), [](ByteMask mask) { return mask != 0; });
+  }
+};
+
+// Lines by their home, in sets. What replacing a line means is the owner's business.
+template <std::size_t Bytes>
+class SetAssociative {
+ public:
+  using Entry = Line<Bytes>;
+
+  SetAssociative(std::size_t size_bytes, unsigned ways) : ways_(ways), sets_(size_bytes / Bytes / ways) {}
+
+  static std::byte* home_of(std::byte* host) noexcept {
+    return host - reinterpret_cast<std::uintptr_t>(host) % Bytes;
+  }
+
+  Entry* find(std::byte* home) noexcept {
+    if (used_.empty()) return nullptr;
+    Entry* const set = set_of(home);
+    for (unsigned way = 0; way < ways_; ++way)
+      if (set[way].home == home) return set + way;
+    return nullptr;
+  }
+
+  // A line for `home`, which has none: a free one, else one of its set, after `replace(line)`.
+  template <class Replace>
+  Entry& add(std::byte* home, Random& random, Replace&& replace) {
+    if (lines_.empty()) lines_.resize(sets_ * ways_);
+    Entry* const set = set_of(home);
+    Entry* free = std::find_if(set, set + ways_, [](const Entry& line) { return line.home == nullptr; });
+    if (free == set + ways_) {
+      free = set + random.below(ways_);
+      replace(*free);
+      drop(*free);
+    }
+    free->home = home;
+    free->valid = {};
+    free->dirty = {};
+    free->place = static_cast<std::uint32_t>(used_.size());
+    used_.push_back(static_cast<std::uint32_t>(free - lines_.data()));
+    return *free;
+  }
+
+  void drop(Entry& line) noexcept {
+    const std::uint32_t last = used_.back();
+    used_[line.place] = last;
+    lines_[last].place = line.place;
+    used_.pop_back();
+    line.home = nullptr;
+  }
+
+  void clear() noexcept {
+    for (const std::uint32_t index : used_) lines_[index].home = nullptr;
+    used_.clear();
+  }
+
+  Entry* any(Random& random) noexcept {
+    return used_.empty() ? nullptr : &lines_[used_[random.below(used_.size())]];
+  }
+
+  // `visit` may drop the line that it is given.
+  template <class Visit>
+  void for_each(Visit&& visit) noexcept {
+    for (std::size_t at = used_.size(); at-- > 0;) visit(lines_[used_[at]]);
+  }
+
+ private:
+  Entry* set_of(std::byte* home) noexcept {
+    return lines_.data() + reinterpret_cast<std::uintptr_t>(home) / Bytes % sets_ * ways_;
+  }
+
+  const unsigned ways_;
+  const std::size_t sets_;
+  std::vector<Entry> lines_;         // empty until the first one is needed
+  std::vector<std::uint32_t> used_;  // in any order
+};
+
+using L1 = SetAssociative<kSectorBytes>;
+using L2 = SetAssociative<kL2LineBytes>;
+static_assert(kVectorL1LineBytes == kSectorBytes && kScalarL1LineBytes == kSectorBytes &&
+              kL2LineBytes % kSectorBytes == 0);
+
+// Part of an access that lies in one sector.
+struct Piece {
+  std::byte* host;
+  std::size_t size_bytes;
+
+  std::size_t offset() const noexcept { return reinterpret_cast<std::uintptr_t>(host) % kSectorBytes; }
+  std::byte* sector() const noexcept { return host - offset(); }
+  ByteMask mask() const noexcept { return mask_of(offset(), offset() + size_bytes); }
+};
+
+// What `mapping` has of the sector at `sector`: mappings need not begin and end with a line.
+Piece whole_sector(const Mapping& mapping, std::byte* sector) noexcept {
+  std::byte* const begin = std::max(sector, mapping.host);
+  std::byte* const end = std::min(sector + kSectorBytes, mapping.host + (mapping.end - mapping.begin));
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+// Calls `function(piece, offset of it in the access)`.
+template <class Function>
+void for_each_piece(std::byte* host, std::size_t size_bytes, Function&& function) {
+  for (std::size_t done = 0; done < size_bytes;) {
+    Piece piece{host + done, size_bytes - done};
+    piece.size_bytes = std::min(piece.size_bytes, kSectorBytes - piece.offset());
+    function(piece, done);
+    done += piece.size_bytes;
+  }
+}
+
+}  // namespace
+
+struct Caches::Impl {
+  Impl(const DeviceDescription& device, const CacheHabits& habits)
+      : random(habits.seed),
+        compute_units(habits.compute_units),
+        l1_evictions(habits.l1_eviction_period, random),
+        l2_evictions(habits.l2_eviction_period, random),
+        vector_l1(device.compute_units, L1(kL1Bytes, kL1Ways)),
+        scalar_l1((device.compute_units + kComputeUnitsPerScalarL1 - 1) / kComputeUnitsPerScalarL1,
+                  L1(kL1Bytes, kL1Ways)),
+        l2(device.l2_bytes, kL2Ways) {
+    for (std::size_t kind = 0; kind < in_l2.size(); ++kind)
+      in_l2[kind] = l2_needs_fences(memory_type(device.target, static_cast<MemoryKind>(kind)));
+  }
+
+  bool is_in_l2(const Mapping& mapping) const noexcept {
+    return in_l2[static_cast<std::size_t>(mapping.kind)];
+  }
+
+  // Once for each access: chance takes its share.
+  void evict(L1& own) noexcept {
+    if (l1_evictions.due(random)) {
+      // Its own or any vector L1's line.
+      L1& cache = random.below(2) == 0 ? own : vector_l1[random.below(compute_units)];
+      if (L1::Entry* line = cache.any(random)) cache.drop(*line);
+    }
+    if (l2_evictions.due(random)) {
+      if (L2::Entry* line = l2.any(random)) {
+        write_back(*line);
+        l2.drop(*line);
+      }
+    }
+  }
+
+  static void write_back(L2::Entry& line) noexcept {
+    for (std::size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
+      const std::size_t at = sector * kSectorBytes;
+      transfer_masked(line.home + at, line.data.data() + at, std::exchange(line.dirty[sector], 0));
+    }
+  }
+
+  struct L2Sector {
+    L2::Entry& line;
+    std::size_t index;
+    std::byte* data() const noexcept { return line.data.data() + index * kSectorBytes; }
+  };
+  L2Sector l2_sector(const Piece& piece) {
+    std::byte* const home = L2::home_of(piece.host);
+    L2::Entry* line = l2.find(home);
+    if (line == nullptr) line = &l2.add(home, random, [](L2::Entry& old) { write_back(old); });
+    return {*line, static_cast<std::size_t>(piece.host - home) / kSectorBytes};
+  }
+
+  // The line as a whole is fetched, so that bytes beside those that are asked for go stale, too.
+  static void fetch(L2::Entry& line, const Mapping& mapping) noexcept {
+    for (std::size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
+      std::byte* const home = line.home + sector * kSectorBytes;
+      if (home + kSectorBytes <= mapping.host || home >= mapping.host + (mapping.end - mapping.begin))
+        continue;
+      const ByteMask missing = whole_sector(mapping, home).mask() & ~line.valid[sector];
+      transfer_masked(line.data.data() + sector * kSectorBytes, home, missing);
+      line.valid[sector] |= missing;
+    }
+  }
+
+  void read_l2(const Mapping& mapping, const Piece& piece, std::byte* to) {
+    if (!is_in_l2(mapping)) return transfer(to, piece.host, piece.size_bytes);
+    const L2Sector sector = l2_sector(piece);
+    if ((piece.mask() & ~sector.line.valid[sector.index]) != 0) fetch(sector.line, mapping);
+    transfer(to, sector.data() + piece.offset(), piece.size_bytes);
+  }
+
+  void write_l2(const Mapping& mapping, const Piece& piece, const std::byte* from) {
+    if (!is_in_l2(mapping)) return transfer(piece.host, from, piece.size_bytes);
+    const L2Sector sector = l2_sector(piece);
+    transfer(sector.data() + piece.offset(), from, piece.size_bytes);
+    sector.line.valid[sector.index] |= piece.mask();
+    sector.line.dirty[sector.index] |= piece.mask();
+  }
+
+  void load(L1& cache, const Mapping& mapping, GpuAddress address, std::span<std::byte> to) {
+    evict(cache);
+    for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, std::size_t done) {
+      L1::Entry* line = cache.find(piece.sector());
+      if (line == nullptr) line = &cache.add(piece.sector(), random, [](L1::Entry&) {});
+      if ((piece.mask() & ~line->valid[0]) != 0) {
+        const Piece whole = whole_sector(mapping, piece.sector());
+        read_l2(mapping, whole, line->data.data() + whole.offset());
+        line->valid[0] |= whole.mask();
+      }
+      transfer(to.data() + done, line->data.data() + piece.offset(), piece.size_bytes);
+    });
+  }
+
+  void load_past(L1& cache, const Mapping& mapping, GpuAddress address, std::span<std::byte> to) {
+    evict(cache);
+    for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, std::size_t done) {
+      if (L1::Entry* line = cache.find(piece.sector())) cache.drop(*line);
+      read_l2(mapping, piece, to.data() + done);
+    });
+  }
+
+  void store(L1& cache, const Mapping& mapping, GpuAddress address, std::span<const std::byte> from) {
+    evict(cache);
+    for_each_piece(mapping.at(address), from.size(), [&](const Piece& piece, std::size_t done) {
+      write_l2(mapping, piece, from.data() + done);
+      if (L1::Entry* line = cache.find(piece.sector());
+          line != nullptr && (line->valid[0] & piece.mask()) != 0)
+        transfer(line->data.data() + piece.offset(), from.data() + done, piece.size_bytes);
+    });
+  }
+
+  std::byte* atomic(L1& cache, const Mapping& mapping, GpuAddress address, std::size_t size_bytes) {
+    evict(cache);
+    const Piece piece{mapping.at(address), size_bytes};
+    if (L1::Entry* line = cache.find(piece.sector())) cache.drop(*line);
+    if (!is_in_l2(mapping)) return piece.host;
+    const L2Sector sector = l2_sector(piece);
+    if ((piece.mask() & ~sector.line.valid[sector.index]) != 0) fetch(sector.line, mapping);
+    sector.line.dirty[sector.index] |= piece.mask();
+    return sector.data() + piece.offset();
+  }
+
+  void invalidate_l2() noexcept {
+    l2.for_each([this](L2::Entry& line) {
+      line.valid = line.dirty;
+      if (!line.is_dirty()) l2.drop(line);
+    });
+  }
+
+  void forget(const Mapping& mapping) noexcept {
+    std::byte* const begin = mapping.host;
+    std::byte* const end = begin + (mapping.end - mapping.begin);
+    l2.for_each([&](L2::Entry& line) {
+      if (line.home + kL2LineBytes <= begin || line.home >= end) return;
+      write_back(line);
+      l2.drop(line);
+    });
+    const auto drop_copies = [&](std::vector<L1>& caches) {
+      for (L1& cache : caches)
+        cache.for_each([&](L1::Entry& line) {
+          if (line.home + kSectorBytes > begin && line.home < end) cache.drop(line);
+        });
+    };
+    drop_copies(vector_l1);
+    drop_copies(scalar_l1);
+  }
+
+  L1& scalar(std::uint32_t compute_unit) noexcept {
+    return scalar_l1[compute_unit / kComputeUnitsPerScalarL1];
+  }
+
+  Random random;
+  const std::uint32_t compute_units;  // that take part
+  Evictions l1_evictions, l2_evictions;
+  std::array<bool, static_cast<std::size_t>(MemoryKind::hdp_registers) + 1> in_l2{};
+  std::vector<L1> vector_l1, scalar_l1;
+  L2 l2;
+};
+
+CacheHabits CacheHabits::of(const DeviceDescription& device, std::uint64_t seed) noexcept {
+  Random random(seed);
+  CacheHabits habits;
+  habits.seed = random.next();
+  habits.compute_units = std::min<std::uint32_t>(device.compute_units, 1u << random.below(8));
+  habits.l1_eviction_period = kEvictionPeriods[random.below(kEvictionPeriods.size())];
+  habits.l2_eviction_period = kEvictionPeriods[random.below(kEvictionPeriods.size())];
+  return habits;
+}
+
+Caches::Caches(const DeviceDescription& device, const CacheHabits& habits)
+    : impl_(std::make_unique<Impl>(device, habits)) {}
+Caches::~Caches() = default;
+
+std::uint32_t Caches::any_compute_unit() noexcept {
+  return static_cast<std::uint32_t>(impl_->random.below(impl_->compute_units));
+}
+
+void Caches::load(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+                  std::span<std::byte> to, bool coherent) {
+  L1& cache = impl_->vector_l1[compute_unit];
+  if (coherent) return impl_->load_past(cache, mapping, address, to);
+  impl_->load(cache, mapping, address, to);
+}
+
+void Caches::store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+                   std::span<const std::byte> from) {
+  impl_->store(impl_->vector_l1[compute_unit], mapping, address, from);
+}
+
+void Caches::scalar_load(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+                         std::span<std::byte> to) {
+  impl_->load(impl_->scalar(compute_unit), mapping, address, to);
+}
+
+void Caches::scalar_store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+                          std::span<const std::byte> from) {
+  impl_->store(impl_->scalar(compute_unit), mapping, address, from);
+}
+
+std::byte* Caches::atomic(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+                          std::size_t size_bytes) {
+  return impl_->atomic(impl_->vector_l1[compute_unit], mapping, address, size_bytes);
+}
+
+void Caches::invalidate_vector_l1(std::uint32_t compute_unit) noexcept {
+  impl_->vector_l1[compute_unit].clear();
+}
+
+void Caches::invalidate_scalar_l1(std::uint32_t compute_unit) noexcept {
+  impl_->scalar(compute_unit).clear();
+}
+
+void Caches::write_back_l2() noexcept {
+  impl_->l2.for_each([](L2::Entry& line) { Impl::write_back(line); });
+}
+
+void Caches::invalidate_l2() noexcept { impl_->invalidate_l2(); }
+
+void Caches::acquire(FenceScope scope) noexcept {
+  if (scope == FenceScope::none) return;
+  for (L1& cache : impl_->vector_l1) cache.clear();
+  for (L1& cache : impl_->scalar_l1) cache.clear();
+  if (scope == FenceScope::system) impl_->invalidate_l2();
+}
+
+void Caches::release(FenceScope scope) noexcept {
+  if (scope == FenceScope::system) write_back_l2();
+}
+
+void Caches::forget(const Mapping& mapping) noexcept { impl_->forget(mapping); }
+
+}  // namespace uptempo::vgpu
