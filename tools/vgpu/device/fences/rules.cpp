@@ -11,6 +11,12 @@ constexpr std::string_view kCompletion = "HSA System Architecture 1.2, 2.9.1 (re
 
 bool is_dispatch(const Task& task) noexcept { return task.kind == Task::Kind::dispatch; }
 
+// The host's stores lie somewhere between the opening and the closing of a page: those that are seen late, after a task that began when
+// the page was open, may have been done ahead of it.
+bool perhaps_ahead_of(const Task& host, const Task& task) noexcept {
+  return host.kind == Task::Kind::host && task.view.ordered.contains(host.id);
+}
+
 }  // namespace
 
 std::optional<Violation> judge_read(const Task& writer, Residency at_write, const Task& reader,
@@ -48,6 +54,7 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
 }
 
 std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later, MemoryType type) {
+  if (perhaps_ahead_of(later, earlier)) return std::nullopt;
   if (!later.view.ordered.contains(earlier.id))
     return Violation{
         Finding::Class::unordered, true,
@@ -63,7 +70,7 @@ std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later,
 }
 
 std::optional<Violation> judge_write_after_read(const Task& reader, const Task& writer) {
-  if (writer.view.ordered.contains(reader.id)) return std::nullopt;
+  if (writer.view.ordered.contains(reader.id) || perhaps_ahead_of(writer, reader)) return std::nullopt;
   return Violation{
       Finding::Class::unordered, true,
       "nothing orders the write after the read: neither a barrier bit nor a dependency nor a wait "

@@ -1,0 +1,216 @@
+// Programs of packets, copies and host accesses, written by hand and shown to a fence checker one event after the other.
+//
+// A Program keeps what the device would know (packet indices, offsets in SDMA rings, the values of signals) and the findings as text:
+//   "stale RAW fill->sum 0x40+4 harmless": class, conflict, writer, reader, first byte relative to its memory, bytes, target's verdict.
+// Findings are in the order in which they came, separated by "; ".
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/clock.hpp"
+#include "device/fences/checker.hpp"
+
+namespace uptempo::test {
+
+using namespace vgpu::fences;
+using vgpu::GpuAddress;
+using vgpu::MemoryKind;
+
+// Where each kind of memory lies.
+inline constexpr GpuAddress kMemoryBytes = 0x100000;
+constexpr GpuAddress memory(MemoryKind kind) {
+  return 0x10000000 + static_cast<GpuAddress>(kind) * kMemoryBytes;
+}
+inline constexpr GpuAddress kFine = memory(MemoryKind::fine_grained);
+inline constexpr GpuAddress kCoarse = memory(MemoryKind::coarse_grained);
+inline constexpr GpuAddress kLocal = memory(MemoryKind::device_local);
+inline constexpr GpuAddress kLocalFine = memory(MemoryKind::device_local_fine);
+
+struct Touch {
+  bool write;
+  GpuAddress address;
+  std::uint64_t bytes;
+  Path path;
+  std::uint32_t workgroup;
+};
+inline Touch reads(GpuAddress address, std::uint64_t bytes = 4, Path path = Path::vector,
+                   std::uint32_t workgroup = 0) {
+  return {false, address, bytes, path, workgroup};
+}
+inline Touch writes(GpuAddress address, std::uint64_t bytes = 4, Path path = Path::vector,
+                    std::uint32_t workgroup = 0) {
+  return {true, address, bytes, path, workgroup};
+}
+
+// What a test chooses of a packet's header; `signal` is a handle, 0: none.
+struct Header {
+  bool barrier = false;
+  Scope acquire = Scope::none;
+  Scope release = Scope::none;
+  std::uint64_t signal = 0;
+};
+
+class Program {
+ public:
+  explicit Program(std::string target = "gfx90a", bool specification = true)
+      : checker_({std::move(target), specification}, [this](const Finding& finding) { add(finding); }) {}
+
+  Checker& checker() { return checker_; }
+  const std::string& found() const { return found_; }
+  const std::vector<Finding>& findings() const { return findings_; }
+  void clear() {
+    found_.clear();
+    findings_.clear();
+  }
+
+  ActorId compute() { return checker_.add_queue(Checker::QueueKind::compute, ++queues_); }
+  ActorId sdma() { return checker_.add_queue(Checker::QueueKind::sdma, ++queues_); }
+
+  // ---- signals: 1 until they are completed, unless the host stores something else
+  void host_stores_signal(std::uint64_t handle, std::int64_t value) { value_[handle] = value; }
+  Checker::SignalValue value(std::uint64_t handle) {
+    return {handle, value_.try_emplace(handle, 1).first->second};
+  }
+
+  // ---- the host
+  // Publishes the next `packets` packets now; packets that nobody published are published when they start.
+  void ring(ActorId queue, std::uint64_t packets = 1) {
+    Position& position = positions_[queue];
+    position.published = std::max(position.published, position.next) + packets;
+    checker_.doorbell(queue, position.published - 1, vgpu::host_clock_ns());
+  }
+  void host_reads(GpuAddress address) { checker_.host_read(address, vgpu::host_clock_ns(), kind_of); }
+  void host_opens(GpuAddress page) { checker_.host_opened(page_of(page), vgpu::host_clock_ns()); }
+  void host_wrote(GpuAddress address, std::uint32_t bytes = 4) {
+    checker_.host_wrote(address, bytes, vgpu::host_clock_ns(), kind_of);
+  }
+  void host_writes(GpuAddress address, std::uint32_t bytes = 4) {
+    host_opens(address);
+    host_wrote(address, bytes);
+  }
+
+  // ---- packets
+  struct Dispatch {
+    ActorId queue;
+    Header header;
+    Checker::Packet packet;
+    Running running;
+  };
+  Dispatch launch(ActorId queue, std::string kernel, Header header,
+                  std::initializer_list<Touch> touches = {}) {
+    const Checker::Packet packet = next(queue, header);
+    Dispatch dispatch{queue, header, packet, checker_.launch(queue, packet, std::move(kernel))};
+    touch(dispatch, touches);
+    return dispatch;
+  }
+  void touch(Dispatch& dispatch, std::initializer_list<Touch> touches) {
+    for (const Touch& one : touches) {
+      if (one.write) {
+        dispatch.running.accesses->add_write(one.address, one.bytes, one.path, one.workgroup);
+      } else {
+        dispatch.running.accesses->add_read(one.address, one.bytes, one.path, one.workgroup);
+      }
+    }
+  }
+  void end(Dispatch& dispatch) {
+    dispatch.packet.signal = completion(dispatch.header);
+    checker_.end(dispatch.running, dispatch.packet, kind_of);
+  }
+  void dispatch(ActorId queue, std::string kernel, Header header, std::initializer_list<Touch> touches = {}) {
+    Dispatch one = launch(queue, std::move(kernel), header, touches);
+    end(one);
+  }
+  // A barrier packet completes; `satisfied`: signals that it found so.
+  void barrier_packet(ActorId queue, Header header, std::initializer_list<std::uint64_t> satisfied = {}) {
+    Checker::Packet packet = next(queue, header);
+    std::vector<Checker::SignalValue> values;
+    for (const std::uint64_t handle : satisfied) values.push_back(value(handle));
+    packet.signal = completion(header);
+    checker_.complete(queue, packet, values);
+  }
+
+  // ---- SDMA
+  void sdma_waits(ActorId queue, std::uint64_t handle) {
+    checker_.wait(queue, advance(queue), value(handle));
+  }
+  void copy(ActorId queue, std::string_view name, GpuAddress source, GpuAddress destination,
+            std::uint64_t bytes = 4) {
+    checker_.copy(queue, advance(queue), name, Checker::Range{source, bytes}, {destination, bytes}, kind_of);
+  }
+  void fill(ActorId queue, std::string_view name, GpuAddress destination, std::uint64_t bytes = 4) {
+    checker_.copy(queue, advance(queue), name, std::nullopt, {destination, bytes}, kind_of);
+  }
+  void sdma_signals(ActorId queue, std::uint64_t handle) {
+    const Checker::SignalValue before = value(handle);
+    --value_[handle];
+    checker_.signal(queue, advance(queue), before);
+  }
+  // Publishes the next `commands` of an SDMA queue now.
+  void ring_sdma(ActorId queue, std::uint64_t commands) {
+    Position& position = positions_[queue];
+    position.published = std::max(position.published, position.next) + commands * kCommandBytes;
+    checker_.doorbell(queue, position.published, vgpu::host_clock_ns());
+  }
+
+  void finish() { checker_.finish(kind_of); }
+  void forget(GpuAddress begin, GpuAddress end) { checker_.forget(begin, end, kind_of); }
+
+  static std::optional<MemoryKind> kind_of(GpuAddress page) {
+    for (const MemoryKind kind : {MemoryKind::fine_grained, MemoryKind::coarse_grained, MemoryKind::uncached,
+                                  MemoryKind::device_local, MemoryKind::device_local_fine})
+      if (page >= memory(kind) && page < memory(kind) + kMemoryBytes) return kind;
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::uint64_t kCommandBytes = 32;
+  struct Position {
+    std::uint64_t next = 0, published = 0;
+  };
+
+  Checker::Packet next(ActorId queue, const Header& header) {
+    Position& position = positions_[queue];
+    if (position.next >= position.published) ring(queue);
+    return {position.next++, header.barrier, header.acquire, header.release, std::nullopt};
+  }
+  std::optional<Checker::SignalValue> completion(const Header& header) {
+    if (header.signal == 0) return std::nullopt;
+    const Checker::SignalValue before = value(header.signal);
+    --value_[header.signal];
+    return before;
+  }
+  std::uint64_t advance(ActorId queue) {
+    Position& position = positions_[queue];
+    if (position.next >= position.published) ring_sdma(queue, 1);
+    return std::exchange(position.next, position.next + kCommandBytes);
+  }
+
+  void add(const Finding& finding) {
+    constexpr const char* kClasses[] = {"unordered", "stale", "unreleased"};
+    constexpr const char* kConflicts[] = {"RAW", "WAR", "WAW"};
+    constexpr const char* kDigits = "0123456789abcdef";
+    std::string offset;
+    for (GpuAddress rest = finding.address % kMemoryBytes; rest != 0 || offset.empty(); rest /= 16)
+      offset.insert(offset.begin(), kDigits[rest % 16]);
+    if (!found_.empty()) found_ += "; ";
+    found_ += std::string(kClasses[static_cast<int>(finding.what)]) + ' ' +
+              kConflicts[static_cast<int>(finding.conflict)] + ' ' + finding.writer->name + "->" +
+              finding.reader->name + " 0x" + offset + '+' + std::to_string(finding.bytes) +
+              (finding.possible_on_target ? " possible" : " harmless");
+    findings_.push_back(finding);
+  }
+
+  std::string found_;
+  std::vector<Finding> findings_;
+  std::map<ActorId, Position> positions_;
+  std::map<std::uint64_t, std::int64_t> value_;
+  std::uint32_t queues_ = 0;
+  Checker checker_;
+};
+
+}  // namespace uptempo::test
