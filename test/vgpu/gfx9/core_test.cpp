@@ -360,7 +360,7 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
     }
   } recorder;
   Fragment fragment(Target::gfx90a, Observation::on);
-  fragment.machine.executor.observer = &recorder;
+  fragment.machine.observer = &recorder;
   const Buffer data = fragment.machine.allocate(4096);
   Wave& wave = fragment.prepare(R"(
     s_load_dwordx2 s[4:5], s[0:1], 0x20
@@ -409,7 +409,7 @@ TEST_CASE("An observer sees where FLAT leads: private memory at its own address,
     }
   } recorder;
   Fragment fragment(Target::gfx90a, Observation::on);
-  fragment.machine.executor.observer = &recorder;
+  fragment.machine.observer = &recorder;
   const Buffer data = fragment.machine.allocate(4096), scratch = fragment.machine.allocate(64 * 64);
   Wave& wave = fragment.prepare("flat_load_dwordx2 v[2:3], v[0:1]\nflat_atomic_add v[0:1], v4", 1024);
   wave.set_pair(kFlatScratchLo, scratch.address);

@@ -144,6 +144,7 @@ GpuAddress Machine::assemble_kernel(std::span<const std::uint32_t> words, std::u
 std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, const Launch& launch,
                                                       std::span<const std::byte> arguments) {
   auto state = std::make_shared<DispatchState>();
+  state->observer = observer;
   executor.enter();
   auto loaded = Kernel::load(executor.memory, kernel_object, target);
   executor.leave();

@@ -83,6 +83,7 @@ class Machine {
   const Target target;
   CodeCache code;
   Executor executor;
+  MemoryObserver* observer = nullptr;  // of what is prepared from now on
 
  private:
   struct Block;

@@ -1,9 +1,9 @@
 // Who wants to see every access of the shader to memory: the seam of the fence checker.
 //
 // The gfx9 core takes its observer as a compile-time policy (gfx9/observe.hpp). Instructions are translated either unobserved, where
-// the hook is no code at all, or observed, where each access calls the executor's MemoryObserver before memory is touched.
+// the hook is no code at all, or observed, where each access calls the dispatch's MemoryObserver before memory is touched.
 //
-// Thread safety: called by each worker for the waves that it runs; one object given to several executors must synchronise itself.
+// Thread safety: called by each worker for the waves that it runs, by several at once.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@ namespace uptempo::vgpu {
 struct ObservedAccess {
   Access access = Access::read;  // read, write, atomic
   bool scalar = false;           // through the scalar cache: one address, lanes = 1
+  bool bypasses_l1 = false;      // a vector load with GLC
   std::uint32_t size_bytes = 0;  // per lane
   std::uint64_t lanes = 0;       // bit i: lane i takes part
   const GpuAddress* address =

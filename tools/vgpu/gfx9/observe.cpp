@@ -8,19 +8,25 @@ namespace uptempo::vgpu::gfx9 {
 namespace {
 
 void report(const Op& op, const Wave& wave, ObservedAccess access) noexcept {
-  if (wave.executor->observer == nullptr) return;
-  access.dispatch_id = wave.workgroup->dispatch().dispatch_id;
+  const DispatchState& dispatch = wave.workgroup->dispatch();
+  if (dispatch.observer == nullptr) return;
+  access.dispatch_id = dispatch.dispatch_id;
   access.workgroup = wave.workgroup->id();
   access.wave = wave.index_in_workgroup;
   access.instruction = address_of(op);
-  wave.executor->observer->access(access);
+  dispatch.observer->access(access);
 }
 
 }  // namespace
 
 void Observed::access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
                       std::uint64_t lanes, const GpuAddress* address) noexcept {
-  report(op, wave, {.access = access, .size_bytes = size_bytes, .lanes = lanes, .address = address});
+  report(op, wave,
+         {.access = access,
+          .bypasses_l1 = access == Access::read && op.in.glc,
+          .size_bytes = size_bytes,
+          .lanes = lanes,
+          .address = address});
 }
 
 void Observed::scalar_access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,

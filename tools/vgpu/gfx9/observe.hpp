@@ -15,7 +15,7 @@ struct Unobserved {
   static void scalar_access(const Op&, const Wave&, Access, std::uint32_t, GpuAddress) noexcept {}
 };
 
-// Forwards to the executor's MemoryObserver; does nothing while it has none.
+// Forwards to the dispatch's MemoryObserver; does nothing when it has none.
 struct Observed {
   static constexpr bool enabled = true;
   static void access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,

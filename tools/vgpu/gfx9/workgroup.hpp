@@ -69,6 +69,7 @@ struct DispatchState {
   std::array<std::uint32_t, 4> scratch_descriptor{};
   std::shared_ptr<WaveSync> wave_sync;  // the queue's; null: global wave sync is an error
   std::string name;                     // for messages: "bitonic_sort.kd", or the kernel object's address
+  MemoryObserver* observer = nullptr;   // called when the code was translated with Observation::on
 
   // Counts per dimension, partial ones included. A grid may have up to 2^32 - 1 work-items in one dimension.
   std::array<std::uint32_t, 3> workgroups() const noexcept {
@@ -122,8 +123,7 @@ class Executor {
   AddressSpace::Reader memory;
   CodeCache& code;
   const Target target;
-  MemoryObserver* observer = nullptr;  // called when `code` was made with Observation::on
-  Interrupts* interrupts = nullptr;    // told by s_sendmsg; that of the Device, if it was made from one
+  Interrupts* interrupts = nullptr;  // told by s_sendmsg; that of the Device, if it was made from one
 
   // Set when a wave stops with WaveStop::faulted.
   struct Fault {
