@@ -38,6 +38,24 @@ std::string known_targets() {
   return names;
 }
 
+// "fences" or "fences,hsa".
+void parse_checks(Options& options, std::string_view list) {
+  const std::string_view all = list;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string_view check = list.substr(0, comma);
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    if (check == "fences") {
+      options.check_fences = true;
+    } else if (check == "hsa") {
+      options.check_fences = options.check_specification = true;
+    } else {
+      throw std::invalid_argument("UPTEMPO_VGPU_CHECK is '" + std::string(all) +
+                                  "': use fences, or fences,hsa");
+    }
+  }
+}
+
 }  // namespace
 
 Options Options::from_environment() {
@@ -49,6 +67,8 @@ Options Options::from_environment() {
     throw std::invalid_argument("UPTEMPO_VGPU_DEVICE is '" + std::string(target) + "': use one of " +
                                 known_targets());
   options.trace_file = value_of("UPTEMPO_VGPU_TRACE");
+  parse_checks(options, value_of("UPTEMPO_VGPU_CHECK"));
+  options.report_file = value_of("UPTEMPO_VGPU_REPORT");
   options.null_kernels = flag("UPTEMPO_VGPU_NULL_KERNELS");
   options.early_read_index = flag("UPTEMPO_VGPU_EARLY_READ_INDEX");
   options.deterministic = flag("UPTEMPO_VGPU_DETERMINISTIC");

@@ -12,6 +12,9 @@ namespace uptempo::vgpu {
 struct Options {
   const DeviceDescription* device = nullptr;  // never null after from_environment()
   std::string trace_file;                     // empty: no trace. "%p" stands for the process id.
+  bool check_fences = false;                  // the fence checker watches (device/fences)
+  bool check_specification = false;           // and tells what only the specification forbids, too
+  std::string report_file;                    // its findings; empty: stderr. "%p" as above.
   bool null_kernels = false;      // dispatches complete without executing (for measuring dispatch cost)
   bool early_read_index = false;  // user queues: the read index passes a packet as soon as it is launched
   bool deterministic = false;     // one worker, seeded order

@@ -54,6 +54,11 @@ void print_help() {
       << " (default gfx90a)\n"
          "  --trace FILE        write every packet and doorbell as a line of JSON; %p stands for the process "
          "id\n"
+         "  --check fences[,hsa]  find accesses without order or fence between dispatches, copies and the "
+         "host;\n"
+         "                      with hsa also those that only the specification forbids\n"
+         "  --report FILE       where --check writes its findings, as lines of JSON (default: sentences on "
+         "stderr)\n"
          "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
          "  --early-read-index  advance the read index as soon as a packet is launched, as hardware may\n"
          "  --deterministic     one worker and a seeded order: the same trace on every run\n"
@@ -77,12 +82,12 @@ std::string number(const std::string& option, const std::string& value) {
   return value;
 }
 
-// Empties the trace, so that the program and its children append to this run's lines only. Absolute: the program may change its directory.
-std::string prepare_trace(const std::string& file) {
+// Empties the file, so that the program and its children append to this run's lines only. Absolute: the program may change its directory.
+std::string prepare_lines(const std::string& option, const std::string& file) {
   const std::string path = fs::absolute(file).string();
   if (path.find("%p") != std::string::npos) return path;
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) usage("--trace: cannot write '" + path + "': " + std::strerror(errno));
+  if (descriptor < 0) usage(option + ": cannot write '" + path + "': " + std::strerror(errno));
   close(descriptor);
   return path;
 }
@@ -113,7 +118,13 @@ std::size_t parse(const std::vector<std::string>& arguments) {
         usage("--device: '" + value + "' is not one of " + targets());
       set("UPTEMPO_VGPU_DEVICE", value);
     } else if (option == "--trace") {
-      set("UPTEMPO_VGPU_TRACE", prepare_trace(take()));
+      set("UPTEMPO_VGPU_TRACE", prepare_lines(option, take()));
+    } else if (option == "--check") {
+      if (take() != "fences" && value != "fences,hsa")
+        usage("--check: '" + value + "' is neither fences nor fences,hsa");
+      set("UPTEMPO_VGPU_CHECK", value);
+    } else if (option == "--report") {
+      set("UPTEMPO_VGPU_REPORT", prepare_lines(option, take()));
     } else if (option == "--seed") {
       set("UPTEMPO_VGPU_SEED", number(option, take()));
     } else if (option == "--workers") {
