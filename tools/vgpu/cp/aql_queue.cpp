@@ -26,7 +26,7 @@ T load_acquire(T* word) noexcept {
 
 AqlQueue::AqlQueue(QueueContext& context, std::uint32_t ordinal, const ComputeQueueConfig& config,
                    bool runtime_owned)
-    : Queue(context, ordinal),
+    : Queue(context, ordinal, fences::Checker::QueueKind::compute),
       config_(config),
       wave_sync_(std::make_shared<gfx9::WaveSync>()),
       runtime_owned_(runtime_owned),
@@ -115,7 +115,7 @@ void AqlQueue::look_at_doorbell() {
   const std::uint64_t value = load_acquire(config_.doorbell);
   if (value == doorbell_seen_) return;
   doorbell_seen_ = value;
-  trace_found_doorbell(value);
+  found_doorbell(value);
   admitted_ = std::max({admitted_, value + 1, load_acquire(write_index_)});
 }
 
@@ -139,9 +139,13 @@ bool AqlQueue::reap() {
     --running_;
     if (packet.packet_copy) context_.packet_copies.release(*packet.packet_copy);
     packet.packet_copy.reset();
-    const InFlight finished{
-        nullptr, packet.header, packet.completion_signal, packet.start_ticks, packet.start_ns, std::nullopt,
-        true,    false};
+    if (packet.watched) fences_.end(*packet.watched, packet.header, index, packet.completion_signal);
+    packet.watched.reset();
+    InFlight finished;
+    finished.header = packet.header;
+    finished.completion_signal = packet.completion_signal;
+    finished.start_ticks = packet.start_ticks;
+    finished.start_ns = packet.start_ns;
     retire();
     signal_completion(index, finished, &dispatch->state().packet, &dispatch->state().name);
   }
@@ -256,6 +260,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
     entry.retire_early = entry.packet_copy.has_value();
     if (entry.packet_copy) state->packet_address = *entry.packet_copy;
   }
+  entry.watched = fences_.launch(header, next_, *state);
   entry.dispatch = std::make_unique<Dispatch>(std::move(state), scratch_slots_);
   ++next_;
   ++running_;
@@ -358,6 +363,7 @@ bool AqlQueue::launch_barrier(const std::byte* bytes, AqlHeader header) {
     stop(next_, header.type(), error->error, error->reason);
     return false;
   }
+  fences_.look_at_dependencies();
   const bool is_and = header.type() == HSA_PACKET_TYPE_BARRIER_AND;
   bool all = true;
   bool any = false;
@@ -380,6 +386,7 @@ bool AqlQueue::launch_barrier_value(const std::byte* bytes, AqlHeader header) {
     stop(next_, header.type(), error->error, error->reason);
     return false;
   }
+  fences_.look_at_dependencies();
   if (packet.signal.handle != 0) {
     const auto holds = dependency_holds(packet.signal, packet.cond, packet.value, packet.mask);
     if (!holds) return false;
@@ -416,15 +423,22 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_c
     stop_with_fault(next_, HSA_PACKET_TYPE_BARRIER_AND, std::move(fault));
     return std::nullopt;
   }
-  return condition_holds(condition, signal_value(*signal) & mask, value);
+  const std::int64_t found = signal_value(*signal);
+  const bool holds = condition_holds(condition, found & mask, value);
+  if (holds) fences_.satisfied(handle, found);
+  return holds;
 }
 
 // A packet that is complete as soon as it is launched.
 bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   const std::uint64_t index = next_++;
-  const InFlight packet{nullptr,   header,       signal, std::exchange(start_ticks_, 0),
-                        start_ns_, std::nullopt, true,   false};
+  InFlight packet;
+  packet.header = header;
+  packet.completion_signal = signal;
+  packet.start_ticks = std::exchange(start_ticks_, 0);
+  packet.start_ns = start_ns_;
+  fences_.complete(header, index, signal);
   if (oldest_ == index) {  // nothing is in flight: no entry needed
     ++oldest_;
   } else {

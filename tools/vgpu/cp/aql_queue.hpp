@@ -53,7 +53,8 @@ class AqlQueue final : public Queue {
 
   // A launched packet, until it is complete and its slot is given back.
   struct InFlight {
-    std::unique_ptr<Dispatch> dispatch;  // null once complete
+    std::unique_ptr<Dispatch> dispatch;        // null once complete
+    std::unique_ptr<WatchedDispatch> watched;  // null while fences are not checked
     AqlHeader header;
     hsa_signal_t completion_signal{0};
     std::uint64_t start_ticks = 0, start_ns = 0;

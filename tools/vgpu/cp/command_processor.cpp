@@ -59,7 +59,8 @@ struct CommandProcessor::Impl {
   explicit Impl(Device& the_device)
       : device(the_device),
         creator(getpid()),
-        code(device.memory, target_of(*device.options.device)),
+        code(device.memory, target_of(*device.options.device),
+             device.checker != nullptr ? gfx9::Observation::on : gfx9::Observation::off),
         memory(device.memory),
         kernels(target_of(*device.options.device)),
         packet_copies(device.memory, device.options.early_read_index),
@@ -72,11 +73,11 @@ struct CommandProcessor::Impl {
                                    })),
         scheduler(device, code, target_of(*device.options.device), worker_count(device.options),
                   [this] { watch.wake(); }),
-        context{device,        memory, scheduler, kernels, code, [this] { trace_noted_doorbells(); },
+        context{device,        memory, scheduler, kernels, code, [this] { take_noted_doorbells(); },
                 packet_copies, random} {
     if (!thread.joinable())
       throw std::system_error(EAGAIN, std::generic_category(), "the device's thread cannot be started");
-    if (device.trace.enabled()) watch.record_all();
+    if (device.trace.enabled() || device.checker != nullptr) watch.record_all();
     catch_lost_host_memory();
     complete.store(true, std::memory_order_release);  // all that run() uses
     complete.notify_one();
@@ -148,7 +149,7 @@ struct CommandProcessor::Impl {
       code.invalidate();
     }
     kernels.forget_unmapped(device.memory.generation());
-    trace_noted_doorbells();
+    take_noted_doorbells();
     bool progressed = false;
     // A new queue is the first one every turn: none is served before the others for good.
     const std::size_t count = queues.size();
@@ -162,11 +163,11 @@ struct CommandProcessor::Impl {
     return progressed;
   }
 
-  void trace_noted_doorbells() {
+  void take_noted_doorbells() {
     while (const auto record = watch.take_record()) {
       const auto rung = [&](const Entry& entry) { return entry.queue->doorbell() == record->doorbell; };
       const auto queue = std::find_if(queues.begin(), queues.end(), rung);
-      if (queue != queues.end()) queue->queue->trace_noted_doorbell(record->value, record->host_ns);
+      if (queue != queues.end()) queue->queue->noted_doorbell(record->value, record->host_ns);
     }
   }
 

@@ -19,23 +19,25 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-void Queue::trace_doorbell(std::uint64_t value, std::uint64_t host_ns) const {
+void Queue::rung(std::uint64_t value, std::uint64_t host_ns) {
+  fences_.doorbell(value, host_ns);
+  if (!context_.device.trace.enabled()) return;
   char line[128];
   std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu})", ordinal_,
                 static_cast<long long>(value), static_cast<unsigned long long>(host_ns));
   context_.device.trace.write(line);
 }
 
-void Queue::trace_noted_doorbell(std::uint64_t value, std::uint64_t host_ns) {
-  if (doorbell_lines_.noted(value, host_ns)) trace_doorbell(value, host_ns);
+void Queue::noted_doorbell(std::uint64_t value, std::uint64_t host_ns) {
+  if (doorbell_lines_.noted(value, host_ns)) rung(value, host_ns);
 }
 
-void Queue::trace_found_doorbell(std::uint64_t value) {
-  if (!context_.device.trace.enabled()) return;
+void Queue::found_doorbell(std::uint64_t value) {
+  if (!context_.device.trace.enabled() && !fences_.enabled()) return;
   // Noted before it was stored: if the program rang it, then its note is there, perhaps with others before it.
-  context_.trace_noted_doorbells();
+  context_.take_noted_doorbells();
   const std::uint64_t now = host_clock_ns();
-  if (doorbell_lines_.found(value, now)) trace_doorbell(value, now);
+  if (doorbell_lines_.found(value, now)) rung(value, now);
 }
 
 }  // namespace uptempo::vgpu

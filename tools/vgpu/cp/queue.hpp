@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cp/doorbell_lines.hpp"
+#include "cp/fence_watch.hpp"
 #include "cp/kernel_table.hpp"
 #include "cp/packet_copies.hpp"
 #include "cp/scheduler.hpp"
@@ -23,8 +24,7 @@ struct QueueContext {
   Scheduler& scheduler;
   KernelTable& kernels;
   gfx9::CodeCache& code;
-  std::function<void()>
-      trace_noted_doorbells;  // writes the lines of those that the doorbell watch has noted so far
+  std::function<void()> take_noted_doorbells;  // hands out those that the doorbell watch has noted so far
   PacketCopies& packet_copies;
   std::minstd_rand& random;
 };
@@ -39,7 +39,8 @@ enum class Waiting : std::uint8_t {
 
 class Queue {
  public:
-  Queue(QueueContext& context, std::uint32_t ordinal) : context_(context), ordinal_(ordinal) {}
+  Queue(QueueContext& context, std::uint32_t ordinal, fences::Checker::QueueKind kind)
+      : context_(context), ordinal_(ordinal), fences_(context.device, context.memory, kind, ordinal) {}
   virtual ~Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -58,7 +59,7 @@ class Queue {
   virtual const std::uint64_t* doorbell() const noexcept = 0;
 
   // A doorbell that was noted when it was rung.
-  void trace_noted_doorbell(std::uint64_t value, std::uint64_t host_ns);
+  void noted_doorbell(std::uint64_t value, std::uint64_t host_ns);
 
   Waiting waiting() const noexcept { return waiting_; }
   // The order of creation, from 0: how traces and messages call it.
@@ -68,14 +69,15 @@ class Queue {
   // One line on stderr, so that a stopped queue is never silent.
   void report(std::string_view packet, std::string_view reason) const;
   // A doorbell that was found by looking.
-  void trace_found_doorbell(std::uint64_t value);
+  void found_doorbell(std::uint64_t value);
 
   QueueContext& context_;
   const std::uint32_t ordinal_;
+  FenceWatch fences_;
   Waiting waiting_ = Waiting::doorbell;
 
  private:
-  void trace_doorbell(std::uint64_t value, std::uint64_t host_ns) const;
+  void rung(std::uint64_t value, std::uint64_t host_ns);
 
   DoorbellLines doorbell_lines_;
 };

@@ -25,7 +25,7 @@ std::uint64_t bytes_of(const sdma::Packet& packet) {
 }  // namespace
 
 SdmaQueue::SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQueueConfig& config)
-    : Queue(context, ordinal), config_(config) {
+    : Queue(context, ordinal, fences::Checker::QueueKind::sdma), config_(config) {
   suspended_ = config.ring_bytes == 0;
 }
 
@@ -52,7 +52,7 @@ bool SdmaQueue::advance() {
     if (doorbell != doorbell_seen_) {
       doorbell_seen_ = doorbell;
       written_ = std::max(written_, doorbell);
-      trace_found_doorbell(doorbell);
+      found_doorbell(doorbell);
     }
   }
   bool progressed = false;
@@ -113,6 +113,7 @@ SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
       fault(atomic->address, Access::atomic);
       return Outcome::stopped;
     }
+    fences_.signal(read_, atomic->address);
     // release: whoever sees the signal's new value sees what was copied.
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(word))
         .fetch_add(atomic->addend, std::memory_order_release);
@@ -207,7 +208,10 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::PollMemory& poll) {
   // acquire: what the signal's decrement publishes is copied afterwards.
   const std::uint32_t value =
       std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(word)).load(std::memory_order_acquire);
-  return sdma::poll_holds(poll, value) ? Outcome::done : Outcome::blocked;
+  if (!sdma::poll_holds(poll, value)) return Outcome::blocked;
+  if (poll.address % 8 == 0)
+    fences_.wait(read_, poll.address);  // the low half of a signal's value, polled last
+  return Outcome::done;
 }
 
 SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, std::size_t size_bytes) {
@@ -228,6 +232,7 @@ SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, std::
 }
 
 void SdmaQueue::finish_packet() {
+  fences_.copy(read_, current_);
   if (context_.device.trace.enabled() && !std::holds_alternative<sdma::Nop>(current_.packet)) {
     char line[192];
     std::snprintf(

@@ -8,11 +8,16 @@
 
 namespace uptempo::vgpu {
 
+namespace fences {
+class Checker;
+}
+
 struct Device {
   const Options& options;
   AddressSpace& memory;
   Interrupts& interrupts;
   Trace& trace;
+  fences::Checker* checker = nullptr;  // null: off
 };
 
 }  // namespace uptempo::vgpu

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cp/command_processor.hpp"
+#include "device/fences/checker.hpp"
 #include "kfd/log.hpp"
 #include "kfd/program_memory.hpp"
 
@@ -182,6 +183,11 @@ int Buffers::unmap(std::uint64_t handle) {
   const Request& request = buffer.request;
   if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
     processor_->detach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address));
+  if (device_.checker != nullptr) {
+    const MemoryKind kind = kind_of(request.flags);
+    device_.checker->forget(request.gpu_address, request.gpu_address + round_up(request.size_bytes, kPage),
+                            [kind](GpuAddress) { return std::optional(kind); });
+  }
   device_.memory.unmap(request.gpu_address);
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0)
     device_.memory.unmap(request.gpu_address + buffer.file_bytes);

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "device/description.hpp"
+#include "device/fences/checker.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -52,6 +53,11 @@ class Process {
   int drm_ioctl(std::uint64_t request, void* argument);
 
   const DeviceDescription& description() const noexcept;
+
+  // Null when fences are not checked.
+  const fences::Checker* checker() const noexcept;
+  // The program ends: what the fence checker can only tell then.
+  void finish_checks();
 
  private:
   explicit Process(std::unique_ptr<Requests> requests);

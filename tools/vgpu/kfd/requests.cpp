@@ -97,7 +97,8 @@ Requests::Requests(const Options& from)
       kfd_file("uptempo-vgpu-kfd", kKfdFileBytes),
       render_file("uptempo-vgpu-render", Buffers::render_file_bytes(options.device->vram_bytes)),
       events(kGpuId),
-      device{options, memory, events, trace},
+      fence_report(options),
+      device{options, memory, events, trace, fence_report.checker()},
       buffers(device, kGpuId, render_file, kfd_file, options.device->vram_bytes),
       queues(device, buffers, kfd_file) {}
 

@@ -14,6 +14,7 @@
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
+#include "kfd/fence_report.hpp"
 #include "kfd/queues.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -33,6 +34,7 @@ class Requests {
   SparseFile render_file;
   AddressSpace memory;
   Events events;
+  FenceReport fence_report;
   Device device;
   Buffers buffers;
   Queues queues;

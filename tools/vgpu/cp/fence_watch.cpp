@@ -1,0 +1,153 @@
+#include "cp/fence_watch.hpp"
+
+#include <bit>
+
+#include "cp/signal.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+constexpr std::uint64_t kAllLanes = ~std::uint64_t{0};
+
+fences::Scope scope(std::uint32_t header_field) noexcept { return static_cast<fences::Scope>(header_field); }
+
+fences::Path path_of(const ObservedAccess& access) noexcept {
+  if (access.access == Access::atomic || access.bypasses_l1) return fences::Path::synchronising;
+  return access.scalar ? fences::Path::scalar : fences::Path::vector;
+}
+
+// All lanes, one behind the other: most accesses of most kernels.
+bool is_one_run(const ObservedAccess& access) noexcept {
+  if (access.lanes != kAllLanes) return false;
+  std::uint64_t difference = 0;
+  for (std::uint64_t lane = 0; lane < 64; ++lane)
+    difference |= access.address[lane] ^ (access.address[0] + lane * access.size_bytes);
+  return difference == 0;
+}
+
+}  // namespace
+
+WatchedDispatch::WatchedDispatch(fences::Running running, const gfx9::DispatchState& state)
+    : running_(std::move(running)),
+      scratch_begin_(state.scratch_base),
+      scratch_end_(state.scratch_base + state.scratch_bytes),
+      groups_(state.workgroups()) {}
+
+void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes,
+                          fences::Path path, std::uint32_t workgroup) noexcept {
+  if (address >= scratch_begin_ && address < scratch_end_) return;
+  fences::AccessSet& accesses = *running_.accesses;
+  if (access.access != Access::write) accesses.add_read(address, bytes, path, workgroup);
+  if (access.access != Access::read) accesses.add_write(address, bytes, path, workgroup);
+}
+
+void WatchedDispatch::access(const ObservedAccess& access) noexcept {
+  const fences::Path path = path_of(access);
+  // Tells workgroups apart as long as there are fewer than 2^32 of them, which a grid cannot exceed.
+  const std::uint32_t workgroup =
+      access.workgroup[0] + groups_[0] * (access.workgroup[1] + groups_[1] * access.workgroup[2]);
+  if (access.scalar) return add(access, access.address[0], access.size_bytes, path, workgroup);
+  if (is_one_run(access))
+    return add(access, access.address[0], std::uint64_t{64} * access.size_bytes, path, workgroup);
+  for (std::uint64_t lanes = access.lanes; lanes != 0;) {
+    const auto first = static_cast<unsigned>(std::countr_zero(lanes));
+    lanes &= lanes - 1;
+    const GpuAddress address = access.address[first];
+    std::uint64_t bytes = access.size_bytes;
+    // Neighbouring lanes with neighbouring bytes go together.
+    while (lanes != 0 && access.address[std::countr_zero(lanes)] == address + bytes) {
+      bytes += access.size_bytes;
+      lanes &= lanes - 1;
+    }
+    add(access, address, bytes, path, workgroup);
+  }
+}
+
+FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,
+                       std::uint32_t ordinal)
+    : checker_(device.checker),
+      memory_(memory),
+      kind_of_([&memory](GpuAddress page) -> std::optional<MemoryKind> {
+        const Mapping* const mapping = memory.find(page);
+        if (mapping == nullptr) return std::nullopt;
+        return mapping->kind;
+      }),
+      actor_(checker_ == nullptr ? fences::kHost : checker_->add_queue(kind, ordinal)) {}
+
+void FenceWatch::doorbell(std::uint64_t value, std::uint64_t host_ns) {
+  if (checker_ != nullptr) checker_->doorbell(actor_, value, host_ns);
+}
+
+std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, std::uint64_t index,
+                                                    gfx9::DispatchState& state) {
+  if (checker_ == nullptr) return nullptr;
+  auto watched = std::make_unique<WatchedDispatch>(
+      checker_->launch(actor_, packet(header, index, {0}), state.name), state);
+  state.observer = watched.get();
+  return watched;
+}
+
+void FenceWatch::end(WatchedDispatch& dispatch, AqlHeader header, std::uint64_t index,
+                     hsa_signal_t completion) {
+  checker_->end(dispatch.running_, packet(header, index, completion), kind_of_);
+}
+
+void FenceWatch::satisfied(hsa_signal_t signal, std::int64_t value) {
+  if (checker_ != nullptr) satisfied_.push_back({signal.handle, value});
+}
+
+void FenceWatch::complete(AqlHeader header, std::uint64_t index, hsa_signal_t completion) {
+  if (checker_ == nullptr) return;
+  checker_->complete(actor_, packet(header, index, completion), satisfied_);
+  satisfied_.clear();
+}
+
+void FenceWatch::wait(std::uint64_t offset, GpuAddress polled) {
+  if (checker_ == nullptr) return;
+  if (const auto signal = signal_at(polled)) checker_->wait(actor_, offset, *signal);
+}
+
+void FenceWatch::copy(std::uint64_t offset, const sdma::Decoded& packet) {
+  if (checker_ == nullptr) return;
+  using Range = fences::Checker::Range;
+  const auto done = [&](std::optional<Range> source, Range destination) {
+    checker_->copy(actor_, offset, packet.name, source, destination, kind_of_);
+  };
+  if (const auto* linear = std::get_if<sdma::CopyLinear>(&packet.packet)) {
+    done(Range{linear->source, linear->bytes}, {linear->destination, linear->bytes});
+  } else if (const auto* fill = std::get_if<sdma::ConstFill>(&packet.packet)) {
+    done(std::nullopt, {fill->destination, fill->bytes});
+  } else if (const auto* rect = std::get_if<sdma::CopyRect>(&packet.packet)) {
+    for (std::uint32_t slice = 0; slice < rect->slices; ++slice) {
+      for (std::uint32_t row = 0; row < rect->rows; ++row) {
+        const auto at = [&](const sdma::CopyRect::Side& side) {
+          return Range{side.base + slice * side.slice_bytes + row * side.pitch_bytes, rect->row_bytes};
+        };
+        done(at(rect->source), at(rect->destination));
+      }
+    }
+  }
+}
+
+void FenceWatch::signal(std::uint64_t offset, GpuAddress decremented) {
+  if (checker_ == nullptr) return;
+  if (const auto signal = signal_at(decremented)) checker_->signal(actor_, offset, *signal);
+}
+
+fences::Checker::Packet FenceWatch::packet(AqlHeader header, std::uint64_t index, hsa_signal_t completion) {
+  return {.index = index,
+          .barrier = header.barrier(),
+          .acquire = scope(header.acquire()),
+          .release = scope(header.release()),
+          .signal = completion.handle == 0 ? std::nullopt : signal_at(completion.handle)};
+}
+
+// The signal of which `address` is a part: engines are given the address of the value.
+std::optional<FenceWatch::Signal> FenceWatch::signal_at(GpuAddress address) {
+  const GpuAddress handle = address & ~GpuAddress{AMD_SIGNAL_ALIGN_BYTES - 1};
+  const amd_signal_t* const signal = find_signal(memory_, handle);
+  if (signal == nullptr) return std::nullopt;
+  return Signal{handle, signal_value(*signal)};
+}
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,69 @@
+// A queue's reports to the fence checker (device/fences/checker.hpp): nothing while that is off.
+//
+// Thread safety: of its queue's thread. A WatchedDispatch's recorder is called by all workers.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "cp/aql_packet.hpp"
+#include "cp/sdma_packet.hpp"
+#include "device/device.hpp"
+#include "device/fences/checker.hpp"
+#include "device/observer.hpp"
+#include "gfx9/workgroup.hpp"
+
+namespace uptempo::vgpu {
+
+// A dispatch's accesses to global memory, on their way to its AccessSet. Private memory is nobody else's.
+class WatchedDispatch final : public MemoryObserver {
+ public:
+  WatchedDispatch(fences::Running running, const gfx9::DispatchState& state);
+  void access(const ObservedAccess& access) noexcept override;
+
+ private:
+  friend class FenceWatch;
+  void add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes, fences::Path path,
+           std::uint32_t workgroup) noexcept;
+
+  fences::Running running_;
+  const GpuAddress scratch_begin_, scratch_end_;
+  const std::array<std::uint32_t, 3> groups_;
+};
+
+class FenceWatch {
+ public:
+  using Signal = fences::Checker::SignalValue;
+
+  FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,
+             std::uint32_t ordinal);
+
+  bool enabled() const noexcept { return checker_ != nullptr; }
+  void doorbell(std::uint64_t value, std::uint64_t host_ns);
+
+  // Compute queues. `state` is not launched yet; null when checking is off.
+  std::unique_ptr<WatchedDispatch> launch(AqlHeader header, std::uint64_t index, gfx9::DispatchState& state);
+  void end(WatchedDispatch& dispatch, AqlHeader header, std::uint64_t index, hsa_signal_t completion);
+  // The dependencies of the packet that completes next: it is looked at anew; a signal was found satisfied; the packet completes.
+  void look_at_dependencies() { satisfied_.clear(); }
+  void satisfied(hsa_signal_t signal, std::int64_t value);
+  void complete(AqlHeader header, std::uint64_t index, hsa_signal_t completion);
+
+  // SDMA queues; `offset` in the ring, as in traces.
+  void wait(std::uint64_t offset, GpuAddress polled);
+  void copy(std::uint64_t offset, const sdma::Decoded& packet);
+  void signal(std::uint64_t offset, GpuAddress decremented);
+
+ private:
+  fences::Checker::Packet packet(AqlHeader header, std::uint64_t index, hsa_signal_t completion);
+  std::optional<Signal> signal_at(GpuAddress address);
+
+  fences::Checker* const checker_;
+  AddressSpace::Reader& memory_;
+  const fences::Checker::KindOf kind_of_;
+  const fences::ActorId actor_;
+  std::vector<Signal> satisfied_;
+};
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,31 @@
+// The fence checker of a process, and where its findings go: the report file of `--report`, or one sentence each on stderr.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "device/device.hpp"
+#include "device/fences/checker.hpp"
+
+namespace uptempo::vgpu::kfd {
+
+class FenceReport {
+ public:
+  // Throws std::runtime_error when the report file cannot be written.
+  explicit FenceReport(const Options& options);
+
+  // Null: not asked for.
+  fences::Checker* checker() noexcept { return checker_.get(); }
+
+  // The program ends; once.
+  void finish(AddressSpace& memory);
+
+ private:
+  Trace lines_;
+  std::unique_ptr<fences::Checker> checker_;
+  std::atomic<bool> finished_{false};
+};
+
+}  // namespace uptempo::vgpu::kfd
