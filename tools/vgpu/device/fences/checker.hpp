@@ -11,6 +11,7 @@
 //
 // In-kernel synchronisation. Dispatches that meet at an atomic access, or at a load that bypasses L1, without being ordered by packets are taken to
 // have ordered themselves by it: nothing is said about such a pair, because the order inside a dispatch is not observed.
+// The same holds for the host and a dispatch, not for copy engines. Between accesses that packets do order, fences count, atomic or not.
 //
 // Thread safety: any thread; one lock, which is not held while kernels run. AccessSets are filled without it.
 #pragma once

@@ -63,24 +63,37 @@ class Shadow::Transitions {
   void judge(const History& before, const Kind& kind, std::vector<Conflict>& conflicts) const {
     const TaskPtr& writer = before.writer;
     if (writer != nullptr && !is_self(writer)) {
-      // Two accesses that synchronise by the byte do not race for it.
-      const bool race = !before.written_synchronising && !kind.synchronising;
+      const auto excused = [&](const Violation& violation) {
+        if (!before.written_synchronising && !kind.synchronising) return false;
+        if (violation.what == Finding::Class::unordered) return may_meet(*writer);
+        // In order, so fences count: no L1 has what atomics read and write, but L2 keeps it from the host and the copy engines.
+        return !violation.possible_on_target && (kind.synchronising || task_->kind != Task::Kind::dispatch);
+      };
       std::optional<Violation> found;
-      if (kind.read && race) {
-        found = judge_read(*writer, before.at_write, *task_, kind.paths, type_);
-        if (found) conflicts.push_back({*found, Finding::Conflict::read_after_write, writer, task_});
+      if (kind.read) {
+        found = judge_read(*writer, before.at_write, *task_, kind.synchronising ? ReadPaths{} : kind.paths,
+                           type_);
+        if (found && !excused(*found))
+          conflicts.push_back({*found, Finding::Conflict::read_after_write, writer, task_});
       }
-      if (kind.written && race && !found) {
+      if (kind.written && !found) {
         found = judge_overwrite(*writer, *task_, type_);
-        if (found) conflicts.push_back({*found, Finding::Conflict::write_after_write, writer, task_});
+        if (found && !excused(*found))
+          conflicts.push_back({*found, Finding::Conflict::write_after_write, writer, task_});
       }
     }
     if (!kind.written) return;
     for (const Reader& reader : before.readers) {
-      if (is_self(reader.task) || reader.synchronising || kind.synchronising) continue;
+      if (is_self(reader.task)) continue;
+      if ((reader.synchronising || kind.synchronising) && may_meet(*reader.task)) continue;
       if (const auto found = judge_write_after_read(*reader.task, *task_))
         conflicts.push_back({*found, Finding::Conflict::write_after_read, task_, reader.task});
     }
+  }
+
+  // Dispatches and the host order themselves by atomics; a copy engine has none.
+  bool may_meet(const Task& other) const {
+    return other.kind != Task::Kind::copy && task_->kind != Task::Kind::copy;
   }
 
   HistoryPtr next(const HistoryPtr& before, const Kind& kind) const {
@@ -128,7 +141,8 @@ void Shadow::meet(const TaskPtr& task, GpuAddress address, const AccessSet::Page
       std::none_of(accesses.synchronising.begin(), accesses.synchronising.end(), is_set))
     return;
   const auto unordered = [&](const TaskPtr& other) {
-    return other->id != task->id && !task->view.ordered.contains(other->id);
+    return other->id != task->id && other->kind != Task::Kind::copy &&
+           !task->view.ordered.contains(other->id);
   };
   for (std::size_t at = 0; at < page.segments.size(); ++at) {
     const HistoryPtr& history = page.segments[at].history;

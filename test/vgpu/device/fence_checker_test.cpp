@@ -1,0 +1,283 @@
+// Dispatches and barrier packets: what orders them, and which fences show one the other's data. Every program stands beside what is left of it
+// when one thing is taken away.
+#include "fence_program.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::test;
+
+namespace {
+
+constexpr Scope kScopes[] = {Scope::none, Scope::agent, Scope::system};
+constexpr Header kFenced{.barrier = true, .acquire = Scope::agent, .release = Scope::agent};
+constexpr Header kUnordered{.barrier = false, .acquire = Scope::agent, .release = Scope::agent};
+
+std::string verdict(Scope acquire, Scope release, bool line_was_read, const std::string& target = "gfx90a") {
+  Program program(target);
+  const ActorId queue = program.compute();
+  if (line_was_read) program.dispatch(queue, "early", {.barrier = true}, {reads(kCoarse)});
+  program.dispatch(queue, "fill", {.barrier = true, .release = release}, {writes(kCoarse)});
+  program.dispatch(queue, "sum", {.barrier = true, .acquire = acquire}, {reads(kCoarse)});
+  return program.found();
+}
+
+}  // namespace
+
+TEST_CASE("Two dispatches on the same data need the barrier bit on the second") {
+  struct Conflict {
+    Touch first, second;
+    const char* found;
+  };
+  for (const auto& [first, second, found] :
+       {Conflict{writes(kCoarse + 0x40, 64), reads(kCoarse + 0x50, 8), "unordered RAW a->b 0x50+8 possible"},
+        Conflict{reads(kCoarse + 0x40, 64), writes(kCoarse, 0x48), "unordered WAR b->a 0x40+8 possible"},
+        Conflict{writes(kCoarse, 4), writes(kCoarse + 2, 4), "unordered WAW a->b 0x2+2 possible"},
+        Conflict{reads(kCoarse), reads(kCoarse), ""}, Conflict{writes(kCoarse), writes(kCoarse + 4), ""}}) {
+    CAPTURE(found);
+    Program with, without;
+    for (Program* program : {&with, &without}) {
+      const ActorId queue = program->compute();
+      program->dispatch(queue, "a", kUnordered, {first});
+      program->dispatch(queue, "b", program == &with ? kFenced : kUnordered, {second});
+    }
+    CHECK(with.found() == "");
+    CHECK(without.found() == found);
+    CHECK(without.checker().counts().unordered == without.findings().size());
+  }
+}
+
+TEST_CASE("The barrier bit of a packet between two orders the one behind it after the one ahead") {
+  for (const bool barrier : {true, false}) {
+    Program program;
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "a", kUnordered, {writes(kCoarse)});
+    program.dispatch(queue, "middle", barrier ? kFenced : kUnordered);
+    program.dispatch(queue, "b", kUnordered, {reads(kCoarse)});
+    CAPTURE(barrier);
+    CHECK(program.found() == (barrier ? "" : "unordered RAW a->b 0x0+4 possible"));
+  }
+}
+
+TEST_CASE("The barrier bit of a third packet orders it after both, and not the second after the first") {
+  Program program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "a", kUnordered, {writes(kCoarse)});
+  program.dispatch(queue, "b", kUnordered, {reads(kCoarse), writes(kCoarse + 64)});
+  program.dispatch(queue, "c", kFenced, {reads(kCoarse), reads(kCoarse + 64)});
+  CHECK(program.found() == "unordered RAW a->b 0x0+4 possible");
+}
+
+TEST_CASE("A packet that had ended by chance before the next was launched is not ordered before it") {
+  Program program;
+  const ActorId queue = program.compute();
+  auto a = program.launch(queue, "a", kUnordered, {writes(kCoarse)});
+  auto b = program.launch(queue, "b", kUnordered, {reads(kCoarse)});
+  program.end(b);
+  program.end(a);
+  program.dispatch(queue, "c", kUnordered, {reads(kCoarse)});
+  CHECK(program.found() == "unordered WAR a->b 0x0+4 possible; unordered RAW a->c 0x0+4 possible");
+}
+
+TEST_CASE("The specification wants a release and an acquire between dispatches, of agent scope or wider") {
+  for (const Scope release : kScopes) {
+    for (const Scope acquire : kScopes) {
+      CAPTURE(static_cast<int>(release), static_cast<int>(acquire));
+      const bool right = release != Scope::none && acquire != Scope::none;
+      CHECK(verdict(acquire, release, false) == (right ? "" : "stale RAW fill->sum 0x0+4 harmless"));
+    }
+  }
+}
+
+TEST_CASE(
+    "L1 is written through: on gfx9 a missing release harms nobody, a missing acquire who has the old line") {
+  for (const char* target : {"gfx900", "gfx90a"}) {
+    for (const Scope release : kScopes) {
+      CAPTURE(target, static_cast<int>(release));
+      CHECK(verdict(Scope::none, release, true, target) == "stale RAW fill->sum 0x0+4 possible");
+      CHECK(verdict(Scope::none, release, false, target) == "stale RAW fill->sum 0x0+4 harmless");
+      for (const Scope acquire : {Scope::agent, Scope::system})
+        CHECK(verdict(acquire, release, true, target) ==
+              (release == Scope::none ? "stale RAW fill->sum 0x0+4 harmless" : ""));
+    }
+  }
+}
+
+TEST_CASE("Findings that the target forgives are kept for those who ask for the specification") {
+  Program program("gfx90a", false);
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "fill", {.barrier = true}, {writes(kCoarse)});
+  program.dispatch(queue, "sum", {.barrier = true}, {reads(kCoarse)});
+  CHECK(program.found() == "");
+  CHECK(program.checker().counts().total() == 0);
+}
+
+TEST_CASE("An old line may be in an L1 by a read of any byte of it since the caches were invalidated last") {
+  struct Case {
+    Touch early;
+    Scope between;  // acquired by the writer
+    bool possible;
+  };
+  for (const auto& [early, between, possible] :
+       {Case{reads(kFine + 60), Scope::none, true}, Case{reads(kFine + 64), Scope::none, false},
+        Case{reads(kFine + 60), Scope::agent, false}, Case{writes(kFine + 60), Scope::none, false},
+        Case{reads(kFine + 60, 4, Path::synchronising), Scope::none, false}}) {
+    Program program;
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "early", {.barrier = true}, {early});
+    program.dispatch(queue, "fill", {.barrier = true, .acquire = between, .release = Scope::agent},
+                     {writes(kFine)});
+    program.dispatch(queue, "sum", {.barrier = true}, {reads(kFine)});
+    CAPTURE(early.address, early.write, static_cast<int>(between));
+    CHECK(program.found() ==
+          (possible ? "stale RAW fill->sum 0x0+4 possible" : "stale RAW fill->sum 0x0+4 harmless"));
+  }
+}
+
+TEST_CASE(
+    "A line that several workgroups of the writer shared may be in the L1 of one that did not write it") {
+  for (const std::uint32_t reader : {0u, 1u}) {
+    Program program;
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "fill", {.barrier = true, .acquire = Scope::agent, .release = Scope::agent},
+                     {reads(kCoarse + 8, 4, Path::vector, reader), writes(kCoarse)});
+    program.dispatch(queue, "sum", {.barrier = true}, {reads(kCoarse)});
+    CAPTURE(reader);
+    CHECK(program.found() ==
+          (reader == 1 ? "stale RAW fill->sum 0x0+4 possible" : "stale RAW fill->sum 0x0+4 harmless"));
+  }
+}
+
+TEST_CASE("A kernel that wrote its arguments is not seen through the scalar cache without an acquire") {
+  for (const Scope acquire : {Scope::none, Scope::agent}) {
+    for (const bool scalar : {true, false}) {
+      Program program;
+      const ActorId queue = program.compute();
+      program.dispatch(queue, "update", kFenced, {reads(kFine, 8, Path::scalar), writes(kFine, 8)});
+      program.dispatch(queue, "use", {.barrier = true, .acquire = acquire},
+                       {reads(kFine, 8, scalar ? Path::scalar : Path::vector)});
+      CAPTURE(static_cast<int>(acquire), scalar);
+      if (acquire == Scope::agent) {
+        CHECK(program.found() == "");
+      } else {
+        CHECK(program.found() ==
+              (scalar ? "stale RAW update->use 0x0+8 possible" : "stale RAW update->use 0x0+8 harmless"));
+      }
+    }
+  }
+}
+
+TEST_CASE("Another queue's fences count when its packet comes in between, and only then") {
+  constexpr std::uint64_t kDone = 1, kFencesDone = 2;
+  struct Case {
+    bool waits_for_writer, reader_waits;
+    Scope acquire, release;
+    const char* found;
+  };
+  for (const auto& [waits_for_writer, reader_waits, acquire, release, found] :
+       {Case{true, true, Scope::none, Scope::agent, ""},
+        Case{true, true, Scope::none, Scope::none, "stale RAW fill->sum 0x0+4 harmless"},
+        Case{false, true, Scope::none, Scope::agent, "stale RAW fill->sum 0x0+4 harmless"},
+        Case{true, false, Scope::none, Scope::agent, "stale RAW fill->sum 0x0+4 harmless"}}) {
+    Program program;
+    const ActorId compute = program.compute(), other = program.compute();
+    program.ring(compute, 4);
+    program.ring(other, 2);
+    program.dispatch(compute, "fill", {.barrier = true, .signal = kDone}, {writes(kCoarse)});
+    if (waits_for_writer) {
+      program.barrier_packet(other, {}, {kDone});
+    } else {
+      program.barrier_packet(other, {});
+    }
+    program.dispatch(other, "fences", {.acquire = acquire, .release = release, .signal = kFencesDone});
+    if (reader_waits) {
+      program.barrier_packet(compute, {.barrier = true}, {kFencesDone});
+    } else {
+      program.barrier_packet(compute, {.barrier = true});
+    }
+    program.dispatch(compute, "sum", {.barrier = true, .acquire = Scope::agent}, {reads(kCoarse)});
+    CAPTURE(waits_for_writer, reader_waits, static_cast<int>(release));
+    CHECK(program.found() == found);
+  }
+}
+
+TEST_CASE("Another queue's acquire serves a dispatch that comes after it") {
+  for (const Scope acquire : {Scope::agent, Scope::none}) {
+    for (const bool waits : {true, false}) {
+      Program program;
+      const ActorId compute = program.compute(), other = program.compute();
+      program.ring(compute, 3);
+      program.ring(other, 2);
+      program.dispatch(compute, "fill", {.release = Scope::agent, .signal = 1}, {writes(kCoarse)});
+      program.barrier_packet(other, {}, {1});
+      program.dispatch(other, "acquires", {.acquire = acquire, .signal = 2});
+      if (waits) {
+        program.barrier_packet(compute, {.barrier = true}, {2});
+      } else {
+        program.barrier_packet(compute, {.barrier = true});
+      }
+      program.dispatch(compute, "sum", {}, {reads(kCoarse)});
+      CAPTURE(static_cast<int>(acquire), waits);
+      CHECK(program.found() ==
+            (acquire == Scope::agent && waits ? "" : "stale RAW fill->sum 0x0+4 harmless"));
+    }
+  }
+}
+
+TEST_CASE("A release covers what is known to have ended: without the barrier bit, no earlier packet") {
+  for (const bool barrier : {true, false}) {
+    Program program;
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "fill", {.barrier = true}, {writes(kCoarse)});
+    program.dispatch(queue, "releases", {.barrier = barrier, .release = Scope::agent});
+    program.dispatch(queue, "sum", {.barrier = true, .acquire = Scope::agent}, {reads(kCoarse)});
+    CAPTURE(barrier);
+    CHECK(program.found() == (barrier ? "" : "stale RAW fill->sum 0x0+4 harmless"));
+  }
+}
+
+TEST_CASE("A barrier packet acquires when it completes: what its dependency released meanwhile is acquired") {
+  for (const Scope acquire : {Scope::agent, Scope::none}) {
+    Program program;
+    const ActorId producer = program.compute(), consumer = program.compute();
+    program.ring(producer);
+    program.ring(consumer, 2);
+    program.dispatch(producer, "fill", {.release = Scope::agent, .signal = 1}, {writes(kCoarse)});
+    program.barrier_packet(consumer, {.acquire = acquire}, {1});
+    program.dispatch(consumer, "sum", {}, {reads(kCoarse)});
+    CAPTURE(static_cast<int>(acquire));
+    CHECK(program.found() == (acquire == Scope::agent ? "" : "stale RAW fill->sum 0x0+4 harmless"));
+  }
+}
+
+TEST_CASE("A barrier packet releases after it acquired, so it cannot acquire what it releases itself") {
+  Program program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "fill", {}, {writes(kCoarse)});
+  program.barrier_packet(queue, {.barrier = true, .acquire = Scope::agent, .release = Scope::agent});
+  program.dispatch(queue, "sum", {}, {reads(kCoarse)});
+  CHECK(program.found() == "stale RAW fill->sum 0x0+4 harmless");
+  program.clear();
+  program.dispatch(queue, "again", {.acquire = Scope::agent}, {reads(kCoarse)});
+  CHECK(program.found() == "");
+}
+
+TEST_CASE("Each of five dependencies orders, and what was not waited for does not") {
+  for (std::uint64_t missing = 0; missing <= 5; ++missing) {
+    Program program;
+    const ActorId consumer = program.compute();
+    program.ring(consumer, 2);
+    std::vector<ActorId> queues{consumer};
+    for (std::uint64_t producer = 1; producer <= 5; ++producer)
+      program.ring(queues.emplace_back(program.compute()));
+    for (std::uint64_t producer = 1; producer <= 5; ++producer) {
+      program.dispatch(queues[producer], "fill" + std::to_string(producer),
+                       {.release = Scope::agent, .signal = producer}, {writes(kCoarse + 256 * producer)});
+    }
+    const auto signal = [missing](std::uint64_t which) { return which == missing ? which % 5 + 1 : which; };
+    program.barrier_packet(consumer, {}, {signal(1), signal(2), signal(3), signal(4), signal(5)});
+    program.dispatch(consumer, "sum", {.acquire = Scope::agent}, {reads(kCoarse, 256 * 6)});
+    CAPTURE(missing);
+    const std::string name = std::to_string(missing);
+    CHECK(program.found() ==
+          (missing == 0 ? "" : "unordered RAW fill" + name + "->sum 0x" + name + "00+4 possible"));
+  }
+}
