@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "cp/fault_chain.hpp"
 #include "cp/idle_policy.hpp"
+#include "device/fault_chain.hpp"
 #include "device_fixture.hpp"
 #include "support/catch.hpp"
 

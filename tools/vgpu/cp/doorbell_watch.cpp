@@ -15,9 +15,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "cp/fault_chain.hpp"
 #include "cp/store_instruction.hpp"
 #include "device/clock.hpp"
+#include "device/fault_chain.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -7,7 +7,7 @@
 // (store_instruction.hpp) is executed again on a page that has been made writable. An idle device costs nothing; the first doorbell
 // afterwards costs its producer a fault and a futex wake-up.
 //
-// The handler is fault_chain.hpp's, which looks after the program's own SIGSEGV action; arm() puts it back in front.
+// The handler is device/fault_chain.hpp's, which looks after the program's own SIGSEGV action; arm() puts it back in front.
 //
 // Recording. For a trace every doorbell counts, also one that is overwritten before anybody has looked. With record_all() the pages stay protected,
 // and the handler notes each store's value. A store that it cannot decode ends the recording.

@@ -9,7 +9,7 @@
 
 #include "cp/device_thread.hpp"
 #include "cp/doorbell_watch.hpp"
-#include "cp/fault_chain.hpp"
+#include "device/fault_chain.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -14,7 +14,7 @@
 
 namespace uptempo::vgpu {
 
-// From now on. A client of fault_chain.hpp; wakes every doorbell watch when something was lost.
+// From now on. A client of device/fault_chain.hpp; wakes every doorbell watch when something was lost.
 void catch_lost_host_memory() noexcept;
 
 // Whether there is something to take. Async-signal-safe.

@@ -1,12 +1,12 @@
 // sigaction() and the signal masks, as far as faults go: an idle device is woken by a fault on its doorbell page (cp/doorbell_watch.hpp), so the
-// program must neither displace the handler nor block SIGSEGV. The action that it installs is called for every other fault (cp/fault_chain.hpp) and is
+// program must neither displace the handler nor block SIGSEGV. The action that it installs is called for every other fault (device/fault_chain.hpp) and is
 // what it reads back. SIGSEGV is left out of every mask that it sets here, actions' masks for other signals included, and is missing from what it reads
 // back. Not seen: masks set by raw system calls, pthread_attr_setsigmask_np() or setcontext(). As in any process a fault ends it where SIGSEGV is
 // blocked, so no sleeping device may be rung under such a mask, nor within the program's SIGSEGV handler unless that has SA_NODEFER.
 #include <pthread.h>
 #include <signal.h>
 
-#include "cp/fault_chain.hpp"
+#include "device/fault_chain.hpp"
 #include "interpose/real.hpp"
 
 namespace uptempo::vgpu::interpose {

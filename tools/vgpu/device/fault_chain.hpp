@@ -1,6 +1,6 @@
 // The device's handler of SIGSEGV and SIGBUS, in front of the program's.
 //
-// Parts of the device live on faults (doorbell_watch.hpp, lost_memory.hpp); they are clients of one handler. A fault that no client settles goes to the
+// Parts of the device live on faults (cp/doorbell_watch.hpp, cp/lost_memory.hpp); they are clients of one handler. A fault that no client settles goes to the
 // action that the program has installed, as the kernel would have delivered it: with that action's mask on top of the interrupted one,
 // reset first under SA_RESETHAND, the signal itself unblocked under SA_NODEFER. SA_ONSTACK and SA_RESTART are always as if they were set. The
 // default action is taken by removing the handler and letting the fault happen again.

@@ -1,4 +1,4 @@
-#include "cp/fault_chain.hpp"
+#include "device/fault_chain.hpp"
 
 #include <pthread.h>
 #include <sched.h>
