@@ -51,7 +51,7 @@ struct ProgramAction {
 };
 
 std::array<ProgramAction, 2> program_actions{{{.signal_number = SIGSEGV}, {.signal_number = SIGBUS}}};
-std::array<std::atomic<FaultClient>, 2> clients{};
+std::array<std::atomic<FaultClient>, 3> clients{};
 std::atomic<pid_t> owner{0};
 
 std::atomic_flag actions_lock;

@@ -1,6 +1,6 @@
 // The device's handler of SIGSEGV and SIGBUS, in front of the program's.
 //
-// Parts of the device live on faults (cp/doorbell_watch.hpp, cp/lost_memory.hpp); they are clients of one handler. A fault that no client settles goes to the
+// Parts of the device live on faults (host_pages.hpp; cp/doorbell_watch.hpp, cp/lost_memory.hpp); they are clients of one handler. A fault that no client settles goes to the
 // action that the program has installed, as the kernel would have delivered it: with that action's mask on top of the interrupted one,
 // reset first under SA_RESETHAND, the signal itself unblocked under SA_NODEFER. SA_ONSTACK and SA_RESTART are always as if they were set. The
 // default action is taken by removing the handler and letting the fault happen again.
@@ -24,7 +24,7 @@ namespace uptempo::vgpu {
 // the system calls that clients make). True: it is settled, and the thread goes on as the context says.
 using FaultClient = bool (*)(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept;
 
-// Adds the client, if it is new, after those that are there (two at most), and makes sure that the handler is in front.
+// Adds the client, if it is new, after those that are there (three at most), and makes sure that the handler is in front.
 void install_fault_chain(FaultClient client) noexcept;
 
 // sigaction(SIGSEGV or SIGBUS) of the program: replaces and reads the action that faults of its own go to. Either pointer may be null.

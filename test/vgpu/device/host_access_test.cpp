@@ -1,0 +1,119 @@
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <limits>
+
+#include "watched_pages.hpp"
+
+namespace uptempo::vgpu::test {
+namespace {
+
+using Kind = HostEvent::Kind;
+
+TEST_CASE("without watched pages an access of a system call is nothing", "[host_access]") {
+  REQUIRE(HostPages::of_process() == nullptr);
+  const HostAccess access(nullptr, 100, true);
+}
+
+TEST_CASE("a system call may fill closed pages, and what it stored is found", "[host_access]") {
+  Watched watched;
+  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  const int zero = open("/dev/zero", O_RDONLY);
+  std::byte* const target = watched.memory.program + kPage - 100;
+  REQUIRE(read(zero, target, 200) == -1);  // as it would be without
+  REQUIRE(errno == EFAULT);
+  int pipes[2];
+  REQUIRE(pipe(pipes) == 0);
+  REQUIRE(write(pipes[1], "0123456789", 10) == 10);
+  {
+    errno = 77;
+    const HostAccess access(target, 4096, true);
+    CHECK(errno == 77);
+    CHECK(read(pipes[0], target, 4096) == 10);
+  }
+  auto events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[0], Kind::opened, kGpu + kPage - 100);
+  is(events[1], Kind::opened, kGpu + kPage);
+  REQUIRE(watched.use(0));
+  REQUIRE(watched.use(1));
+  events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::wrote, kGpu + kPage - 100, 10);
+  for (const int descriptor : {zero, pipes[0], pipes[1]}) close(descriptor);
+}
+
+TEST_CASE("a system call that reads closed pages is a read of each", "[host_access]") {
+  Watched watched;
+  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  const int null = open("/dev/null", O_WRONLY);
+  {
+    const HostAccess access(watched.memory.program + 7, kPage, false);
+    CHECK(write(null, watched.memory.program + 7, kPage) == static_cast<ssize_t>(kPage));
+  }
+  close(null);
+  const auto events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[0], Kind::read, kGpu + 7);
+  is(events[1], Kind::read, kGpu + kPage);
+  store(watched.memory.program, 1);  // stores still fault
+  CHECK(watched.events().size() == 1);
+}
+
+TEST_CASE("a page that is closed during a system call stays usable for it, and nothing is lost",
+          "[host_access]") {
+  Watched watched;
+  REQUIRE(watched.use(0, true));
+  {
+    const HostAccess access(watched.memory.program, 100, true);
+    store(watched.memory.device, 1);  // stands for the kernel's stores: the same pages
+    REQUIRE(watched.use(0, true));
+    auto events = watched.events();
+    REQUIRE(events.size() == 2);
+    is(events[0], Kind::opened, kGpu);
+    is(events[1], Kind::wrote, kGpu);
+    const int zero = open("/dev/zero", O_RDONLY);
+    CHECK(read(zero, watched.memory.program, 1) == 1);
+    close(zero);
+  }
+  REQUIRE(watched.use(0, true));  // now it is closed
+  auto events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::wrote, kGpu);
+  CHECK(load(watched.memory.program) == 0);
+  CHECK(watched.events().size() == 1);
+}
+
+TEST_CASE("ranges that are partly watched, empty or beyond all memory are no mistake", "[host_access]") {
+  Watched watched;
+  REQUIRE(watched.use(0, true));
+  REQUIRE(watched.use(3, true));
+  { const HostAccess nothing(watched.memory.program, 0, true); }
+  CHECK(watched.events().empty());
+  { const HostAccess all(nullptr, std::numeric_limits<std::size_t>::max(), false); }
+  CHECK(watched.events().size() == 2);
+  {
+    const HostAccess end(watched.memory.program + 4 * kPage - 1, std::numeric_limits<std::size_t>::max(),
+                         true);
+  }
+  CHECK(watched.events().size() == 1);
+}
+
+TEST_CASE("a fork child may hand inherited pages to system calls", "[host_access]") {
+  Watched watched;
+  REQUIRE(watched.use(0, true));
+  const pid_t child = fork();
+  if (child == 0) {
+    const int zero = open("/dev/zero", O_RDONLY);
+    const HostAccess access(watched.memory.program, 100, true);
+    _exit(read(zero, watched.memory.program, 100) == 100 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(watched.events().empty());
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu::test

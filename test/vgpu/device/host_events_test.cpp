@@ -1,0 +1,115 @@
+#include "device/host_events.hpp"
+
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+HostEvent read_at(GpuAddress address) { return {.kind = HostEvent::Kind::read, .address = address}; }
+
+TEST_CASE("events come out in the order in which they went in, over many rounds of the ring",
+          "[host_events]") {
+  HostEventRing ring(4);
+  HostEvent event;
+  CHECK_FALSE(ring.take(event));
+  GpuAddress next_in = 0;
+  GpuAddress next_out = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 1 + round % 4; ++i) REQUIRE(ring.push(read_at(next_in++)));
+    while (next_out < next_in) {
+      REQUIRE(ring.take(event));
+      REQUIRE(event.address == next_out++);
+    }
+    REQUIRE_FALSE(ring.take(event));
+  }
+}
+
+TEST_CASE("a full ring says so and loses nothing that it has taken", "[host_events]") {
+  HostEventRing ring(4);
+  for (GpuAddress i = 0; i < 4; ++i) REQUIRE(ring.push(read_at(i)));
+  CHECK_FALSE(ring.push(read_at(4)));
+  HostEvent event;
+  REQUIRE(ring.take(event));
+  CHECK(event.address == 0);
+  CHECK(ring.push(read_at(5)));
+  CHECK_FALSE(ring.push(read_at(6)));
+  for (const GpuAddress expected : {1, 2, 3, 5}) {
+    REQUIRE(ring.take(event));
+    CHECK(event.address == expected);
+  }
+}
+
+TEST_CASE("a mask comes out as the runs of its bits, across its words and up to the page's end",
+          "[host_events]") {
+  HostEventRing ring(2);
+  PageMask mask{};
+  mask[0] = 0b1011;
+  mask[1] = std::uint64_t{1} << 63;
+  mask[2] = ~std::uint64_t{0};
+  mask[3] = 1;
+  mask[63] = std::uint64_t{3} << 62;
+  const HostEvent page{
+      .kind = HostEvent::Kind::wrote, .address = 0x7000, .bytes = 4096, .opened_ns = 3, .closed_ns = 8};
+  REQUIRE(ring.push(page, &mask));
+  REQUIRE(ring.push(read_at(1)));
+  struct Run {
+    GpuAddress begin;
+    std::uint32_t bytes;
+  };
+  for (const Run& run : {Run{0x7000, 2}, Run{0x7003, 1}, Run{0x707f, 66}, Run{0x7ffe, 2}}) {
+    HostEvent event;
+    REQUIRE(ring.take(event));
+    CHECK(event.kind == HostEvent::Kind::wrote);
+    CHECK(event.address == run.begin);
+    CHECK(event.bytes == run.bytes);
+    CHECK(event.opened_ns == 3);
+    CHECK(event.closed_ns == 8);
+  }
+  HostEvent event;
+  REQUIRE(ring.take(event));
+  CHECK(event.kind == HostEvent::Kind::read);
+  CHECK_FALSE(ring.take(event));
+}
+
+TEST_CASE("a mask of a whole page is one run", "[host_events]") {
+  HostEventRing ring(2);
+  PageMask mask;
+  mask.fill(~std::uint64_t{0});
+  REQUIRE(ring.push({.kind = HostEvent::Kind::wrote, .address = 0x7000}, &mask));
+  HostEvent event;
+  REQUIRE(ring.take(event));
+  CHECK(event.address == 0x7000);
+  CHECK(event.bytes == 4096);
+  CHECK_FALSE(ring.take(event));
+}
+
+TEST_CASE("what several threads push at once comes out complete and in each one's order", "[host_events]") {
+  constexpr std::uint64_t kThreads = 4;
+  constexpr std::uint64_t kEach = 5000;
+  HostEventRing ring(64);
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&ring, thread] {
+      for (std::uint64_t i = 0; i < kEach; ++i)
+        while (!ring.push({.address = thread, .host_ns = i})) std::this_thread::yield();
+    });
+  std::vector<std::uint64_t> next(kThreads, 0);
+  bool in_order = true;
+  for (std::uint64_t taken = 0; taken < kThreads * kEach;) {
+    HostEvent event;
+    if (!ring.take(event)) {
+      std::this_thread::yield();
+      continue;
+    }
+    in_order = in_order && event.host_ns == next[event.address]++;
+    ++taken;
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(in_order);
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

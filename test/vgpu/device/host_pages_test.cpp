@@ -1,0 +1,489 @@
+#include "device/host_pages.hpp"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <numeric>
+#include <thread>
+
+#include "device/clock.hpp"
+#include "device/fault_chain.hpp"
+#include "watched_pages.hpp"
+
+namespace uptempo::vgpu::test {
+namespace {
+
+using Kind = HostEvent::Kind;
+
+PageMask bits(std::size_t begin, std::size_t end) {
+  PageMask mask{};
+  for (std::size_t byte = begin; byte < end; ++byte) mask[byte / 64] |= std::uint64_t{1} << byte % 64;
+  return mask;
+}
+
+TEST_CASE("the first store to a closed page is an event, and what was stored comes with the next close",
+          "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.use(1));
+  REQUIRE(watched.events().empty());
+  const std::uint64_t before = host_clock_ns();
+  store(watched.memory.program + kPage + 100, 7);
+  store(watched.memory.program + kPage + 101, 8);
+  store(watched.memory.program + kPage + 300, 9);
+  const std::uint64_t after = host_clock_ns();
+  CHECK(load(watched.memory.device + kPage + 100) == 7);
+
+  auto events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::opened, kGpu + kPage + 100);
+  CHECK(events[0].host_ns >= before);
+  CHECK(events[0].host_ns <= after);
+  const std::uint64_t opened_ns = events[0].host_ns;
+
+  REQUIRE(watched.use(1));
+  events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[0], Kind::wrote, kGpu + kPage + 100, 2);
+  is(events[1], Kind::wrote, kGpu + kPage + 300, 1);
+  CHECK(events[0].opened_ns == opened_ns);
+  CHECK(events[0].closed_ns >= after);
+}
+
+TEST_CASE("what the host stored before anybody closed a page of zeros is found by its first close",
+          "[host_pages]") {
+  Watched watched;
+  const std::uint64_t added = host_clock_ns();
+  store(watched.memory.program + 5, 1);
+  CHECK(watched.events().empty());
+  REQUIRE(watched.use(0));
+  const auto events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::wrote, kGpu + 5);
+  CHECK(events[0].opened_ns <= added);
+}
+
+TEST_CASE("a page whose first contents are not known is unknown as a whole, once", "[host_pages]") {
+  Watched watched(4, HostPages::Contents::unknown);
+  store(watched.memory.program + 5, 1);
+  REQUIRE(watched.use(0));
+  auto events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::unknown, kGpu, kPage);
+  REQUIRE(watched.use(0));
+  CHECK(watched.events().empty());
+  store(watched.memory.program + 6, 1);
+  REQUIRE(watched.use(0));
+  events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[1], Kind::wrote, kGpu + 6);
+}
+
+TEST_CASE("the first load is an event where loads are to be seen, and only there", "[host_pages]") {
+  Watched watched;
+  watched.memory.device[8] = std::byte{42};
+  SECTION("hidden from reads") {
+    REQUIRE(watched.use(0, true));
+    watched.events();
+    CHECK(load(watched.memory.program + 8) == 42);
+    CHECK(load(watched.memory.program + 9) == 0);
+    const auto events = watched.events();
+    REQUIRE(events.size() == 1);
+    is(events[0], Kind::read, kGpu + 8);
+  }
+  SECTION("not hidden") {
+    REQUIRE(watched.use(0, false));
+    watched.events();
+    CHECK(load(watched.memory.program + 8) == 42);
+    CHECK(watched.events().empty());
+  }
+  SECTION("hidden, then used by somebody who does not ask for it") {
+    REQUIRE(watched.use(0, true));
+    REQUIRE(watched.use(0, false));
+    watched.events();
+    CHECK(load(watched.memory.program + 8) == 42);
+    CHECK(watched.events().size() == 1);
+  }
+}
+
+TEST_CASE("a page that was read may still not be stored to unseen, and the other way round", "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.use(0, true));
+  CHECK(load(watched.memory.program + 1) == 0);
+  store(watched.memory.program + 2, 3);
+  auto events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[0], Kind::read, kGpu + 1);
+  is(events[1], Kind::opened, kGpu + 2);
+
+  REQUIRE(watched.use(0, true));
+  store(watched.memory.program + 2, 4);
+  CHECK(load(watched.memory.program + 2) == 4);
+  events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[0], Kind::wrote, kGpu + 2);
+  is(events[1], Kind::opened, kGpu + 2);
+}
+
+TEST_CASE("pages are watched one by one", "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.use(1, true));
+  store(watched.memory.program + 0, 1);
+  store(watched.memory.program + 2 * kPage, 1);
+  CHECK(watched.events().empty());
+  std::uint64_t across = 0x0102030405060708;
+  REQUIRE(watched.use(0));
+  watched.events();
+  std::memcpy(watched.memory.program + kPage - 4, &across, sizeof across);  // faults in both
+  const auto events = watched.events();
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].address / kPage != events[1].address / kPage);
+  CHECK(std::memcmp(watched.memory.device + kPage - 4, &across, sizeof across) == 0);
+}
+
+TEST_CASE("a run of changed bytes does not cross a page", "[host_pages]") {
+  Watched watched;
+  std::memset(watched.memory.program + kPage - 10, 1, 20);
+  REQUIRE(watched.use(0));
+  REQUIRE(watched.use(1));
+  const auto events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[0], Kind::wrote, kGpu + kPage - 10, 10);
+  is(events[1], Kind::wrote, kGpu + kPage, 10);
+}
+
+TEST_CASE("a store that changes nothing opens the page and writes no bytes", "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.use(0));
+  store(watched.memory.program, 0);
+  REQUIRE(watched.use(0));
+  const auto events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::opened, kGpu);
+}
+
+TEST_CASE("what a device stored before the host's first store is not the host's", "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.host.close(kGpu, false));
+  watched.memory.device[10] = std::byte{1};
+  const PageMask stored = bits(10, 11);
+  watched.host.device_wrote(kGpu, &stored);
+  store(watched.memory.program + 20, 1);
+  REQUIRE(watched.use(0));
+  const auto events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[1], Kind::wrote, kGpu + 20);
+}
+
+TEST_CASE("bytes that a dispatch stored while the page was open are nobody's for certain", "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.host.close(kGpu, false));
+  store(watched.memory.program + 20, 1);     // opens the page
+  watched.memory.device[10] = std::byte{1};  // the dispatch goes on
+  const PageMask stored = bits(8, 12);
+  watched.host.device_wrote(kGpu, &stored);
+  REQUIRE(watched.use(0));
+  auto events = watched.events();
+  REQUIRE(events.size() == 3);
+  is(events[1], Kind::unknown, kGpu + 10);
+  is(events[2], Kind::wrote, kGpu + 20);
+
+  store(watched.memory.program + 10, 2);  // the mask was for that time only
+  REQUIRE(watched.use(0));
+  events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[1], Kind::wrote, kGpu + 10);
+}
+
+TEST_CASE("changes while another dispatch still uses the page are nobody's for certain", "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.host.close(kGpu, false));  // begins, and does not end
+  store(watched.memory.program + 20, 1);
+  REQUIRE(watched.host.close(kGpu, false));
+  auto events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[1], Kind::unknown, kGpu + 20);
+  watched.host.device_wrote(kGpu, nullptr);
+  watched.host.device_wrote(kGpu, nullptr);
+  store(watched.memory.program + 21, 1);
+  REQUIRE(watched.use(0));
+  events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[1], Kind::wrote, kGpu + 21);
+}
+
+TEST_CASE("memory that the host cannot reach needs no watching, memory that nobody has added has none",
+          "[host_pages]") {
+  Watched watched;
+  const TwoMappings device_only(1);
+  watched.host.add(kGpu + 16 * kPage, nullptr, device_only.device, kPage);
+  CHECK(watched.host.close(kGpu + 16 * kPage, true));
+  CHECK_FALSE(watched.host.close(kGpu + 17 * kPage, true));
+  CHECK_FALSE(watched.host.close(kGpu + 4 * kPage, true));
+  CHECK_FALSE(watched.host.close(kGpu - 1, true));
+  CHECK(watched.use(3));
+}
+
+TEST_CASE("the pages of a removed buffer are open and nobody's business", "[host_pages]") {
+  Watched watched;
+  for (const std::size_t page : {0u, 1u, 3u}) REQUIRE(watched.use(page, true));
+  watched.events();
+  watched.host.remove(kGpu);
+  for (std::size_t page = 0; page < 4; ++page) store(watched.memory.program + page * kPage, 1);
+  CHECK(watched.events().empty());
+  CHECK_FALSE(watched.use(0));
+  watched.host.remove(kGpu);
+}
+
+TEST_CASE("a page that faults too often is left open and unknown", "[host_pages]") {
+  Watched watched;
+  bool is_watched = true;
+  std::uint64_t rounds = 0;
+  const std::uint64_t begin = host_clock_ns();
+  for (; is_watched && rounds < 100 * HostPages::kFloodFaults; ++rounds) {
+    is_watched = watched.use(0);
+    store(watched.memory.program, static_cast<unsigned>(rounds % 251));
+    watched.events();
+  }
+  CAPTURE(rounds, host_clock_ns() - begin);
+  CHECK_FALSE(is_watched);
+  CHECK(rounds > HostPages::kFloodFaults);
+  CHECK(watched.host.unwatched() == 1);
+  CHECK(watched.host.lost() == 0);
+  CHECK_FALSE(watched.use(0, true));
+  CHECK(load(watched.memory.program) < 251);
+  CHECK(watched.use(1));  // the others go on
+  watched.events();
+  store(watched.memory.program + kPage, 1);
+  CHECK(watched.events().size() == 1);
+}
+
+TEST_CASE("a page whose event finds no room is left open and unknown, and counted as lost", "[host_pages]") {
+  Watched watched(4, HostPages::Contents::zeros, 2);
+  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, page == 3));
+  store(watched.memory.program, 1);
+  store(watched.memory.program + kPage, 1);
+  SECTION("a store's") {
+    store(watched.memory.program + 2 * kPage, 1);
+    CHECK(load(watched.memory.device + 2 * kPage) == 1);
+    CHECK_FALSE(watched.use(2));
+  }
+  SECTION("a load's") {
+    CHECK(load(watched.memory.program + 3 * kPage) == 0);
+    CHECK_FALSE(watched.use(3));
+  }
+  SECTION("a close's") {
+    CHECK_FALSE(watched.use(0));
+    store(watched.memory.program, 2);
+    CHECK_FALSE(watched.use(0));
+  }
+  CHECK(watched.host.lost() == 1);
+  CHECK(watched.host.unwatched() == 0);
+  CHECK(watched.events().size() == 2);
+}
+
+TEST_CASE("pages are unwatched on request", "[host_pages]") {
+  Watched watched;
+  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  watched.host.unwatch(watched.memory.program + kPage + 5, kPage);
+  CHECK(watched.host.unwatched() == 2);
+  store(watched.memory.program + kPage, 1);
+  store(watched.memory.program + 2 * kPage, 1);
+  CHECK(watched.events().empty());
+  CHECK_FALSE(watched.use(1));
+  CHECK_FALSE(watched.use(2));
+  store(watched.memory.program + 3 * kPage, 1);
+  CHECK(watched.events().size() == 1);
+}
+
+// --- processes and the program's own faults ---
+
+TEST_CASE("a fork child may use the pages, and its parent goes on watching", "[host_pages]") {
+  Watched watched;
+  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  const pid_t child = fork();
+  if (child == 0) {
+    unsigned sum = load(watched.memory.program);
+    store(watched.memory.program + kPage, 5);
+    store(watched.memory.program, 6);
+    HostEvent event;
+    _exit(sum == 0 && load(watched.memory.program + kPage) == 5 && !watched.host.take(event) ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(watched.events().empty());
+  CHECK(load(watched.memory.program + kPage) == 5);  // shared pages
+  const auto events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::read, kGpu + kPage);
+}
+
+TEST_CASE("the stores of a child that shares the memory are seen", "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.use(0));
+  // What vfork() does, which sanitizers make a fork() of, as they do of clone(): the C library's own.
+  void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  REQUIRE(libc != nullptr);
+  const auto real_clone = reinterpret_cast<decltype(&::clone)>(dlsym(libc, "clone"));
+  alignas(16) static std::array<std::byte, 256 * 1024> stack;
+  const auto body = [](void* target) {
+    store(static_cast<std::byte*>(target), 9);
+    return 0;
+  };
+  const pid_t child =
+      real_clone(body, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, watched.memory.program);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  const auto events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::opened, kGpu);
+  REQUIRE(watched.use(0));
+  CHECK(watched.events().size() == 1);
+}
+
+std::atomic<std::byte*> guarded{nullptr};
+std::atomic<int> own_faults{0};
+
+TEST_CASE("faults on other pages stay the program's, also those on a page that it has protected itself",
+          "[host_pages]") {
+  Watched watched;
+  struct sigaction previous {};
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    ++own_faults;
+    mprotect(guarded.load(), kPage, PROT_READ | PROT_WRITE);
+  };
+  if (!replace_program_action(SIGSEGV, &action, &previous)) FAIL("the fault chain is not installed");
+  own_faults = 0;
+  const TwoMappings other(1);
+  mprotect(other.program, kPage, PROT_NONE);
+  guarded = other.program;
+  store(other.program, 1);
+  CHECK(own_faults == 1);
+  mprotect(watched.memory.program, kPage, PROT_READ);
+  guarded = watched.memory.program;
+  CHECK(load(watched.memory.program) == 0);
+  store(watched.memory.program, 1);
+  CHECK(own_faults == 2);
+  replace_program_action(SIGSEGV, &previous, nullptr);
+  CHECK(watched.events().empty());
+}
+
+// --- many threads ---
+
+// What the events say was stored, byte by byte, after whatever order of faults and closes.
+TEST_CASE("every byte that several threads store is reported, while others close the pages all the time",
+          "[host_pages][threads]") {
+  constexpr std::size_t kPages = 8;
+  constexpr std::size_t kThreads = 3;
+  constexpr std::size_t kRounds = 60;
+  Watched watched(kPages);
+  std::vector<std::uint8_t> reported(kPages * kPage, 0);
+  std::atomic<std::size_t> running{kThreads};
+  std::atomic<bool> end{false};
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&, thread] {
+      // Each its own bytes of all pages, each byte changed exactly once.
+      for (std::size_t round = 0; round < kRounds; ++round)
+        for (std::size_t page = 0; page < kPages; ++page)
+          store(watched.memory.program + page * kPage + round * kThreads + thread, 1);
+      --running;
+    });
+  std::thread closer([&] {
+    while (!end)
+      for (std::size_t page = 0; page < kPages; ++page) watched.use(page, page % 2 == 0);
+  });
+  const auto drain = [&] {
+    for (const HostEvent& event : watched.events())
+      for (std::uint32_t byte = 0; event.kind == Kind::wrote && byte < event.bytes; ++byte)
+        ++reported[event.address - kGpu + byte];
+  };
+  while (running != 0) {
+    drain();
+    std::this_thread::yield();
+  }
+  end = true;
+  for (std::thread& thread : threads) thread.join();
+  closer.join();
+  drain();
+  for (std::size_t page = 0; page < kPages; ++page) {
+    REQUIRE(watched.use(page));
+    drain();
+  }
+  CHECK(watched.host.unwatched() + watched.host.lost() == 0);
+  for (std::size_t page = 0; page < kPages; ++page)
+    for (std::size_t byte = 0; byte < kPage; ++byte)
+      REQUIRE(unsigned{reported[page * kPage + byte]} == (byte < kRounds * kThreads ? 1u : 0u));
+}
+
+TEST_CASE("threads that fault on one page at once all go on, and one of them is reported",
+          "[host_pages][threads]") {
+  constexpr std::size_t kThreads = 4;
+  constexpr int kRounds = 200;
+  Watched watched(1);
+  std::atomic<int> round{0};
+  std::atomic<std::size_t> done{0};
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&, thread] {
+      for (int mine = 1; mine <= kRounds; ++mine) {
+        while (round < mine) std::this_thread::yield();
+        store(watched.memory.program + thread, static_cast<unsigned>(mine));
+        ++done;
+      }
+    });
+  bool one_each = true;
+  for (int mine = 1; mine <= kRounds; ++mine) {
+    REQUIRE(watched.use(0, true));
+    watched.events();
+    done = 0;
+    round = mine;
+    while (done < kThreads) std::this_thread::yield();
+    const auto events = watched.events();
+    one_each = one_each && events.size() == 1 && events[0].kind == Kind::opened;
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(one_each);
+}
+
+TEST_CASE("buffers come and go under threads that use and close them", "[host_pages][threads]") {
+  HostPages host;
+  const TwoMappings memory(4);
+  const TwoMappings another(4);
+  std::atomic<bool> end{false};
+  std::thread user([&] {
+    for (unsigned round = 0; !end; ++round)
+      for (std::size_t page = 0; page < 4; ++page) {
+        store(memory.program + page * kPage, round);
+        load(another.program + page * kPage + 1);
+      }
+  });
+  std::thread closer([&] {
+    while (!end)
+      for (std::size_t page = 0; page < 4; ++page)
+        for (const GpuAddress base : {kGpu, kGpu + 64 * kPage})
+          if (host.close(base + page * kPage, true)) host.device_wrote(base + page * kPage, nullptr);
+  });
+  for (int round = 0; round < 500; ++round) {
+    host.add(kGpu, memory.program, memory.device, memory.bytes);
+    host.add(kGpu + 64 * kPage, another.program, another.device, another.bytes);
+    HostEvent event;
+    while (host.take(event)) {
+    }
+    host.remove(kGpu);
+    host.remove(kGpu + 64 * kPage);
+  }
+  end = true;
+  user.join();
+  closer.join();
+  for (std::size_t page = 0; page < 4; ++page) store(memory.program + page * kPage, 1);
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu::test

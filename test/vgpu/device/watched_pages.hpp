@@ -1,0 +1,86 @@
+// Pages with two mappings, as a buffer has them: one stands for the program's, the other for the device's.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "device/host_pages.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu::test {
+
+inline constexpr std::size_t kPage = HostPages::kPageBytes;
+
+class TwoMappings {
+ public:
+  explicit TwoMappings(std::size_t pages) : bytes(pages * kPage) {
+    const int file = memfd_create("two-mappings", MFD_CLOEXEC);
+    REQUIRE(ftruncate(file, static_cast<off_t>(bytes)) == 0);
+    program = map(file);
+    device = map(file);
+    ::close(file);
+  }
+  ~TwoMappings() {
+    munmap(program, bytes);
+    munmap(device, bytes);
+  }
+  TwoMappings(const TwoMappings&) = delete;
+  TwoMappings& operator=(const TwoMappings&) = delete;
+
+  const std::size_t bytes;
+  std::byte* program = nullptr;
+  std::byte* device = nullptr;
+
+ private:
+  std::byte* map(int file) const {
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    REQUIRE(memory != MAP_FAILED);
+    return static_cast<std::byte*>(memory);
+  }
+};
+
+// Accesses that no compiler leaves out.
+inline void store(std::byte* at, unsigned value) { *const_cast<volatile std::byte*>(at) = std::byte(value); }
+inline unsigned load(const std::byte* at) {
+  return std::to_integer<unsigned>(*const_cast<const volatile std::byte*>(at));
+}
+
+// A buffer of that many pages at kGpu, watched for the object's life. Its pages were zeros unless said otherwise.
+inline constexpr GpuAddress kGpu = 0x4000'0000;
+
+struct Watched {
+  explicit Watched(std::size_t pages = 4, HostPages::Contents contents = HostPages::Contents::zeros,
+                   std::size_t events = HostPages::kEvents)
+      : memory(pages), host(events) {
+    host.add(kGpu, memory.program, memory.device, memory.bytes, contents);
+  }
+
+  std::vector<HostEvent> events() {
+    std::vector<HostEvent> all;
+    for (HostEvent event; host.take(event);) all.push_back(event);
+    return all;
+  }
+  // A dispatch that uses the page and stores nothing, from its beginning to its end.
+  bool use(std::size_t page, bool hide_from_reads = false) {
+    const bool watched = host.close(kGpu + page * kPage, hide_from_reads);
+    if (watched) host.device_wrote(kGpu + page * kPage, nullptr);
+    return watched;
+  }
+
+  TwoMappings memory;
+  HostPages host;  // after the memory: it is opened before it goes
+};
+
+inline bool is(const HostEvent& event, HostEvent::Kind kind, GpuAddress address, std::uint32_t bytes = 1) {
+  CAPTURE(static_cast<int>(event.kind), event.address - kGpu, event.bytes);
+  CHECK(event.kind == kind);
+  CHECK(event.address == address);
+  CHECK(event.bytes == bytes);
+  return event.kind == kind && event.address == address && event.bytes == bytes;
+}
+
+}  // namespace uptempo::vgpu::test

@@ -1,0 +1,79 @@
+#include "device/host_events.hpp"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <new>
+
+namespace uptempo::vgpu {
+namespace {
+
+constexpr std::uint32_t kPageBytes = 4096;
+
+// The first byte from `from` on whose bit is `set`, or the page's end.
+std::uint32_t find(const PageMask& mask, std::uint32_t from, bool set) noexcept {
+  while (from < kPageBytes) {
+    const std::uint64_t word = (set ? mask[from / 64] : ~mask[from / 64]) >> from % 64;
+    if (word != 0) return from + static_cast<std::uint32_t>(std::countr_zero(word));
+    from = (from / 64 + 1) * 64;
+  }
+  return kPageBytes;
+}
+
+}  // namespace
+
+// `turn` is index + 1 once entry `index` is filled and index + entries once it may be filled for the next round. Kept relative to the
+// index of the slot, so that fresh pages of zeros are a ring of free entries.
+struct HostEventRing::Entry {
+  std::atomic<std::uint64_t> turn;
+  HostEvent event;
+  bool has_mask;
+  PageMask mask;
+};
+
+HostEventRing::HostEventRing(std::size_t entries)
+    : entries_(entries),
+      ring_(static_cast<Entry*>(mmap(nullptr, entries * sizeof(Entry), PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+  if (ring_ == MAP_FAILED) throw std::bad_alloc();
+}
+
+HostEventRing::~HostEventRing() { munmap(ring_, entries_ * sizeof(Entry)); }
+
+bool HostEventRing::push(const HostEvent& event, const PageMask* mask) noexcept {
+  std::uint64_t index = tail_.load(std::memory_order_relaxed);
+  for (;;) {
+    Entry& entry = ring_[index % entries_];
+    const std::uint64_t turn =
+        entry.turn.load(std::memory_order_acquire) + index % entries_;  // pairs with take(): it is done
+    if (turn == index) {
+      if (!tail_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed)) continue;
+      entry.event = event;
+      entry.has_mask = mask != nullptr;
+      if (mask != nullptr) entry.mask = *mask;
+      entry.turn.store(index + 1 - index % entries_, std::memory_order_release);  // the entry is complete
+      return true;
+    }
+    if (turn < index) return false;  // still that of the round before
+    index = tail_.load(std::memory_order_relaxed);
+  }
+}
+
+bool HostEventRing::take(HostEvent& event) noexcept {
+  Entry& entry = ring_[head_ % entries_];
+  if (entry.turn.load(std::memory_order_acquire) + head_ % entries_ != head_ + 1) return false;
+  event = entry.event;
+  if (entry.has_mask) {
+    const std::uint32_t begin = find(entry.mask, next_byte_, true);
+    next_byte_ = find(entry.mask, begin, false);
+    event.address += begin;
+    event.bytes = next_byte_ - begin;
+    if (find(entry.mask, next_byte_, true) < kPageBytes) return true;
+  }
+  next_byte_ = 0;
+  entry.turn.store(head_ + entries_ - head_ % entries_, std::memory_order_release);  // may be filled again
+  ++head_;
+  return true;
+}
+
+}  // namespace uptempo::vgpu

@@ -1,0 +1,62 @@
+// What the host did to watched pages, on its way from the threads that noticed it to the one that judges it.
+//
+// A bounded queue of many producers and one consumer. Producers are fault handlers and device threads, so push() neither allocates, waits nor
+// calls the system; it says when there is no room. The changed bytes of a page travel as one entry and come out as runs.
+//
+// Order: entries come out in the order in which push() was called; those of one page are pushed under that page's lock.
+// Thread safety: push() from any thread and any handler, take() from one thread at a time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "device/memory.hpp"
+
+namespace uptempo::vgpu {
+
+// One bit for each byte of a page, lowest first.
+using PageMask = std::array<std::uint64_t, 64>;
+
+struct HostEvent {
+  enum class Kind : std::uint8_t {
+    read,    // the first load from a page since it was closed to reads
+    opened,  // the first store to a page since it was closed: more may follow, up to closed_ns of its `wrote` and `unknown`
+    wrote,  // these bytes have other values than when the page was opened, and nobody but the host can have stored them
+    unknown  // these bytes may have been stored by the host: they have changed, but a device may have done it, or nobody has looked
+  };
+  Kind kind = Kind::read;
+  GpuAddress address = 0;
+  std::uint32_t bytes = 1;  // never beyond the page; of `read` and `opened` the first byte of the access only
+  std::uint64_t host_ns = 0;    // `read`, `opened`: when. The other two: opened_ns. host_clock_ns()
+  std::uint64_t opened_ns = 0;  // `wrote`, `unknown`: stores came between these two
+  std::uint64_t closed_ns = 0;
+};
+
+class HostEventRing {
+ public:
+  // Room for that many entries, a power of two; some 600 bytes each, taken from the system when first used.
+  // Throws std::bad_alloc.
+  explicit HostEventRing(std::size_t entries);
+  ~HostEventRing();
+  HostEventRing(const HostEventRing&) = delete;
+  HostEventRing& operator=(const HostEventRing&) = delete;
+
+  // False: full, nothing was added. `mask` says which bytes of the page at event.address, one at least; null: event.address and event.bytes as they are.
+  bool push(const HostEvent& event, const PageMask* mask = nullptr) noexcept;
+
+  // False: nothing there. A mask is taken apart into its runs of set bits.
+  bool take(HostEvent& event) noexcept;
+
+ private:
+  struct Entry;
+
+  const std::size_t entries_;
+  Entry* const ring_;
+  alignas(64) std::atomic<std::uint64_t> tail_{0};  // next to be filled
+  alignas(64) std::uint64_t head_ = 0;              // next to be taken
+  std::uint32_t next_byte_ = 0;                     // of the page that take() is in
+};
+
+}  // namespace uptempo::vgpu

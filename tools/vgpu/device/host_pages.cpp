@@ -1,0 +1,530 @@
+#include "device/host_pages.hpp"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+#include "device/clock.hpp"
+#include "device/fault_chain.hpp"
+#include "device/page_changes.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+constexpr std::size_t kPage = HostPages::kPageBytes;
+constexpr int kOpen = PROT_READ | PROT_WRITE;
+
+void* reserve(std::size_t bytes) {
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return memory;
+}
+
+volatile bool* page_emptied_by_fork() {
+  void* const page = reserve(kPage);
+  if (madvise(page, kPage, MADV_WIPEONFORK) != 0)
+    throw std::system_error(errno, std::generic_category(),
+                            "madvise(MADV_WIPEONFORK), which needs Linux 4.14");
+  auto* const made_here = static_cast<volatile bool*>(page);
+  *made_here = true;
+  return made_here;
+}
+
+// Whether the page permits the access by now. The kernel tries it: the write adds 0 to the aligned word, atomically.
+bool is_accessible(std::uintptr_t address, bool write) noexcept {
+  auto* const word = reinterpret_cast<std::uint32_t*>(address & ~std::uintptr_t{3});
+  if (write) {
+    std::uint32_t nobody_waits = 0;
+    return syscall(SYS_futex, &nobody_waits, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, nullptr, word,
+                   FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 1)) >= 0;
+  }
+  const timespec at_once{0, 0};
+  return syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &at_once, nullptr, 0) == 0 ||
+         errno != EFAULT;
+}
+
+// No handler may run on this thread while it holds the lock of a page that the handler could touch.
+class WithoutSignals {
+ public:
+  WithoutSignals() noexcept {
+    const std::uint64_t all = ~std::uint64_t{0};
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
+  }
+  ~WithoutSignals() { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  std::uint64_t before_ = 0;
+};
+
+class KeepErrno {
+ public:
+  KeepErrno() noexcept : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+  KeepErrno(const KeepErrno&) = delete;
+  KeepErrno& operator=(const KeepErrno&) = delete;
+
+ private:
+  const int saved_;
+};
+
+}  // namespace
+
+std::atomic<HostPages*> HostPages::newest{nullptr};
+
+// Zeros are the state of a page that was just added.
+struct HostPages::Page {
+  enum class State : std::uint8_t { open, readable, closed, unwatched };
+  enum class Twin : std::uint8_t { as_added, copied };  // what an open page is compared with
+
+  std::atomic<bool> locked;
+  State state;
+  Twin twin;
+  bool device_wrote;        // while the page was open: see Buffer::stored
+  std::uint16_t holders;    // system calls that use it
+  std::uint32_t users;      // dispatches and copies that use it
+  std::uint32_t faults;     // since window_ns
+  std::uint64_t opened_ns;  // 0: when it was added
+  std::uint64_t window_ns;
+};
+
+struct HostPages::Buffer {
+  const GpuAddress begin;
+  std::byte* const program;
+  std::byte* const device;
+  const std::size_t bytes;
+  const Contents contents;
+  const std::uint64_t added_ns = host_clock_ns();
+
+  // Zeros, taken from the system page by page as they are used.
+  const std::size_t pages = bytes / kPage;
+  const std::size_t reserved = program == nullptr ? 0 : pages * (sizeof(Page) + sizeof(PageMask) + kPage);
+  std::byte* const twins = reserved == 0 ? nullptr : static_cast<std::byte*>(reserve(reserved));
+  PageMask* const stored = reinterpret_cast<PageMask*>(twins + pages * kPage);
+  Page* const page = reinterpret_cast<Page*>(stored + pages);
+
+  std::atomic<bool> open_for_good{false};
+  std::atomic<std::size_t> first_closed{~std::size_t{0}};  // of the pages that were ever protected
+  std::atomic<std::size_t> last_closed{0};
+
+  Buffer(GpuAddress at, std::byte* program_view, std::byte* device_view, std::size_t size, Contents holds)
+      : begin(at), program(program_view), device(device_view), bytes(size), contents(holds) {}
+  ~Buffer() {
+    if (twins != nullptr) munmap(twins, reserved);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::uintptr_t program_begin() const noexcept { return reinterpret_cast<std::uintptr_t>(program); }
+  bool holds(std::uintptr_t address) const noexcept {
+    return address >= program_begin() && address - program_begin() < bytes;
+  }
+
+  bool protect(std::size_t index, std::size_t count, int protection) const noexcept {
+    return mprotect(program + index * kPage, count * kPage, protection) == 0;
+  }
+
+  // Ahead of the protection, so that open_all() finds the page. relaxed: remove() waits for the caller's section.
+  void note_closed(std::size_t index) noexcept {
+    std::size_t first = first_closed.load(std::memory_order_relaxed);
+    while (index < first && !first_closed.compare_exchange_weak(first, index, std::memory_order_relaxed)) {
+    }
+    std::size_t last = last_closed.load(std::memory_order_relaxed);
+    while (index > last && !last_closed.compare_exchange_weak(last, index, std::memory_order_relaxed)) {
+    }
+  }
+
+  // Pages that were never protected may have been replaced by the program: they are left alone.
+  void open_all() const noexcept {
+    const std::size_t last = last_closed.load(std::memory_order_relaxed);
+    const auto is_open = [this](std::size_t index) {
+      return page[index].state == Page::State::open || page[index].state == Page::State::unwatched;
+    };
+    for (std::size_t first = first_closed.load(std::memory_order_relaxed); first <= last && first < pages;) {
+      std::size_t end = first;
+      while (end <= last && !is_open(end)) page[end++].state = Page::State::unwatched;
+      if (end > first) protect(first, end - first, kOpen);
+      first = end + 1;
+    }
+  }
+};
+
+struct HostPages::Table {
+  std::vector<Buffer*> by_gpu;
+  std::vector<Buffer*> by_program;  // without those that the host cannot reach
+
+  Buffer* at_gpu(GpuAddress address) const noexcept {
+    const auto after =
+        std::upper_bound(by_gpu.begin(), by_gpu.end(), address,
+                         [](GpuAddress at, const Buffer* buffer) { return at < buffer->begin; });
+    if (after == by_gpu.begin()) return nullptr;
+    Buffer* const buffer = *std::prev(after);
+    return address - buffer->begin < buffer->bytes ? buffer : nullptr;
+  }
+
+  // The first buffer that ends after `address`.
+  Buffer* from_program(std::uintptr_t address) const noexcept {
+    const auto found = std::upper_bound(
+        by_program.begin(), by_program.end(), address,
+        [](std::uintptr_t at, const Buffer* buffer) { return at < buffer->program_begin() + buffer->bytes; });
+    return found == by_program.end() ? nullptr : *found;
+  }
+
+  // For each watched page of a range of the program: its buffer, its index there, and the range's first byte in it.
+  template <typename Visit>
+  void visit(const void* start, std::size_t bytes, Visit&& each) const noexcept {
+    auto at = reinterpret_cast<std::uintptr_t>(start);
+    const std::uintptr_t end = bytes > ~at ? ~std::uintptr_t{0} : at + bytes;
+    while (at < end) {
+      Buffer* const buffer = from_program(at);
+      if (buffer == nullptr || buffer->program_begin() >= end) return;
+      at = std::max(at, buffer->program_begin());
+      for (; at < end && buffer->holds(at); at = (at / kPage + 1) * kPage)
+        each(*buffer, (at - buffer->program_begin()) / kPage, at);
+    }
+  }
+};
+
+class HostPages::PageLock {
+ public:
+  explicit PageLock(Page& page) noexcept : page_(page) {
+    while (page_.locked.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  ~PageLock() { page_.locked.store(false, std::memory_order_release); }
+  PageLock(const PageLock&) = delete;
+  PageLock& operator=(const PageLock&) = delete;
+
+ private:
+  Page& page_;
+};
+
+// --- sections -------------------------------------------------------------------------------------------------------------------------------
+
+// seq_cst throughout: either wait_for_sections() sees the section, or the section sees the new table.
+HostPages::Section::Section(HostPages& pages) noexcept
+    : inside_([&]() -> std::atomic<std::uint32_t>& {
+        for (;;) {
+          const std::uint32_t epoch = pages.epoch_.load(std::memory_order_seq_cst);
+          std::atomic<std::uint32_t>& inside = pages.inside_[epoch % 2];
+          inside.fetch_add(1, std::memory_order_seq_cst);
+          if (pages.epoch_.load(std::memory_order_seq_cst) == epoch) return inside;
+          inside.fetch_sub(1, std::memory_order_release);
+        }
+      }()),
+      table(*pages.table_.load(std::memory_order_seq_cst)) {}
+
+HostPages::Section::~Section() {
+  inside_.fetch_sub(1, std::memory_order_release);  // all that was done here comes before the end of the wait
+}
+
+void HostPages::wait_for_sections() noexcept {
+  const std::uint32_t before = epoch_.fetch_add(1, std::memory_order_seq_cst);
+  while (inside_[before % 2].load(std::memory_order_acquire) != 0) sched_yield();
+}
+
+void HostPages::publish(std::unique_ptr<const Table> next) {
+  const std::unique_ptr<const Table> previous(table_.exchange(next.release(), std::memory_order_seq_cst));
+  wait_for_sections();
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------------------------------
+
+HostPages::HostPages(std::size_t events)
+    : events_(events), made_here_(page_emptied_by_fork()), table_(new Table) {
+  older_ = newest.load(std::memory_order_acquire);
+  newest.store(this, std::memory_order_release);
+  install_fault_chain(&settle);
+}
+
+HostPages::~HostPages() {
+  for (const auto& buffer : buffers_) buffer->open_all();
+  HostPages* newer = newest.load(std::memory_order_acquire);
+  if (newer == this) {
+    newest.store(older_, std::memory_order_release);
+  } else {
+    while (newer->older_ != this) newer = newer->older_;
+    newer->older_ = older_;
+  }
+  delete table_.load(std::memory_order_relaxed);
+  munmap(const_cast<bool*>(made_here_), kPage);
+}
+
+void HostPages::add(GpuAddress begin, std::byte* program, std::byte* device, std::size_t bytes,
+                    Contents contents) {
+  auto buffer =
+      std::make_unique<Buffer>(begin, program, device, (bytes + kPage - 1) / kPage * kPage, contents);
+  const std::lock_guard lock(writers_);
+  auto next = std::make_unique<Table>(*table_.load(std::memory_order_relaxed));
+  const auto insert = [&](std::vector<Buffer*>& buffers, auto before) {
+    buffers.insert(std::upper_bound(buffers.begin(), buffers.end(), buffer.get(), before), buffer.get());
+  };
+  insert(next->by_gpu, [](const Buffer* a, const Buffer* b) { return a->begin < b->begin; });
+  if (program != nullptr)
+    insert(next->by_program, [](const Buffer* a, const Buffer* b) { return a->program < b->program; });
+  buffers_.push_back(std::move(buffer));
+  publish(std::move(next));
+}
+
+void HostPages::remove(GpuAddress begin) {
+  const std::lock_guard lock(writers_);
+  const auto found = std::find_if(buffers_.begin(), buffers_.end(),
+                                  [begin](const auto& buffer) { return buffer->begin == begin; });
+  if (found == buffers_.end()) return;
+  auto next = std::make_unique<Table>(*table_.load(std::memory_order_relaxed));
+  std::erase(next->by_gpu, found->get());
+  std::erase(next->by_program, found->get());
+  // Found by the handler until every page is open. A thread that has faulted before and comes late finds that it may access the page.
+  (*found)->open_for_good.store(true, std::memory_order_seq_cst);
+  wait_for_sections();
+  (*found)->open_all();
+  publish(std::move(next));
+  buffers_.erase(found);
+}
+
+// --- the host's side ------------------------------------------------------------------------------------------------------------------------
+
+bool HostPages::is_inherited(const HostPages& pages) noexcept { return !*pages.made_here_; }
+
+bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
+  if (signal_number != SIGSEGV || info.si_code != SEGV_ACCERR) return false;
+  const auto error = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_ERR]);
+  const bool write = (error & 2) != 0;  // of the page fault error code
+  const bool fetch = (error & 16) != 0;
+  const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
+  if (fetch) return false;
+  for (HostPages* pages = newest.load(std::memory_order_acquire); pages != nullptr; pages = pages->older_)
+    if (is_inherited(*pages) ? pages->open_inherited(info.si_addr, 1) : pages->fault(address, write))
+      return true;
+  return false;
+}
+
+// Without locks: this process has copies of locks and sections whose holders it lacks. Each page once; a second fault is the program's own.
+bool HostPages::open_inherited(const void* address, std::size_t bytes) noexcept {
+  bool opened = false;
+  table_.load(std::memory_order_relaxed)
+      ->visit(address, bytes, [&](Buffer& buffer, std::size_t index, std::uintptr_t) {
+        Page& page = buffer.page[index];
+        if (page.state != Page::State::readable && page.state != Page::State::closed) return;
+        page.state = Page::State::unwatched;
+        opened = buffer.protect(index, 1, kOpen) || opened;
+      });
+  return opened;
+}
+
+bool HostPages::fault(std::uintptr_t address, bool write) noexcept {
+  for (;;) {
+    const Section section(*this);
+    Buffer* const buffer = section.table.from_program(address);
+    if (buffer == nullptr || !buffer->holds(address)) {
+      // Perhaps in a buffer that has been forgotten since the fault, and so is open, unless it is watched again by now.
+      if (is_accessible(address, write)) return true;
+      if (table_.load(std::memory_order_seq_cst) == &section.table) return false;
+      continue;
+    }
+    const std::size_t index = (address - buffer->program_begin()) / kPage;
+    if (buffer->open_for_good.load(std::memory_order_acquire)) return buffer->protect(index, 1, kOpen);
+    const PageLock lock(buffer->page[index]);
+    // Where there is nothing to do another thread has been here, or the program has protected its page. Asked under the lock: it stays as it is.
+    return record_access(*buffer, index, address, write) || is_accessible(address, write);
+  }
+}
+
+// False: nothing to be done, the page permits the access already; or nothing that could be.
+bool HostPages::record_access(Buffer& buffer, std::size_t index, std::uintptr_t address,
+                              bool write) noexcept {
+  Page& page = buffer.page[index];
+  if (page.state == Page::State::open || page.state == Page::State::unwatched ||
+      (page.state == Page::State::readable && !write))
+    return false;
+  const std::uint64_t now = host_clock_ns();
+  if (now - page.window_ns > kFloodWindowNs) {
+    page.window_ns = now;
+    page.faults = 0;
+  }
+  if (++page.faults > kFloodFaults) return give_up(buffer, index, unwatched_);
+  if (!events_.push({.kind = write ? HostEvent::Kind::opened : HostEvent::Kind::read,
+                     .address = buffer.begin + (address - buffer.program_begin()),
+                     .host_ns = now}))
+    return give_up(buffer, index, lost_);
+  if (!write) {
+    page.state = Page::State::readable;
+    return set_protection(buffer, index, PROT_READ);
+  }
+  copy_page(buffer.twins + index * kPage, buffer.device + index * kPage);
+  page.twin = Page::Twin::copied;
+  page.opened_ns = now;
+  page.state = Page::State::open;
+  return set_protection(buffer, index, kOpen);
+}
+
+bool HostPages::give_up(Buffer& buffer, std::size_t index, std::atomic<std::uint64_t>& counter) noexcept {
+  counter.fetch_add(1, std::memory_order_relaxed);
+  buffer.page[index].state = Page::State::unwatched;
+  return set_protection(buffer, index, kOpen);
+}
+
+// False: refused, because the process has too many pieces of mappings already. Its limit is one for all of the program, so the whole buffer is opened, which
+// needs fewer.
+bool HostPages::set_protection(Buffer& buffer, std::size_t index, int protection) noexcept {
+  if (buffer.protect(index, 1, protection)) return true;
+  if (!buffer.open_for_good.exchange(true, std::memory_order_seq_cst))
+    unwatched_.fetch_add(buffer.pages, std::memory_order_relaxed);
+  buffer.protect(0, buffer.pages, kOpen);
+  return false;
+}
+
+void HostPages::hold(const void* address, std::size_t bytes, bool write) noexcept {
+  if (is_inherited(*this)) {
+    open_inherited(address, bytes);
+    return;
+  }
+  const WithoutSignals no_signals;
+  const Section section(*this);
+  section.table.visit(address, bytes, [&](Buffer& buffer, std::size_t index, std::uintptr_t at) {
+    if (buffer.open_for_good.load(std::memory_order_acquire)) {
+      buffer.protect(index, 1, kOpen);
+      return;
+    }
+    const PageLock lock(buffer.page[index]);
+    ++buffer.page[index].holders;
+    record_access(buffer, index, at, write);
+  });
+}
+
+void HostPages::release(const void* address, std::size_t bytes) noexcept {
+  if (is_inherited(*this)) return;
+  const WithoutSignals no_signals;
+  const Section section(*this);
+  section.table.visit(address, bytes, [](Buffer& buffer, std::size_t index, std::uintptr_t) {
+    Page& page = buffer.page[index];
+    const PageLock lock(page);
+    if (page.holders != 0) --page.holders;
+  });
+}
+
+void HostPages::unwatch(const std::byte* program, std::size_t bytes) noexcept {
+  const WithoutSignals no_signals;
+  const Section section(*this);
+  section.table.visit(program, bytes, [&](Buffer& buffer, std::size_t index, std::uintptr_t) {
+    if (buffer.open_for_good.load(std::memory_order_acquire)) return;
+    const PageLock lock(buffer.page[index]);
+    if (buffer.page[index].state != Page::State::unwatched) give_up(buffer, index, unwatched_);
+  });
+}
+
+HostAccess::HostAccess(const void* address, std::size_t bytes, bool write) noexcept
+    : pages_(bytes == 0 ? nullptr : HostPages::of_process()), address_(address), bytes_(bytes) {
+  if (pages_ == nullptr) return;
+  const KeepErrno keep;
+  pages_->hold(address_, bytes_, write);
+}
+
+HostAccess::~HostAccess() {
+  if (pages_ == nullptr) return;
+  const KeepErrno keep;
+  pages_->release(address_, bytes_);
+}
+
+// --- the device's side ----------------------------------------------------------------------------------------------------------------------
+
+bool HostPages::close(GpuAddress address, bool hide_from_reads) noexcept {
+  const Section section(*this);
+  Buffer* const buffer = section.table.at_gpu(address);
+  if (buffer == nullptr) return false;
+  if (buffer->program == nullptr) return true;
+  const std::size_t index = (address - buffer->begin) / kPage;
+  if (buffer->open_for_good.load(std::memory_order_acquire)) return false;
+  Page& page = buffer->page[index];
+  const PageLock lock(page);
+  if (page.state == Page::State::unwatched) return false;
+  const bool was_open = page.state == Page::State::open;
+  const Page::State wanted =
+      hide_from_reads || page.state == Page::State::closed ? Page::State::closed : Page::State::readable;
+  if (page.state != wanted && page.holders == 0) {
+    buffer->note_closed(index);
+    // Before the comparison: what is stored until then is found, and nothing can be stored afterwards.
+    if (!set_protection(*buffer, index, wanted == Page::State::closed ? PROT_NONE : PROT_READ)) return false;
+    page.state = wanted;
+    if (buffer->open_for_good.load(std::memory_order_acquire)) return false;  // meanwhile
+  }
+  if (was_open && !report_changes(*buffer, index)) {
+    give_up(*buffer, index, lost_);
+    return false;
+  }
+  ++page.users;
+  return true;
+}
+
+// False: no room for the events.
+bool HostPages::report_changes(Buffer& buffer, std::size_t index) noexcept {
+  Page& page = buffer.page[index];
+  std::byte* const twin = buffer.twins + index * kPage;
+  const std::byte* now = buffer.device + index * kPage;
+  HostEvent event{.kind = HostEvent::Kind::unknown,
+                  .address = buffer.begin + index * kPage,
+                  .bytes = kPage,
+                  .host_ns = page.opened_ns == 0 ? buffer.added_ns : page.opened_ns,
+                  .closed_ns = host_clock_ns()};
+  event.opened_ns = event.host_ns;
+  const bool from_zeros = page.twin == Page::Twin::as_added && buffer.contents == Contents::zeros;
+  alignas(64) std::array<std::byte, kPage> snapshot;
+  if (page.state == Page::State::open) {
+    // A system call holds it open: what is compared now is what the next comparison starts from.
+    copy_page(snapshot.data(), now);
+    now = snapshot.data();
+  }
+  if (page.twin == Page::Twin::as_added && !from_zeros) {
+    if (!events_.push(event)) return false;
+  } else {
+    PageMask changes;
+    if (find_changes(now, from_zeros ? nullptr : twin, changes)) {
+      PageMask doubtful;
+      std::uint64_t any_doubtful = 0;
+      std::uint64_t any_certain = 0;
+      for (std::size_t word = 0; word < changes.size(); ++word) {
+        const std::uint64_t by_device = page.users != 0     ? ~std::uint64_t{0}
+                                        : page.device_wrote ? buffer.stored[index][word]
+                                                            : 0;
+        doubtful[word] = changes[word] & by_device;
+        changes[word] &= ~by_device;
+        any_doubtful |= doubtful[word];
+        any_certain |= changes[word];
+      }
+      if (any_doubtful != 0 && !events_.push(event, &doubtful)) return false;
+      event.kind = HostEvent::Kind::wrote;
+      if (any_certain != 0 && !events_.push(event, &changes)) return false;
+    }
+  }
+  if (page.device_wrote) buffer.stored[index] = {};
+  page.device_wrote = false;
+  if (page.state == Page::State::open) {
+    copy_page(twin, snapshot.data());
+    page.twin = Page::Twin::copied;
+    page.opened_ns = event.closed_ns;
+  }
+  return true;
+}
+
+void HostPages::device_wrote(GpuAddress address, const PageMask* bytes) noexcept {
+  const Section section(*this);
+  Buffer* const buffer = section.table.at_gpu(address);
+  if (buffer == nullptr || buffer->program == nullptr) return;
+  const std::size_t index = (address - buffer->begin) / kPage;
+  Page& page = buffer->page[index];
+  const PageLock lock(page);
+  if (page.users != 0) --page.users;
+  if (bytes == nullptr || page.state != Page::State::open) return;
+  for (std::size_t word = 0; word < bytes->size(); ++word) buffer->stored[index][word] |= (*bytes)[word];
+  page.device_wrote = true;
+}
+
+}  // namespace uptempo::vgpu
