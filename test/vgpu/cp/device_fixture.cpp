@@ -81,7 +81,13 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
 #endif
   close(file);
 
-  device = std::make_unique<Device>(Device{options, memory, interrupts, *trace});
+  if (options.check_fences)
+    checker = std::make_unique<fences::Checker>(
+        fences::CheckerOptions{.specification = options.check_specification}, [this](const auto& finding) {
+          const std::lock_guard lock(findings_mutex_);
+          findings_.push_back(finding);
+        });
+  device = std::make_unique<Device>(Device{options, memory, interrupts, *trace, checker.get()});
   processor = std::make_unique<CommandProcessor>(*device);
   processor->attach_doorbell_page(program_page, alias_page, kPageBytes);
 }
@@ -94,6 +100,11 @@ DeviceFixture::~DeviceFixture() {
   munmap(program_page, kPageBytes);
   if (alias_page != program_page) munmap(alias_page, kPageBytes);
   if (!trace_file.empty()) std::remove(trace_file.c_str());
+}
+
+std::vector<fences::Finding> DeviceFixture::findings() const {
+  const std::lock_guard lock(findings_mutex_);
+  return findings_;
 }
 
 void* DeviceFixture::allocate(std::size_t size_bytes, std::size_t alignment) {

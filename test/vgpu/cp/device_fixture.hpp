@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cp/command_processor.hpp"
+#include "device/fences/checker.hpp"
 #include "gfx9_double.hpp"
 
 namespace uptempo::vgpu::test {
@@ -80,15 +81,21 @@ struct DeviceFixture {
   // The trace so far, one object per line. Needs `traced`.
   std::vector<std::string> trace_lines() const;
 
+  // Of the fence checker, in order. Needs options.check_fences.
+  std::vector<fences::Finding> findings() const;
+
   Options options;
   std::string trace_file;
   AddressSpace memory;
   RecordedInterrupts interrupts;
   std::unique_ptr<Trace> trace;
+  std::unique_ptr<fences::Checker> checker;
   std::unique_ptr<Device> device;
   std::unique_ptr<CommandProcessor> processor;
 
  private:
+  mutable std::mutex findings_mutex_;
+  std::vector<fences::Finding> findings_;
   static constexpr std::size_t kArenaBytes = 64u << 20;
   static constexpr std::size_t kPageBytes = 8192;
 

@@ -1,5 +1,6 @@
 #include "cp/fence_watch.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "cp/signal.hpp"
@@ -35,7 +36,11 @@ WatchedDispatch::WatchedDispatch(fences::Running running, const gfx9::DispatchSt
 
 void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes,
                           fences::Path path, std::uint32_t workgroup) noexcept {
-  if (address >= scratch_begin_ && address < scratch_end_) return;
+  if (address >= scratch_begin_ && address < scratch_end_) {
+    const std::uint64_t own = std::min(bytes, scratch_end_ - address);
+    address += own;
+    bytes -= own;
+  }
   fences::AccessSet& accesses = *running_.accesses;
   if (access.access != Access::write) accesses.add_read(address, bytes, path, workgroup);
   if (access.access != Access::read) accesses.add_write(address, bytes, path, workgroup);
@@ -89,7 +94,7 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, std::uint6
 
 void FenceWatch::end(WatchedDispatch& dispatch, AqlHeader header, std::uint64_t index,
                      hsa_signal_t completion) {
-  checker_->end(dispatch.running_, packet(header, index, completion), kind_of_);
+  dispatch.end(*checker_, packet(header, index, completion), kind_of_);
 }
 
 void FenceWatch::satisfied(hsa_signal_t signal, std::int64_t value) {

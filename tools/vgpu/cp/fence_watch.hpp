@@ -21,9 +21,13 @@ class WatchedDispatch final : public MemoryObserver {
  public:
   WatchedDispatch(fences::Running running, const gfx9::DispatchState& state);
   void access(const ObservedAccess& access) noexcept override;
+  // All its workgroups have ended.
+  void end(fences::Checker& checker, const fences::Checker::Packet& packet,
+           const fences::Checker::KindOf& kind_of) {
+    checker.end(running_, packet, kind_of);
+  }
 
  private:
-  friend class FenceWatch;
   void add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes, fences::Path path,
            std::uint32_t workgroup) noexcept;
 

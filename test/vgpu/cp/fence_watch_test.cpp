@@ -1,0 +1,244 @@
+// What queues tell the fence checker: launches, completions, dependencies, copies, doorbells. Its rules have tests of their own (test/vgpu/device).
+#include "cp/fence_watch.hpp"
+
+#include "device/observer.hpp"
+#include "device_fixture.hpp"
+#include "sdma_ring.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+using Class = fences::Finding::Class;
+
+namespace {
+
+constexpr auto kNone = HSA_FENCE_SCOPE_NONE, kAgent = HSA_FENCE_SCOPE_AGENT, kSystem = HSA_FENCE_SCOPE_SYSTEM;
+
+Options checked() {
+  Options options;
+  options.check_fences = options.check_specification = true;
+  return options;
+}
+
+// A kernel all of whose work-items access one word each, from `data` on.
+ScriptedKernel* accessing(DeviceFixture& device, Access access, const void* data) {
+  return device.kernel([access, data](const Slice& slice) {
+    std::array<GpuAddress, 64> address{};
+    for (std::uint64_t lane = 0; lane < 64; ++lane)
+      address[lane] = DeviceFixture::address(static_cast<const std::byte*>(data)) + 4 * lane;
+    slice.dispatch.observer->access({.access = access,
+                                     .size_bytes = 4,
+                                     .lanes = ~std::uint64_t{0},
+                                     .address = address.data(),
+                                     .workgroup = slice.id});
+    return gfx9::Workgroup::Result::ended;
+  });
+}
+
+hsa_kernel_dispatch_packet_t packet(const ScriptedKernel* kernel, bool barrier, hsa_fence_scope_t acquire,
+                                    hsa_fence_scope_t release, const amd_signal_t* done = nullptr) {
+  auto result = dispatch(kernel, 64, 64, barrier, done);
+  result.header = header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier, acquire, release);
+  return result;
+}
+
+// A signal that the device itself completes when the host opens the gate. What waits for the gate alone may come after anything that the host had
+// waited for by then; what waits for this comes after nothing else.
+struct Start {
+  explicit Start(DeviceFixture& device) : queue(device), gate(device.signal(1)), signal(device.signal(1)) {
+    queue.submit(barrier_and({gate}, false, signal));
+  }
+  void go() const {
+    settle();
+    DeviceFixture::set(gate, 0);
+  }
+
+  ComputeQueue queue;
+  amd_signal_t* gate;
+  amd_signal_t* signal;
+};
+
+std::int64_t* low_word(amd_signal_t* signal) { return const_cast<std::int64_t*>(&signal->value); }
+
+bool fired(const amd_signal_t* signal) {
+  return eventually([&] { return DeviceFixture::value(signal) == 0; });
+}
+
+}  // namespace
+
+TEST_CASE("Without the checker a dispatch has no observer") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  bool observed = true;
+  amd_signal_t* done = device.signal(1);
+  queue.submit(dispatch(device.kernel([&](const Slice& slice) {
+    observed = slice.dispatch.observer != nullptr;
+    return gfx9::Workgroup::Result::ended;
+  }),
+                        1, 1, false, done));
+  REQUIRE(fired(done));
+  CHECK_FALSE(observed);
+}
+
+TEST_CASE("Findings are there when the completion signal is") {
+  DeviceFixture device(checked());
+  ComputeQueue queue(device);
+  void* data = device.allocate(256);
+  amd_signal_t* done = device.signal(1);
+  queue.write(packet(accessing(device, Access::write, data), false, kSystem, kAgent));
+  SECTION("without the barrier bit nothing orders the read") {
+    queue.submit(packet(accessing(device, Access::read, data), false, kAgent, kSystem, done));
+    REQUIRE(fired(done));
+    // The writer may end last: then it is what has overtaken.
+    REQUIRE(eventually([&] { return device.findings().size() == 1; }));
+    const auto found = device.findings().front();
+    CHECK(found.what == Class::unordered);
+    CHECK(found.address == DeviceFixture::address(static_cast<std::byte*>(data)));
+    CHECK(found.bytes == 256);
+    CHECK(found.writer->position == 0);
+    CHECK(found.reader->position == 1);
+  }
+  SECTION("with it and no acquire the read may be stale") {
+    queue.submit(packet(accessing(device, Access::read, data), true, kNone, kSystem, done));
+    REQUIRE(fired(done));
+    REQUIRE(device.findings().size() == 1);
+    CHECK(device.findings().front().what == Class::stale);
+    CHECK(device.checker->counts().stale == 1);
+  }
+  SECTION("with both there is nothing to find") {
+    queue.submit(packet(accessing(device, Access::read, data), true, kAgent, kSystem, done));
+    REQUIRE(fired(done));
+    CHECK(device.findings().empty());
+  }
+}
+
+TEST_CASE("A barrier packet passes on what its dependencies completed, and nothing else does") {
+  DeviceFixture device(checked());
+  ComputeQueue first(device), second(device);
+  const Start start(device);
+  void* data = device.allocate(256);
+  amd_signal_t* written = device.signal(1);
+  amd_signal_t* done = device.signal(1);
+  bool depends = false;
+  SECTION("with the dependency") { depends = true; }
+  SECTION("without it") { depends = false; }
+  first.write(barrier_and({start.signal}));
+  first.submit(packet(accessing(device, Access::write, data), true, kSystem, kAgent, written));
+  auto barrier = barrier_and({depends ? written : start.signal});
+  barrier.header = header_of(HSA_PACKET_TYPE_BARRIER_AND, false, kAgent, kNone);
+  second.write(barrier);
+  second.submit(packet(accessing(device, Access::read, data), true, kAgent, kSystem, done));
+  start.go();
+  REQUIRE(fired(written));
+  REQUIRE(fired(done));
+  if (depends) {
+    CHECK(device.findings().empty());
+  } else {
+    REQUIRE(device.findings().size() == 1);
+    CHECK(device.findings().front().what == Class::unordered);
+  }
+}
+
+TEST_CASE("What the host had waited for when it rang is known to what it rang for") {
+  DeviceFixture device(checked());
+  ComputeQueue first(device), second(device);
+  void* data = device.allocate(256);
+  amd_signal_t* written = device.signal(1);
+  amd_signal_t* done = device.signal(1);
+  first.submit(packet(accessing(device, Access::write, data), false, kSystem, kSystem, written));
+  REQUIRE(fired(written));
+  second.submit(packet(accessing(device, Access::read, data), false, kSystem, kSystem, done));
+  REQUIRE(fired(done));
+  CHECK(device.findings().empty());
+}
+
+TEST_CASE("A copy behind a kernel needs its signal, and a release as wide as the system") {
+  DeviceFixture device(checked());
+  ComputeQueue queue(device);
+  SdmaRing ring(device);
+  const Start start(device);
+  void* data = device.allocate(4096, 4096);
+  void* copied = device.allocate(4096, 4096);
+  amd_signal_t* written = device.signal(1);
+  amd_signal_t* done = device.signal(1);
+  bool depends = true;
+  hsa_fence_scope_t release = kSystem;
+  SECTION("both are there") {}
+  SECTION("the release is narrower") { release = kAgent; }
+  SECTION("nothing waits for the kernel") { depends = false; }
+  queue.write(barrier_and({start.signal}));
+  queue.submit(packet(accessing(device, Access::write, data), true, kSystem, release, written));
+  ring.write(poll(low_word(depends ? written : start.signal), 0));
+  ring.write(test::copy(copied, data, 4096));
+  ring.submit(decrement(low_word(done)));
+  start.go();
+  REQUIRE(fired(written));
+  REQUIRE(fired(done));
+  const auto findings = device.findings();
+  if (!depends) {
+    REQUIRE(findings.size() == 1);
+    CHECK(findings.front().what == Class::unordered);
+  } else if (release == kAgent) {
+    REQUIRE(findings.size() == 1);
+    CHECK(findings.front().what == Class::stale);
+    CHECK(findings.front().reader->name == "copy_linear");
+    CHECK(findings.front().bytes == 256);
+    CHECK_FALSE(findings.front().possible_on_target);  // fine-grained memory is not in L2
+  } else {
+    CHECK(findings.empty());
+  }
+}
+
+TEST_CASE("A kernel that does not wait for the download of what it overwrites is found") {
+  DeviceFixture device(checked());
+  ComputeQueue queue(device);
+  SdmaRing ring(device);
+  const Start start(device);
+  void* data = device.allocate(4096, 4096);
+  void* copied = device.allocate(4096, 4096);
+  amd_signal_t* downloaded = device.signal(1);
+  amd_signal_t* written = device.signal(1);
+  bool waits = false;
+  SECTION("it waits") { waits = true; }
+  SECTION("it does not") { waits = false; }
+  ring.write(poll(low_word(start.signal), 0));
+  ring.write(test::copy(copied, data, 4096));
+  ring.submit(decrement(low_word(downloaded)));
+  queue.write(barrier_and({waits ? downloaded : start.signal}));
+  queue.submit(packet(accessing(device, Access::write, data), true, kSystem, kSystem, written));
+  start.go();
+  REQUIRE(fired(downloaded));
+  REQUIRE(fired(written));
+  if (waits) {
+    CHECK(device.findings().empty());
+  } else {
+    REQUIRE(device.findings().size() == 1);
+    CHECK(device.findings().front().what == Class::unordered);
+    CHECK(device.findings().front().bytes == 256);
+  }
+}
+
+TEST_CASE("Private memory is nobody else's") {
+  DeviceFixture device(checked());
+  auto* scratch = static_cast<std::byte*>(device.allocate(1 << 16, 4096));
+  gfx9::DispatchState state;
+  state.packet = dispatch(device.kernel(), 64, 64);
+  state.scratch_base = DeviceFixture::address(scratch);
+  state.scratch_bytes = 4096;
+  fences::Checker& checker = *device.checker;
+  const fences::ActorId queue = checker.add_queue(fences::Checker::QueueKind::compute, 0);
+  const auto kind = [](GpuAddress) { return std::optional(MemoryKind::device_local); };
+  for (std::uint64_t index = 0; index < 2; ++index) {
+    WatchedDispatch watched(checker.launch(queue, {.index = index}, "kernel"), state);
+    std::array<GpuAddress, 64> address{};
+    for (std::uint64_t lane = 0; lane < 64; ++lane) address[lane] = state.scratch_base + 4032 + 4 * lane;
+    watched.access({.access = Access::write,
+                    .size_bytes = 4,
+                    .lanes = 0x1ffff,  // the last of them lies behind it
+                    .address = address.data()});
+    watched.end(checker, {.index = index}, kind);
+  }
+  REQUIRE(device.findings().size() == 1);
+  CHECK(device.findings().front().bytes == 4);
+  CHECK(device.findings().front().address == state.scratch_base + 4096);
+}
