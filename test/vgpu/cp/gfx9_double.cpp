@@ -7,7 +7,7 @@ namespace uptempo::vgpu::gfx9 {
 struct CodePage {};
 
 struct CodeCache::Impl {};
-CodeCache::CodeCache(AddressSpace&, Target, Observation) : impl_(std::make_unique<Impl>()) {}
+CodeCache::CodeCache(AddressSpace&, Target, MemoryPolicy) : impl_(std::make_unique<Impl>()) {}
 CodeCache::~CodeCache() = default;
 void CodeCache::invalidate() noexcept {}
 

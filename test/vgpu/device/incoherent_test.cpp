@@ -36,10 +36,10 @@ struct Agent {
   void store(std::uint32_t compute_unit, std::uint64_t offset, T value) {
     caches.store(compute_unit, mapping, mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
   }
-  std::uint32_t scalar_load(std::uint32_t compute_unit, std::uint64_t offset) {
+  std::uint32_t scalar_load(std::uint32_t compute_unit, std::uint64_t offset, bool coherent = false) {
     std::uint32_t value;
     caches.scalar_load(compute_unit, mapping, mapping.begin + offset,
-                       std::as_writable_bytes(std::span(&value, 1)));
+                       std::as_writable_bytes(std::span(&value, 1)), coherent);
     return value;
   }
   void scalar_store(std::uint32_t compute_unit, std::uint64_t offset, std::uint32_t value) {
@@ -173,8 +173,11 @@ TEST_CASE("neighbouring compute units share a scalar L1, others do not", "[cache
   agent.store(3, 16, 5u);
   CHECK(agent.scalar_load(1, 16) == 0);
   CHECK(agent.scalar_load(2, 16) == 5);
-  agent.caches.invalidate_scalar_l1(1);
+  CHECK(agent.scalar_load(1, 16, true) == 5);
   CHECK(agent.scalar_load(0, 16) == 5);
+  agent.store(3, 16, 6u);
+  agent.caches.invalidate_scalar_l1(1);
+  CHECK(agent.scalar_load(0, 16) == 6);
 }
 
 // L2
@@ -273,6 +276,17 @@ TEST_CASE("invalidating L2 keeps dirty bytes, and forgets the clean ones beside 
   CHECK(agent.in_memory(16) == 5);
 }
 
+TEST_CASE("instruction fetch sees what L2 holds, and memory where it holds nothing", "[caches]") {
+  Agent agent;
+  agent.store(0, 16, 5u);
+  agent.host_stores(20, 6u);
+  std::array<std::uint32_t, 2> words{};
+  agent.caches.peek(agent.mapping, agent.mapping.begin + 16, std::as_writable_bytes(std::span(words)));
+  CHECK(words == std::array<std::uint32_t, 2>{5, 6});
+  agent.host_stores(20, 7u);
+  CHECK(agent.load(0, 20) == 7);
+}
+
 // Accesses of every size and place
 
 TEST_CASE("accesses of any size and alignment see the bytes that memory has, across lines and mappings' ends",
@@ -295,7 +309,7 @@ TEST_CASE("accesses of any size and alignment see the bytes that memory has, acr
         std::vector<std::byte> data(bytes);
         agent.caches.load(0, mapping, mapping.begin + offset, data, offset % 3 == 0);
         REQUIRE(std::memcmp(data.data(), &expected[36 + offset], bytes) == 0);
-        agent.caches.scalar_load(2, mapping, mapping.begin + offset, data);
+        agent.caches.scalar_load(2, mapping, mapping.begin + offset, data, false);
         agent.caches.acquire(FenceScope::agent);
         for (std::byte& each : data) each = static_cast<std::byte>(next++);
         std::memcpy(&expected[36 + offset], data.data(), bytes);

@@ -359,7 +359,7 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
                       what.scalar ? what.address[0] : what.address[std::countr_zero(what.lanes)], what.wave});
     }
   } recorder;
-  Fragment fragment(Target::gfx90a, Observation::on);
+  Fragment fragment(Target::gfx90a, MemoryPolicy::observed);
   fragment.machine.observer = &recorder;
   const Buffer data = fragment.machine.allocate(4096);
   Wave& wave = fragment.prepare(R"(
@@ -408,7 +408,7 @@ TEST_CASE("An observer sees where FLAT leads: private memory at its own address,
         if (what.lanes >> lane & 1) seen.back().address[lane] = what.address[lane];
     }
   } recorder;
-  Fragment fragment(Target::gfx90a, Observation::on);
+  Fragment fragment(Target::gfx90a, MemoryPolicy::observed);
   fragment.machine.observer = &recorder;
   const Buffer data = fragment.machine.allocate(4096), scratch = fragment.machine.allocate(64 * 64);
   Wave& wave = fragment.prepare("flat_load_dwordx2 v[2:3], v[0:1]\nflat_atomic_add v[0:1], v4", 1024);
@@ -444,7 +444,7 @@ TEST_CASE("An observer sees where FLAT leads: private memory at its own address,
 }
 
 TEST_CASE("Two workers share decoded code while a third thread invalidates it and moves other memory") {
-  Machine machine;
+  Machine machine(Target::gfx90a, MemoryPolicy::direct);  // caches are for one worker
   LlvmMc assembler(Target::gfx90a);
   const auto words = assembler.assemble(R"(
     s_mov_b32 s4, 0

@@ -22,7 +22,7 @@ bool executes(Instruction in) {
     case Format::sopc:
     case Format::sopp:
     case Format::smem:
-      return translate_scalar(in, Observation::off) != nullptr;
+      return translate_scalar(in, MemoryPolicy::direct) != nullptr;
     case Format::vop1:
     case Format::vop2:
     case Format::vopc:
@@ -33,7 +33,7 @@ bool executes(Instruction in) {
     case Format::flat:
     case Format::mubuf:
     case Format::mtbuf:
-      return translate_memory(in, Observation::off) != nullptr;
+      return translate_memory(in, MemoryPolicy::direct) != nullptr;
     case Format::other:
       break;
   }

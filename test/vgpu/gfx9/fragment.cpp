@@ -4,8 +4,7 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-Fragment::Fragment(Target target, Observation observation)
-    : machine(target, observation), assembler_(target) {}
+Fragment::Fragment(Target target, MemoryPolicy policy) : machine(target, policy), assembler_(target) {}
 
 Wave& Fragment::prepare(std::string_view text, std::uint32_t lds_bytes) {
   const auto words = assembler_.assemble(std::string(text) + "\ns_endpgm\n");
@@ -21,11 +20,14 @@ Wave& Fragment::prepare(std::string_view text, std::uint32_t lds_bytes) {
 
 std::optional<Executor::Fault> Fragment::run() {
   machine.executor.fault.reset();
+  machine.acquire(FenceScope::system);
+  machine.place(workgroup_);
   for (auto result = Workgroup::Result::preempted; result == Workgroup::Result::preempted;) {
     machine.executor.enter();
     result = workgroup_.run(machine.executor, 10000);
     machine.executor.leave();
   }
+  machine.release(FenceScope::system);
   return machine.executor.fault;
 }
 

@@ -11,7 +11,7 @@ namespace uptempo::vgpu::gfx9::test {
 
 class Fragment {
  public:
-  explicit Fragment(Target target = Target::gfx90a, Observation observation = Observation::off);
+  explicit Fragment(Target target = Target::gfx90a, MemoryPolicy policy = policy_of_run());
 
   Machine machine;
 

@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace uptempo::vgpu::gfx9::test {
@@ -22,6 +23,11 @@ T read(std::span<const std::byte> bytes, std::size_t offset) {
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
+}
+
+std::unique_ptr<Caches> make_caches(Target target) {
+  const DeviceDescription& device = *find_device_description(target_name(target));
+  return std::make_unique<Caches>(device, CacheHabits::of(device, seed_of_run()));
 }
 
 // clang offload bundle: magic, count, then {offset, size, id length, id} for each.
@@ -44,6 +50,14 @@ std::span<const std::byte> unbundle(std::span<const std::byte> object, Target ta
 
 }  // namespace
 
+MemoryPolicy policy_of_run() {
+  return std::getenv("UPTEMPO_TEST_INCOHERENT") != nullptr ? MemoryPolicy::cached : MemoryPolicy::direct;
+}
+std::uint64_t seed_of_run() {
+  const char* seed = std::getenv("UPTEMPO_TEST_INCOHERENT");
+  return seed == nullptr ? 0 : std::stoull(seed);
+}
+
 struct Machine::Block {
   explicit Block(std::size_t size)
       : size_bytes(size), host(static_cast<std::byte*>(std::aligned_alloc(kPage, size)), &std::free) {
@@ -54,13 +68,26 @@ struct Machine::Block {
   GpuAddress address = 0;
 };
 
-Machine::Machine(Target wanted, Observation observation)
+Machine::Machine(Target wanted, MemoryPolicy policy)
     : target(wanted),
-      code(memory, wanted, observation),
+      caches(policy == MemoryPolicy::cached ? make_caches(wanted) : nullptr),
+      code(memory, wanted, policy),
       executor(memory, code, wanted),
       workgroups_(4),
-      wave_sync_(std::make_shared<WaveSync>()) {}
+      wave_sync_(std::make_shared<WaveSync>()) {
+  executor.caches = caches.get();
+}
 Machine::~Machine() = default;
+
+void Machine::acquire(FenceScope scope) {
+  if (caches != nullptr) caches->acquire(scope);
+}
+void Machine::release(FenceScope scope) {
+  if (caches != nullptr) caches->release(scope);
+}
+void Machine::place(Workgroup& workgroup) {
+  if (caches != nullptr) workgroup.compute_unit = caches->any_compute_unit();
+}
 
 Buffer Machine::allocate(std::size_t size_bytes, bool writable) {
   auto& block =
@@ -70,11 +97,15 @@ Buffer Machine::allocate(std::size_t size_bytes, bool writable) {
   memory.map({.begin = block->address,
               .end = block->address + block->size_bytes,
               .host = block->host.get(),
-              .writable = writable});
+              .writable = writable,
+              .kind = MemoryKind::coarse_grained});
   return {block->address, {block->host.get(), size_bytes}};
 }
 
 void Machine::release(const Buffer& buffer) {
+  if (caches != nullptr)
+    caches->forget(
+        {.begin = buffer.address, .end = buffer.address + buffer.bytes.size(), .host = buffer.bytes.data()});
   memory.unmap(buffer.address);
   std::erase_if(blocks_, [&](const auto& block) { return block->address == buffer.address; });
 }
@@ -195,6 +226,14 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
 
 std::optional<Executor::Fault> Machine::run(const std::shared_ptr<const DispatchState>& dispatch,
                                             std::uint64_t slice) {
+  acquire(FenceScope::system);
+  auto fault = run_to_end(dispatch, slice);
+  release(FenceScope::system);
+  return fault;
+}
+
+std::optional<Executor::Fault> Machine::run_to_end(const std::shared_ptr<const DispatchState>& dispatch,
+                                                   std::uint64_t slice) {
   const auto counts = dispatch->workgroups();
   const std::uint64_t total = std::uint64_t{counts[0]} * counts[1] * counts[2];
   std::uint64_t started = 0, ended = 0;
@@ -210,6 +249,7 @@ std::optional<Executor::Fault> Machine::run(const std::shared_ptr<const Dispatch
                               static_cast<std::uint32_t>(linear / counts[0] % counts[1]),
                               static_cast<std::uint32_t>(linear / counts[0] / counts[1])},
                              static_cast<std::uint32_t>(16 * i));
+        place(workgroups_[i]);
         busy[i] = true;
       }
       executor.enter();

@@ -7,11 +7,13 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "device/incoherent.hpp"
 #include "gfx9/wave_sync.hpp"
 #include "gfx9/workgroup.hpp"
 
@@ -51,9 +53,14 @@ struct Launch {
   std::uint32_t dynamic_lds = 0;
 };
 
+// UPTEMPO_TEST_INCOHERENT=SEED: machines of this run have caches that go stale, wherever a test does not ask for another policy. A run of
+// workgroups acquires and releases at system scope then, as a packet does.
+MemoryPolicy policy_of_run();
+std::uint64_t seed_of_run();
+
 class Machine {
  public:
-  explicit Machine(Target target = Target::gfx90a, Observation observation = Observation::off);
+  explicit Machine(Target target = Target::gfx90a, MemoryPolicy policy = policy_of_run());
   ~Machine();
 
   // Nothing is mapped behind its last page. Contents start as 0xcc.
@@ -79,13 +86,22 @@ class Machine {
     return run(prepare(kernel(name), launch, arguments.bytes()));
   }
 
+  // With MemoryPolicy::cached: the fences of a packet, and a place for a workgroup.
+  void acquire(FenceScope scope);
+  void release(FenceScope scope);
+  void place(Workgroup& workgroup);
+
   AddressSpace memory;
   const Target target;
+  const std::unique_ptr<Caches> caches;  // with MemoryPolicy::cached
   CodeCache code;
   Executor executor;
   MemoryObserver* observer = nullptr;  // of what is prepared from now on
 
  private:
+  std::optional<Executor::Fault> run_to_end(const std::shared_ptr<const DispatchState>& dispatch,
+                                            std::uint64_t slice);
+
   struct Block;
   struct Symbol {
     std::string name;

@@ -226,7 +226,7 @@ void LaneBench::run(const std::string& text) {
       at += op.dwords();
       const Format format = op.in.format;
       const bool vector = format >= Format::vop1 && format <= Format::vop3p;
-      op.handler = vector ? translate_vector(op.in) : translate_scalar(op.in, Observation::off);
+      op.handler = vector ? translate_vector(op.in) : translate_scalar(op.in, MemoryPolicy::direct);
       if (!op.handler) throw std::runtime_error("not supported: \"" + text + "\"");
       ops.push_back(op);
     }

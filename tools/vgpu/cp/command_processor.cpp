@@ -60,7 +60,7 @@ struct CommandProcessor::Impl {
       : device(the_device),
         creator(getpid()),
         code(device.memory, target_of(*device.options.device),
-             device.checker != nullptr ? gfx9::Observation::on : gfx9::Observation::off),
+             device.checker != nullptr ? gfx9::MemoryPolicy::observed : gfx9::MemoryPolicy::direct),
         memory(device.memory),
         kernels(target_of(*device.options.device)),
         packet_copies(device.memory, device.options.early_read_index),

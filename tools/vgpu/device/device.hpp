@@ -8,6 +8,7 @@
 
 namespace uptempo::vgpu {
 
+class Caches;
 namespace fences {
 class Checker;
 }
@@ -18,6 +19,7 @@ struct Device {
   Interrupts& interrupts;
   Trace& trace;
   fences::Checker* checker = nullptr;  // null: off
+  Caches* caches = nullptr;  // of an incoherent device
 };
 
 }  // namespace uptempo::vgpu

@@ -412,8 +412,10 @@ void Caches::store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddres
 }
 
 void Caches::scalar_load(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-                         std::span<std::byte> to) {
-  impl_->load(impl_->scalar(compute_unit), mapping, address, to);
+                         std::span<std::byte> to, bool coherent) {
+  L1& cache = impl_->scalar(compute_unit);
+  if (coherent) return impl_->load_past(cache, mapping, address, to);
+  impl_->load(cache, mapping, address, to);
 }
 
 void Caches::scalar_store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
@@ -424,6 +426,19 @@ void Caches::scalar_store(std::uint32_t compute_unit, const Mapping& mapping, Gp
 std::byte* Caches::atomic(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                           std::size_t size_bytes) {
   return impl_->atomic(impl_->vector_l1[compute_unit], mapping, address, size_bytes);
+}
+
+void Caches::peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const {
+  for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, std::size_t done) {
+    transfer(to.data() + done, piece.host, piece.size_bytes);
+    std::byte* const home = L2::home_of(piece.host);
+    const L2::Entry* line = impl_->l2.find(home);
+    if (line == nullptr) return;
+    const auto at = static_cast<std::size_t>(piece.host - home);
+    for (std::size_t i = 0; i < piece.size_bytes; ++i)
+      if ((line->valid[at / kSectorBytes] >> (at % kSectorBytes + i) & 1) != 0)
+        to[done + i] = line->data[at + i];
+  });
 }
 
 void Caches::invalidate_vector_l1(std::uint32_t compute_unit) noexcept {

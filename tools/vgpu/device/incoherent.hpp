@@ -55,13 +55,16 @@ class Caches {
   void store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
              std::span<const std::byte> from);
   void scalar_load(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-                   std::span<std::byte> to);
+                   std::span<std::byte> to, bool coherent);
   void scalar_store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                     std::span<const std::byte> from);
   // Where an atomic operation on `size_bytes` (4 or 8, aligned) takes place: the caller updates the value there before it calls anything else
   // of this object. In L2 the bytes count as dirty from now on.
   std::byte* atomic(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                     std::size_t size_bytes);
+
+  // How instructions are fetched: what L2 holds, else memory. Leaves no trace.
+  void peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const;
 
   // Cache control by instructions.
   void invalidate_vector_l1(std::uint32_t compute_unit) noexcept;

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <span>
 
+#include "device/incoherent.hpp"
 #include "gfx9/stop.hpp"
 
 namespace uptempo::vgpu::gfx9 {
@@ -21,7 +23,7 @@ const Op* illegal_instruction(const Op& op, Wave& wave) {
       op.in.opcode == Opcode::invalid ? "is no instruction of this target" : "is not supported");
 }
 
-Handler translate(Instruction& in, Observation observation) noexcept {
+Handler translate(Instruction& in, MemoryPolicy policy) noexcept {
   switch (in.format) {
     case Format::sop1:
     case Format::sop2:
@@ -29,7 +31,7 @@ Handler translate(Instruction& in, Observation observation) noexcept {
     case Format::sopc:
     case Format::sopp:
     case Format::smem:
-      return translate_scalar(in, observation);
+      return translate_scalar(in, policy);
     case Format::vop1:
     case Format::vop2:
     case Format::vopc:
@@ -40,7 +42,7 @@ Handler translate(Instruction& in, Observation observation) noexcept {
     case Format::flat:
     case Format::mubuf:
     case Format::mtbuf:
-      return translate_memory(in, observation);
+      return translate_memory(in, policy);
     case Format::other:
       break;
   }
@@ -62,13 +64,16 @@ bool decode_into(const Op& op, Wave& wave) {
     const std::byte* host = wave.executor->memory.translate(address + 4 * available, 4, Access::execute);
     if (host == nullptr) break;
     std::memcpy(&words[available], host, 4);
+    if (const Caches* caches = wave.executor->caches)
+      caches->peek(*wave.executor->memory.find(address + 4 * available), address + 4 * available,
+                   std::as_writable_bytes(std::span(&words[available], 1)));
   }
   if (available == 0) {
     stop_memory_fault(op, wave, address, Access::execute);
     return false;
   }
   entry.in = decode({words, available}, page.target);
-  const Handler handler = translate(entry.in, page.observation);
+  const Handler handler = translate(entry.in, page.policy);
   // release: publishes entry.in with it.
   std::atomic_ref(entry.handler)
       .store(handler != nullptr ? handler : &illegal_instruction, std::memory_order_release);
@@ -96,11 +101,11 @@ bool same_place(const Mapping& was, const Mapping* now) noexcept {
 }  // namespace
 
 CodePage::CodePage(GpuAddress page_base, const Mapping* where, Target code_target,
-                   Observation code_observation) noexcept
+                   MemoryPolicy code_policy) noexcept
     : base(page_base),
       mapping(where != nullptr ? *where : kNoMapping),
       target(code_target),
-      observation(code_observation) {
+      policy(code_policy) {
   for (std::uint32_t i = 0; i < kDwords + 2; ++i) {
     ops[i].handler = i < kDwords ? &decode_entry : &next_page;
     ops[i].index = i;
@@ -118,8 +123,8 @@ const Op* decoded(const Op& op, Wave& wave) {
   return entry;
 }
 
-CodeCache::CodeCache(AddressSpace& memory, Target target, Observation observation)
-    : impl_(std::make_unique<Impl>(memory, target, observation)) {}
+CodeCache::CodeCache(AddressSpace& memory, Target target, MemoryPolicy policy)
+    : impl_(std::make_unique<Impl>(memory, target, policy)) {}
 CodeCache::~CodeCache() = default;
 
 void CodeCache::invalidate() noexcept {
@@ -184,7 +189,7 @@ const Op* CodeCache::Impl::page(Executor& executor, GpuAddress base) {
   }
   std::unique_ptr<CodePage>& page = pages_[base];
   if (page == nullptr) {
-    page = std::make_unique<CodePage>(base, executor.memory.find(base), target, observation);
+    page = std::make_unique<CodePage>(base, executor.memory.find(base), target, policy);
     // This worker's view of memory may be older than the one for which the other pages were validated.
     validated.store(0, std::memory_order_release);
   }
@@ -197,8 +202,9 @@ Executor::Executor(AddressSpace& space, CodeCache& cache, Target wanted)
   code.impl().add(*this);
 }
 
-Executor::Executor(Device& device, CodeCache& cache, Target wanted)
-    : Executor(device.memory, cache, wanted) {}
+Executor::Executor(Device& device, CodeCache& cache, Target wanted) : Executor(device.memory, cache, wanted) {
+  caches = device.caches;
+}
 
 Executor::~Executor() { code.impl().remove(*this); }
 
@@ -216,8 +222,7 @@ void Executor::leave() noexcept {
 const Op* Executor::find_page(GpuAddress base) noexcept { return code.impl().page(*this, base); }
 
 CodePage& Executor::copies(const CodePage& page) {
-  if (copies_ == nullptr)
-    copies_ = std::make_unique<CodePage>(page.base, nullptr, page.target, page.observation);
+  if (copies_ == nullptr) copies_ = std::make_unique<CodePage>(page.base, nullptr, page.target, page.policy);
   copies_->base = page.base;
   return *copies_;
 }

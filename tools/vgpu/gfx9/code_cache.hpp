@@ -14,12 +14,12 @@ namespace uptempo::vgpu::gfx9 {
 struct CodePage {
   static constexpr std::uint32_t kDwords = Executor::kCodePageBytes / 4;
 
-  CodePage(GpuAddress base, const Mapping* mapping, Target target, Observation observation) noexcept;
+  CodePage(GpuAddress base, const Mapping* mapping, Target target, MemoryPolicy policy) noexcept;
 
   GpuAddress base;
   const Mapping mapping;  // as it was when the page was made; empty when there was none
   const Target target;
-  const Observation observation;
+  const MemoryPolicy policy;
   std::mutex decoding;
   Op ops[kDwords + 2];
 
@@ -30,8 +30,8 @@ struct CodePage {
 const Op* decoded(const Op& op, Wave& wave);
 
 struct CodeCache::Impl {
-  Impl(AddressSpace& memory_space, Target code_target, Observation code_observation)
-      : memory(memory_space), target(code_target), observation(code_observation) {}
+  Impl(AddressSpace& memory_space, Target code_target, MemoryPolicy code_policy)
+      : memory(memory_space), target(code_target), policy(code_policy) {}
 
   void add(Executor& executor);
   void remove(Executor& executor);
@@ -40,7 +40,7 @@ struct CodeCache::Impl {
 
   AddressSpace& memory;
   const Target target;
-  const Observation observation;
+  const MemoryPolicy policy;
 
   // Grows with each invalidation. A page made in generation g is not handed out once generation is past g.
   std::atomic<std::uint64_t> generation{1};

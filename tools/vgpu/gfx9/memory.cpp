@@ -6,7 +6,7 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-Handler translate_memory(Instruction& in, Observation observation) noexcept {
+Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
   if (in.format == Format::ds && in.gds)
     return memory::translate_wave_sync(in);  // all there is of the global data share
   if (in.tfe) return nullptr;                // texture-fail results
@@ -17,12 +17,13 @@ Handler translate_memory(Instruction& in, Observation observation) noexcept {
   in.dst = static_cast<std::uint16_t>(in.dst + accumulation);
   switch (in.format) {
     case Format::flat:
-      if (const Handler handler = memory::translate_flat(in, observation)) return handler;
-      if (const Handler handler = memory::translate_private(in, observation)) return handler;
-      return memory::translate_atomic(in, observation);
+      if (const Handler handler = memory::translate_flat(in, policy)) return handler;
+      if (const Handler handler = memory::translate_private(in, policy)) return handler;
+      return memory::translate_atomic(in, policy);
     case Format::mubuf:
-      if (const Handler handler = memory::translate_private(in, observation)) return handler;
-      return memory::translate_atomic(in, observation);
+      if (const Handler handler = memory::translate_cache_control(in, policy)) return handler;
+      if (const Handler handler = memory::translate_private(in, policy)) return handler;
+      return memory::translate_atomic(in, policy);
     case Format::ds:
       if (const Handler handler = memory::translate_lds(in)) return handler;
       if (const Handler handler = memory::translate_lds_lanes(in)) return handler;
@@ -60,7 +61,8 @@ void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept
 
 }  // namespace
 
-bool access_lane(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer, Access access) {
+bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
+                          Access access) {
   std::byte* host = wave.executor->translate(op, address, bytes, access);
   if (host == nullptr) return stop_memory_fault(op, wave, address, access) != nullptr;
   move(host, buffer, bytes, access);

@@ -111,7 +111,19 @@ inline GpuAddress private_address(GpuAddress base, std::uint32_t offset, unsigne
 }
 
 // One lane's access to global memory: moves `bytes` between memory and `buffer`. False: the wave has stopped with a memory fault.
-bool access_lane(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer, Access access);
+bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
+                          Access access);
+// The same through the executor's caches (memory_cached.cpp).
+bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
+                        Access access);
+template <class Observer>
+bool access_lane(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer, Access access) {
+  return Observer::cached ? access_lane_cached(op, wave, address, bytes, buffer, access)
+                          : access_lane_directly(op, wave, address, bytes, buffer, access);
+}
+// Where an atomic operation on `bytes` of global memory takes place, or nullptr when they are not there. `address` is aligned.
+std::byte* atomic_operand_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes);
+
 // The same at `offset` in the lane's private memory.
 bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, std::uint32_t offset,
                          unsigned bytes, void* buffer, Access access);
@@ -120,17 +132,17 @@ bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lan
 inline GpuAddress private_base(const Wave& wave) noexcept { return wave.pair(kFlatScratchLo); }
 
 // The entry point of the SIMD target in use (vector::simd_in_use()).
-using Choose = Handler (*)(Opcode opcode, Observation observation);
+using Choose = Handler (*)(Opcode opcode, MemoryPolicy policy);
 Choose for_simd(Choose avx512, Choose avx2, Choose baseline) noexcept;
 
 // Families; each returns nullptr for opcodes that are not its own.
 Handler translate_flat(const Instruction& in,
-                       Observation observation) noexcept;  // FLAT, GLOBAL loads and stores
-Handler translate_private(
-    const Instruction& in,
-    Observation observation) noexcept;  // SCRATCH, MUBUF loads and stores, cache control
-Handler translate_atomic(const Instruction& in, Observation observation) noexcept;  // FLAT, GLOBAL, MUBUF
-Handler translate_lds(const Instruction& in) noexcept;                              // DS loads and stores
+                       MemoryPolicy policy) noexcept;  // FLAT, GLOBAL loads and stores
+Handler translate_private(const Instruction& in,
+                          MemoryPolicy policy) noexcept;  // SCRATCH, MUBUF loads and stores
+Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noexcept;
+Handler translate_atomic(const Instruction& in, MemoryPolicy policy) noexcept;  // FLAT, GLOBAL, MUBUF
+Handler translate_lds(const Instruction& in) noexcept;                          // DS loads and stores
 Handler translate_lds_lanes(
     const Instruction& in) noexcept;  // DS that move data between lanes, append and consume
 Handler translate_lds_atomic(const Instruction& in) noexcept;

@@ -18,7 +18,7 @@ T data_of(const Wave& wave, unsigned vgpr, unsigned lane) noexcept {
   return value;
 }
 
-// acq_rel: memory models order atomics by the cache operations around them, which do nothing here; the host's atomics must order.
+// acq_rel: memory models order atomics by the cache operations around them, which do nothing to memory that is shared with the host.
 template <class Operation>
 typename Operation::Value update(std::byte* host, typename Operation::Value a,
                                  typename Operation::Value b) noexcept {
@@ -38,11 +38,14 @@ typename Operation::Value update(std::byte* host, typename Operation::Value a,
 }
 
 // Host address of one lane's operand, or nullptr when the wave has stopped.
-std::byte* operand_at(const Op& op, Wave& wave, bool shared, GpuAddress address, unsigned bytes) {
+template <class Observer>
+std::byte* operand_at(const Op& op, Wave& wave, bool shared, bool own, GpuAddress address, unsigned bytes) {
   std::byte* host = nullptr;
   if (shared) {
     const std::uint64_t offset = address - aperture_base(kSharedAperture);
     if (offset + bytes <= wave.lds_bytes) host = wave.lds + offset;
+  } else if (Observer::cached && !own) {
+    if (address % bytes == 0) host = atomic_operand_cached(op, wave, address, bytes);
   } else {
     host = wave.executor->translate(op, address, bytes, Access::atomic);
   }
@@ -67,7 +70,7 @@ const Op* execute(const Op& op, Wave& wave) {
   std::uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   GpuAddress address[kLanes] = {};
-  std::uint64_t shared = 0;  // lanes that FLAT leads to LDS
+  std::uint64_t shared = 0, own = 0;  // lanes that FLAT leads to LDS and to private memory
   if (op.in.format == Format::mubuf) {
     const Buffer buffer(op, wave);
     for_each_lane(exec, [&](unsigned lane) {
@@ -82,7 +85,6 @@ const Op* execute(const Op& op, Wave& wave) {
       }
     });
   } else {
-    std::uint64_t own = 0;
     for_each_lane(exec, [&](unsigned lane) {
       address[lane] = flat_address(op, wave, lane);
       if (op.in.segment != FlatSegment::flat) return;
@@ -101,7 +103,9 @@ const Op* execute(const Op& op, Wave& wave) {
     Observer::access(op, wave, Access::atomic, sizeof(Value), exec & ~shared, address);
   for (; exec != 0; exec &= exec - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(exec));
-    std::byte* host = operand_at(op, wave, (shared >> lane & 1) != 0, address[lane], sizeof(Value));
+    std::byte* host =
+        operand_at<Observer>(op, wave, (shared >> lane & 1) != 0, Observer::cached && (own >> lane & 1) != 0,
+                             address[lane], sizeof(Value));
     if (host == nullptr) return nullptr;
     const Value a = data_of<Value>(wave, op.in.src[0], lane);
     Value b = 0;
@@ -118,12 +122,15 @@ const Op* execute(const Op& op, Wave& wave) {
 
 struct Entry {
   Opcode flat, global, buffer;
-  Handler handler[2];  // indexed by Observation
+  Handler handler[3];  // indexed by MemoryPolicy
 };
 
 template <class Operation>
 constexpr Entry entry(Opcode flat, Opcode global, Opcode buffer) {
-  return {flat, global, buffer, {&execute<Operation, Unobserved>, &execute<Operation, Observed>}};
+  return {flat,
+          global,
+          buffer,
+          {&execute<Operation, Unobserved>, &execute<Operation, Observed>, &execute<Operation, Cached>}};
 }
 
 using u32 = std::uint32_t;
@@ -173,10 +180,10 @@ std::uint16_t add_halves(std::uint16_t a, std::uint16_t b) noexcept {
   return static_cast<std::uint16_t>(vector::half_of(vector::half_value(a) + vector::half_value(b)));
 }
 
-Handler translate_atomic(const Instruction& in, Observation observation) noexcept {
+Handler translate_atomic(const Instruction& in, MemoryPolicy policy) noexcept {
   for (const Entry& each : kEntries) {
     if (in.opcode == each.flat || in.opcode == each.global || in.opcode == each.buffer)
-      return each.handler[static_cast<unsigned>(observation)];
+      return each.handler[static_cast<unsigned>(policy)];
   }
   return nullptr;
 }

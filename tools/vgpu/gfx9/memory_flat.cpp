@@ -71,17 +71,19 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, std::uint64_t 
   }
   Observer::access(op, wave, Kind, E::bytes, exec, address);
   Vgpr* data = data_registers<E, Kind>(op, wave);
-  const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
-  if (mapping != nullptr && bounds.highest < mapping->end && mapping->end - bounds.highest >= E::bytes &&
-      mapping->permits(Kind)) {
-    move_lanes<E, Kind>(host_distance(*mapping), mapping->end, address, exec, data);
-    return next<2>(op);
+  if constexpr (!Observer::cached) {
+    const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
+    if (mapping != nullptr && bounds.highest < mapping->end && mapping->end - bounds.highest >= E::bytes &&
+        mapping->permits(Kind)) {
+      move_lanes<E, Kind>(host_distance(*mapping), mapping->end, address, exec, data);
+      return next<2>(op);
+    }
   }
   for (; exec != 0; exec &= exec - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(exec));
     typename E::Raw raw;
     if constexpr (Kind == Access::write) raw = E::from_registers(data, lane);
-    if (!access_lane(op, wave, address[lane], E::bytes, &raw, Kind)) return nullptr;
+    if (!access_lane<Observer>(op, wave, address[lane], E::bytes, &raw, Kind)) return nullptr;
     if constexpr (Kind == Access::read) E::to_registers(raw, data, lane);
   }
   return next<2>(op);
@@ -187,8 +189,8 @@ Handler choose(Opcode opcode) {
 
 }  // namespace
 
-Handler choose_flat(Opcode opcode, Observation observation) {
-  return observation == Observation::on ? choose<Observed>(opcode) : choose<Unobserved>(opcode);
+Handler choose_flat(Opcode opcode, MemoryPolicy policy) {
+  return with_observer(policy, [opcode]<class Observer>() { return choose<Observer>(opcode); });
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE
@@ -197,9 +199,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace uptempo::vgpu::gfx9::memory {
 
-Handler translate_flat(const Instruction& in, Observation observation) noexcept {
+Handler translate_flat(const Instruction& in, MemoryPolicy policy) noexcept {
   if (in.lds) return nullptr;  // loads that go to LDS instead of a register
-  return for_simd(N_AVX3::choose_flat, N_AVX2::choose_flat, N_SSE4::choose_flat)(in.opcode, observation);
+  return for_simd(N_AVX3::choose_flat, N_AVX2::choose_flat, N_SSE4::choose_flat)(in.opcode, policy);
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory

@@ -94,7 +94,7 @@ const Op* store_two(const Op& op, Wave& wave) {
 
 }  // namespace
 
-Handler choose_lds(Opcode opcode, Observation) {
+Handler choose_lds(Opcode opcode, MemoryPolicy) {
   using enum Opcode;
   switch (opcode) {
     case ds_read_u8:
@@ -169,7 +169,8 @@ HWY_AFTER_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory {
 
 Handler translate_lds(const Instruction& in) noexcept {
-  return for_simd(N_AVX3::choose_lds, N_AVX2::choose_lds, N_SSE4::choose_lds)(in.opcode, Observation::off);
+  return for_simd(N_AVX3::choose_lds, N_AVX2::choose_lds, N_SSE4::choose_lds)(in.opcode,
+                                                                              MemoryPolicy::direct);
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory

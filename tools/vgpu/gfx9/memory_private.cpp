@@ -41,7 +41,7 @@ HWY_NOINLINE const Op* buffer_lanes(const Op& op, Wave& wave, std::uint64_t exec
         Observer::access(op, wave, Kind, kPieceBytes, std::uint64_t{1} << lane, observed);
       }
       auto* at = reinterpret_cast<std::byte*>(&raw) + 4 * piece;
-      if (!access_lane(op, wave, *address, kPieceBytes, at, Kind)) return nullptr;
+      if (!access_lane<Observer>(op, wave, *address, kPieceBytes, at, Kind)) return nullptr;
     }
     if constexpr (Kind == Access::read) E::to_registers(raw, data, lane);
   }
@@ -146,8 +146,8 @@ Handler choose(Opcode opcode) {
 
 }  // namespace
 
-Handler choose_private(Opcode opcode, Observation observation) {
-  return observation == Observation::on ? choose<Observed>(opcode) : choose<Unobserved>(opcode);
+Handler choose_private(Opcode opcode, MemoryPolicy policy) {
+  return with_observer(policy, [opcode]<class Observer>() { return choose<Observer>(opcode); });
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE
@@ -156,22 +156,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace uptempo::vgpu::gfx9::memory {
 
-// Every access goes to memory that all agents see: there is no cache to write back or invalidate.
-static const Op* no_cache(const Op& op, Wave&) { return next<2>(op); }
-
-Handler translate_private(const Instruction& in, Observation observation) noexcept {
-  switch (in.opcode) {
-    case Opcode::buffer_wbinvl1:
-    case Opcode::buffer_wbinvl1_vol:
-    case Opcode::buffer_wbl2:
-    case Opcode::buffer_invl2:
-      return &no_cache;
-    default:
-      break;
-  }
+Handler translate_private(const Instruction& in, MemoryPolicy policy) noexcept {
   if (in.lds) return nullptr;  // loads that go to LDS instead of a register
-  return for_simd(N_AVX3::choose_private, N_AVX2::choose_private, N_SSE4::choose_private)(in.opcode,
-                                                                                          observation);
+  return for_simd(N_AVX3::choose_private, N_AVX2::choose_private, N_SSE4::choose_private)(in.opcode, policy);
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory

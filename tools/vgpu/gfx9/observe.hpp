@@ -1,4 +1,4 @@
-// The observer hook of the memory instructions, as a policy: handlers are templates over one of these two.
+// What happens beside or instead of an access to memory, as a policy: handlers are templates over one of these.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@ namespace uptempo::vgpu::gfx9 {
 
 struct Unobserved {
   static constexpr bool enabled = false;
+  static constexpr bool cached = false;
   static void access(const Op&, const Wave&, Access, std::uint32_t, std::uint64_t,
                      const GpuAddress*) noexcept {}
   static void scalar_access(const Op&, const Wave&, Access, std::uint32_t, GpuAddress) noexcept {}
@@ -18,10 +19,30 @@ struct Unobserved {
 // Forwards to the dispatch's MemoryObserver; does nothing when it has none.
 struct Observed {
   static constexpr bool enabled = true;
+  static constexpr bool cached = false;
   static void access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
                      std::uint64_t lanes, const GpuAddress* address) noexcept;
   static void scalar_access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
                             GpuAddress address) noexcept;
 };
+
+// Observed, and through the executor's Caches, which must exist. Private memory is not: it belongs to one wave, which cannot tell.
+struct Cached : Observed {
+  static constexpr bool cached = true;
+};
+
+// choose.operator()<Observer>() for the one that `policy` stands for.
+template <class Choose>
+Handler with_observer(MemoryPolicy policy, Choose&& choose) {
+  switch (policy) {
+    case MemoryPolicy::observed:
+      return choose.template operator()<Observed>();
+    case MemoryPolicy::cached:
+      return choose.template operator()<Cached>();
+    case MemoryPolicy::direct:
+      break;
+  }
+  return choose.template operator()<Unobserved>();
+}
 
 }  // namespace uptempo::vgpu::gfx9

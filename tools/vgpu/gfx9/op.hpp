@@ -32,15 +32,19 @@ inline const Op* next(const Op& op) noexcept {
   return &op + Dwords;
 }
 
-// Whether translated code reports its memory accesses (observe.hpp).
-enum class Observation : std::uint8_t { off, on };
+// What becomes of the memory accesses of translated code (observe.hpp).
+enum class MemoryPolicy : std::uint8_t {
+  direct,    // memory is accessed where it is
+  observed,  // the same, and the executor's observer sees every access
+  cached,    // observed, and through the executor's caches
+};
 
 // Translators, one per family: return the handler that executes `in` on this machine, or nullptr when the instruction is not supported.
 // They may rewrite operands of `in` (e.g. a float64 inline constant) for their handler. Pure; thread-safe.
 Handler translate_scalar(Instruction& in,
-                         Observation observation) noexcept;  // SOP*, SMEM                  (scalar*.cpp)
-Handler translate_vector(Instruction& in) noexcept;          // VOP1, VOP2, VOPC, VOP3, VOP3P (vector/*.cpp)
+                         MemoryPolicy policy) noexcept;  // SOP*, SMEM                  (scalar*.cpp)
+Handler translate_vector(Instruction& in) noexcept;      // VOP1, VOP2, VOPC, VOP3, VOP3P (vector/*.cpp)
 Handler translate_memory(Instruction& in,
-                         Observation observation) noexcept;  // FLAT, MUBUF, MTBUF, DS       (memory*.cpp)
+                         MemoryPolicy policy) noexcept;  // FLAT, MUBUF, MTBUF, DS       (memory*.cpp)
 
 }  // namespace uptempo::vgpu::gfx9

@@ -142,6 +142,6 @@ constexpr Entry entry(Opcode opcode, F) {
 Handler translate_alu(Instruction& in) noexcept;
 Handler translate_control(Instruction& in) noexcept;
 Handler translate_indexing(Instruction& in) noexcept;
-Handler translate_memory(Instruction& in, Observation observation) noexcept;
+Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept;
 
 }  // namespace uptempo::vgpu::gfx9::scalar

@@ -1,8 +1,10 @@
 // SMEM: scalar loads and stores, clocks and cache control. Scalar atomics and scratch accesses, which no compiler emits for
 // compute kernels, are not supported.
 #include <cstring>
+#include <span>
 
 #include "device/clock.hpp"
+#include "device/incoherent.hpp"
 #include "gfx9/observe.hpp"
 #include "gfx9/scalar.hpp"
 #include "gfx9/stop.hpp"
@@ -20,24 +22,34 @@ std::uint64_t offset_of(const Op& op, const Wave& wave) noexcept {
 // SMEM ignores the two low address bits (Vega ISA, "Scalar Memory Read").
 constexpr GpuAddress kDwordMask = ~GpuAddress{3};
 
-template <unsigned Dwords, class Observer>
-const Op* load(const Op& op, Wave& wave) {
-  const GpuAddress address = (wave.pair(op.in.saddr) + offset_of(op, wave)) & kDwordMask;
-  Observer::scalar_access(op, wave, Access::read, 4 * Dwords, address);
-  const std::byte* host = wave.executor->translate(op, address, 4 * Dwords, Access::read);
-  if (host == nullptr) return stop_memory_fault(op, wave, address, Access::read);
-  std::memcpy(&wave.scalar[op.in.dst], host, 4 * Dwords);
-  return next<2>(op);
+// Moves dwords between memory and scalar registers. False: the wave has stopped.
+template <unsigned Dwords, Access Kind, class Observer>
+bool move(const Op& op, Wave& wave, GpuAddress address, std::uint32_t* registers) {
+  Observer::scalar_access(op, wave, Kind, 4 * Dwords, address);
+  std::byte* host = wave.executor->translate(op, address, 4 * Dwords, Kind);
+  if (host == nullptr) return stop_memory_fault(op, wave, address, Kind) != nullptr;
+  if constexpr (Observer::cached) {
+    Caches& caches = *wave.executor->caches;
+    const Mapping& mapping = *wave.executor->mapping(op, address);
+    const auto bytes = std::as_writable_bytes(std::span(registers, Dwords));
+    if constexpr (Kind == Access::read) {
+      caches.scalar_load(wave.workgroup->compute_unit, mapping, address, bytes, op.in.glc);
+    } else {
+      caches.scalar_store(wave.workgroup->compute_unit, mapping, address, bytes);
+    }
+  } else if constexpr (Kind == Access::read) {
+    std::memcpy(registers, host, 4 * Dwords);
+  } else {
+    std::memcpy(host, registers, 4 * Dwords);
+  }
+  return true;
 }
 
-template <unsigned Dwords, class Observer>
-const Op* store(const Op& op, Wave& wave) {
+template <unsigned Dwords, Access Kind, class Observer>
+const Op* plain(const Op& op, Wave& wave) {
   const GpuAddress address = (wave.pair(op.in.saddr) + offset_of(op, wave)) & kDwordMask;
-  Observer::scalar_access(op, wave, Access::write, 4 * Dwords, address);
-  std::byte* host = wave.executor->translate(op, address, 4 * Dwords, Access::write);
-  if (host == nullptr) return stop_memory_fault(op, wave, address, Access::write);
-  std::memcpy(host, &wave.scalar[op.in.data0], 4 * Dwords);
-  return next<2>(op);
+  std::uint32_t* const registers = &wave.scalar[Kind == Access::read ? op.in.dst : op.in.data0];
+  return move<Dwords, Kind, Observer>(op, wave, address, registers) ? next<2>(op) : nullptr;
 }
 
 // A buffer descriptor as scalar memory reads it: base, and bytes in it. Dwords past its end read 0 and are not written.
@@ -59,14 +71,8 @@ const Op* buffer(const Op& op, Wave& wave) {
   for (unsigned i = 0; i < Dwords; ++i) {
     const std::uint64_t at = offset + 4 * i;
     if (at + 4 > buffer.bytes || at + 4 < at) continue;
-    Observer::scalar_access(op, wave, Kind, 4, buffer.base + at);
-    std::byte* host = wave.executor->translate(op, buffer.base + at, 4, Kind);
-    if (host == nullptr) return stop_memory_fault(op, wave, buffer.base + at, Kind);
-    if constexpr (Kind == Access::read) {
-      std::memcpy(&data[i], host, 4);
-    } else {
-      std::memcpy(host, &wave.scalar[op.in.data0 + i], 4);
-    }
+    std::uint32_t* const word = Kind == Access::read ? &data[i] : &wave.scalar[op.in.data0 + i];
+    if (!move<1, Kind, Observer>(op, wave, buffer.base + at, word)) return nullptr;
   }
   if constexpr (Kind == Access::read) std::memcpy(&wave.scalar[op.in.dst], data, sizeof data);
   return next<2>(op);
@@ -84,25 +90,31 @@ const Op* real_time(const Op& op, Wave& wave) {
 const Op* nothing(const Op& op, Wave&) { return next<2>(op); }
 
 template <class Observer>
+const Op* invalidate(const Op& op, Wave& wave) {
+  if constexpr (Observer::cached) wave.executor->caches->invalidate_scalar_l1(wave.workgroup->compute_unit);
+  return next<2>(op);
+}
+
+template <class Observer>
 Handler choose(Opcode opcode) noexcept {
   using enum Opcode;
   switch (opcode) {
     case s_load_dword:
-      return &load<1, Observer>;
+      return &plain<1, Access::read, Observer>;
     case s_load_dwordx2:
-      return &load<2, Observer>;
+      return &plain<2, Access::read, Observer>;
     case s_load_dwordx4:
-      return &load<4, Observer>;
+      return &plain<4, Access::read, Observer>;
     case s_load_dwordx8:
-      return &load<8, Observer>;
+      return &plain<8, Access::read, Observer>;
     case s_load_dwordx16:
-      return &load<16, Observer>;
+      return &plain<16, Access::read, Observer>;
     case s_store_dword:
-      return &store<1, Observer>;
+      return &plain<1, Access::write, Observer>;
     case s_store_dwordx2:
-      return &store<2, Observer>;
+      return &plain<2, Access::write, Observer>;
     case s_store_dwordx4:
-      return &store<4, Observer>;
+      return &plain<4, Access::write, Observer>;
     case s_buffer_load_dword:
       return &buffer<1, Access::read, Observer>;
     case s_buffer_load_dwordx2:
@@ -123,9 +135,10 @@ Handler choose(Opcode opcode) noexcept {
       return &shader_clock;
     case s_memrealtime:
       return &real_time;
-    // Every access goes to memory that all agents see, so there is no scalar cache to invalidate or write back.
     case s_dcache_inv:
     case s_dcache_inv_vol:
+      return &invalidate<Observer>;
+    // Scalar stores go to L2 at once: there is nothing to write back.
     case s_dcache_wb:
     case s_dcache_wb_vol:
     case s_atc_probe:
@@ -155,10 +168,10 @@ constexpr unsigned dwords_loaded(Opcode opcode) noexcept {
 
 }  // namespace
 
-Handler translate_memory(Instruction& in, Observation observation) noexcept {
+Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
   // The registers behind EXEC in Wave::scalar are the inline constants.
   if (dwords_loaded(in.opcode) > 2 && in.dst + dwords_loaded(in.opcode) > 128u) return nullptr;
-  return observation == Observation::on ? choose<Observed>(in.opcode) : choose<Unobserved>(in.opcode);
+  return with_observer(policy, [&in]<class Observer>() { return choose<Observer>(in.opcode); });
 }
 
 }  // namespace uptempo::vgpu::gfx9::scalar

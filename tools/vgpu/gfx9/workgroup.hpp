@@ -69,7 +69,7 @@ struct DispatchState {
   std::array<std::uint32_t, 4> scratch_descriptor{};
   std::shared_ptr<WaveSync> wave_sync;  // the queue's; null: global wave sync is an error
   std::string name;                     // for messages: "bitonic_sort.kd", or the kernel object's address
-  MemoryObserver* observer = nullptr;   // called when the code was translated with Observation::on
+  MemoryObserver* observer = nullptr;   // called unless the code was translated with MemoryPolicy::direct
 
   // Counts per dimension, partial ones included. A grid may have up to 2^32 - 1 work-items in one dimension.
   std::array<std::uint32_t, 3> workgroups() const noexcept {
@@ -96,7 +96,7 @@ struct CodePage;
 // needs invalidate() (the ACQUIRE_MEM packet that ROCr sends after it has loaded an executable).
 class CodeCache {
  public:
-  CodeCache(AddressSpace& memory, Target target, Observation observation = Observation::off);
+  CodeCache(AddressSpace& memory, Target target, MemoryPolicy policy = MemoryPolicy::direct);
   ~CodeCache();  // every Executor on it is gone by then
   void invalidate() noexcept;
 
@@ -123,6 +123,8 @@ class Executor {
   AddressSpace::Reader memory;
   CodeCache& code;
   const Target target;
+  Caches* caches =
+      nullptr;  // of the Device, if it was made from one; needed when `code` was made with MemoryPolicy::cached
   Interrupts* interrupts = nullptr;  // told by s_sendmsg; that of the Device, if it was made from one
 
   // Set when a wave stops with WaveStop::faulted.
@@ -206,6 +208,8 @@ class Workgroup {
   // Runs every wave that can run, each for at most `instructions` wave instructions, round robin until all have ended (ended), each had its
   // slice or yielded (preempted), or one faulted (executor.fault). Call between executor.enter() and leave().
   Result run(Executor& executor, std::uint64_t instructions);
+
+  std::uint32_t compute_unit = 0;  // that it runs on, as far as caches are concerned; not changed by start()
 
  private:
   struct Impl;

@@ -1,0 +1,70 @@
+// Accesses through the caches of an incoherent device, lane by lane, and the instructions that control those caches.
+#include "device/incoherent.hpp"
+#include "gfx9/memory.hpp"
+
+namespace uptempo::vgpu::gfx9::memory {
+namespace {
+
+const Op* no_cache(const Op& op, Wave&) { return next<2>(op); }
+
+const Op* invalidate_l1(const Op& op, Wave& wave) {
+  wave.executor->caches->invalidate_vector_l1(wave.workgroup->compute_unit);
+  return next<2>(op);
+}
+
+const Op* write_back_l2(const Op& op, Wave& wave) {
+  wave.executor->caches->write_back_l2();
+  return next<2>(op);
+}
+
+// Of memory local to the L2, too: hardware invalidates that by probes instead (LLVM SIMemoryLegalizer, insertAcquire of gfx90a).
+const Op* invalidate_l2(const Op& op, Wave& wave) {
+  wave.executor->caches->invalidate_l2();
+  return next<2>(op);
+}
+
+const Mapping* mapping_for(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, Access access) {
+  const Mapping* mapping = wave.executor->mapping(op, address);
+  return mapping != nullptr && mapping->contains(address, bytes) && mapping->permits(access) ? mapping
+                                                                                             : nullptr;
+}
+
+}  // namespace
+
+bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
+                        Access access) {
+  const Mapping* mapping = mapping_for(op, wave, address, bytes, access);
+  if (mapping == nullptr) return stop_memory_fault(op, wave, address, access) != nullptr;
+  const std::span data(static_cast<std::byte*>(buffer), bytes);
+  if (access == Access::read) {
+    wave.executor->caches->load(wave.workgroup->compute_unit, *mapping, address, data, op.in.glc);
+  } else {
+    wave.executor->caches->store(wave.workgroup->compute_unit, *mapping, address, data);
+  }
+  return true;
+}
+
+std::byte* atomic_operand_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes) {
+  const Mapping* mapping = mapping_for(op, wave, address, bytes, Access::atomic);
+  return mapping == nullptr
+             ? nullptr
+             : wave.executor->caches->atomic(wave.workgroup->compute_unit, *mapping, address, bytes);
+}
+
+Handler translate_cache_control(const Instruction& in, MemoryPolicy policy) noexcept {
+  // Otherwise every access goes to memory that all agents see, and there is nothing to write back or invalidate.
+  const bool cached = policy == MemoryPolicy::cached;
+  switch (in.opcode) {
+    case Opcode::buffer_wbinvl1:
+    case Opcode::buffer_wbinvl1_vol:
+      return cached ? &invalidate_l1 : &no_cache;
+    case Opcode::buffer_wbl2:
+      return cached ? &write_back_l2 : &no_cache;
+    case Opcode::buffer_invl2:
+      return cached ? &invalidate_l2 : &no_cache;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace uptempo::vgpu::gfx9::memory
