@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cp/packet_fences.hpp"
 #include "cp/pm4.hpp"
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
@@ -146,6 +147,7 @@ bool AqlQueue::reap() {
     finished.completion_signal = packet.completion_signal;
     finished.start_ticks = packet.start_ticks;
     finished.start_ns = packet.start_ns;
+    carry_out_release(context_.device, packet.header);
     retire();
     signal_completion(index, finished, &dispatch->state().packet, &dispatch->state().name);
   }
@@ -267,6 +269,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   start_ticks_ = 0;
   scratch_once_used_ =
       packet.private_segment_size != 0 && has_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE);
+  carry_out_acquire(context_.device, header);
   context_.scheduler.launch(*entry.dispatch);
   if (entry.retire_early) retire();
   return true;
@@ -403,6 +406,7 @@ bool AqlQueue::launch_pm4(const std::byte* bytes, AqlHeader header) {
     stop(next_, header.type(), result.error->error, result.error->reason);
     return false;
   }
+  if (context_.device.caches != nullptr) context_.device.caches->carry_out(result.caches);
   if (result.invalidates_code) {
     context_.kernels.forget_code();
     context_.code.invalidate();
@@ -447,6 +451,8 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
     entry.retire_early = false;
     entry.dispatch.reset();
   }
+  carry_out_acquire(context_.device, header);
+  carry_out_release(context_.device, header);
   retire();
   return signal_completion(index, packet, dispatch, kernel);
 }

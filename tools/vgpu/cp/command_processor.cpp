@@ -26,6 +26,7 @@
 #include "cp/lost_memory.hpp"
 #include "cp/sdma_queue.hpp"
 #include "device/clock.hpp"
+#include "device/incoherent.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -41,6 +42,11 @@ Target target_of(const DeviceDescription& device) {
     if (name == device.target) return target;
   throw std::invalid_argument("the command processor has no instruction set for '" +
                               std::string(device.target) + "'; it has gfx900, gfx906, gfx908 and gfx90a");
+}
+
+gfx9::MemoryPolicy policy_of(const Device& device) {
+  if (device.caches != nullptr) return gfx9::MemoryPolicy::cached;
+  return device.checker != nullptr ? gfx9::MemoryPolicy::observed : gfx9::MemoryPolicy::direct;
 }
 
 std::uint32_t worker_count(const Options& options) {
@@ -59,8 +65,7 @@ struct CommandProcessor::Impl {
   explicit Impl(Device& the_device)
       : device(the_device),
         creator(getpid()),
-        code(device.memory, target_of(*device.options.device),
-             device.checker != nullptr ? gfx9::MemoryPolicy::observed : gfx9::MemoryPolicy::direct),
+        code(device.memory, target_of(*device.options.device), policy_of(device)),
         memory(device.memory),
         kernels(target_of(*device.options.device)),
         packet_copies(device.memory, device.options.early_read_index),
@@ -345,6 +350,21 @@ void CommandProcessor::detach_doorbell_page(std::byte* program_address) {
 }
 
 void CommandProcessor::doorbell_rung() noexcept { impl_->watch.wake(); }
+
+void CommandProcessor::unmap(GpuAddress begin) {
+  if (impl_->device.caches == nullptr) {
+    impl_->device.memory.unmap(begin);
+    return;
+  }
+  // In one turn of the thread that runs kernels, too: none of them can fetch a line of it in between.
+  impl_->on_thread([&] {
+    impl_->memory.enter();
+    const Mapping* mapping = impl_->memory.find(begin);
+    if (mapping != nullptr) impl_->device.caches->forget(*mapping);
+    impl_->memory.leave();
+    impl_->device.memory.unmap(begin);
+  });
+}
 
 void CommandProcessor::invalidate_code() noexcept {
   impl_->code_changed.store(true, std::memory_order_release);

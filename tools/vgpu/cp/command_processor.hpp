@@ -66,6 +66,9 @@ class CommandProcessor {
   // Something outside the doorbells may have changed what a queue waits for.
   void doorbell_rung() noexcept;
 
+  // AddressSpace::unmap(), after all that the device's caches hold of the mapping has been written back and dropped.
+  void unmap(GpuAddress begin);
+
   // Code may have changed: memory was unmapped. Decoded instructions are dropped before the next wave starts.
   void invalidate_code() noexcept;
 

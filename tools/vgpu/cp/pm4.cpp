@@ -8,8 +8,10 @@ namespace {
 
 // Opcodes of type-3 packets (the kernel's soc15d.h).
 constexpr std::uint32_t kNop = 0x10, kIndirectBuffer = 0x3f, kAcquireMem = 0x58;
-// COHER_CNTL bits of ACQUIRE_MEM on gfx9: SH_KCACHE_ACTION_ENA, SH_ICACHE_ACTION_ENA. Code and constants share the vgpu's code cache.
-constexpr std::uint32_t kInvalidateScalar = 1u << 27, kInvalidateInstructions = 1u << 29;
+// COHER_CNTL bits of ACQUIRE_MEM on gfx9: TC_WB_ACTION_ENA, TCL1_ACTION_ENA, TC_ACTION_ENA, SH_KCACHE_ACTION_ENA, SH_ICACHE_ACTION_ENA. Code and
+// constants share the vgpu's code cache.
+constexpr std::uint32_t kWriteBackL2 = 1u << 18, kInvalidateVectorL1 = 1u << 22, kInvalidateL2 = 1u << 23,
+                        kInvalidateScalar = 1u << 27, kInvalidateInstructions = 1u << 29;
 
 constexpr std::uint32_t type_of(std::uint32_t word) { return word >> 30; }
 constexpr std::uint32_t opcode_of(std::uint32_t word) { return word >> 8 & 0xff; }
@@ -90,6 +92,10 @@ Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet) {
       std::uint32_t control;
       std::memcpy(&control, words + std::size_t{at + 1} * 4, sizeof control);
       if ((control & (kInvalidateScalar | kInvalidateInstructions)) != 0) result.invalidates_code = true;
+      if ((control & kInvalidateVectorL1) != 0) result.caches.invalidate_vector_l1 = true;
+      if ((control & kInvalidateScalar) != 0) result.caches.invalidate_scalar_l1 = true;
+      if ((control & kWriteBackL2) != 0) result.caches.write_back_l2 = true;
+      if ((control & kInvalidateL2) != 0) result.caches.invalidate_l2 = true;
     }
     at += dwords_of(word);
   }

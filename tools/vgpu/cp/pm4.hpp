@@ -4,12 +4,14 @@
 #include <optional>
 
 #include "cp/aql_packet.hpp"
+#include "device/caching.hpp"
 #include "device/memory.hpp"
 
 namespace uptempo::vgpu {
 
 struct Pm4Result {
   bool invalidates_code = false;
+  CacheActions caches;
   std::optional<PacketError>
       error;  // names the command that is not supported, or why the buffer cannot be read
 };

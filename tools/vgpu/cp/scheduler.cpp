@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cp/device_thread.hpp"
+#include "device/incoherent.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -239,6 +240,7 @@ struct Scheduler::Impl {
     }
     resident->dispatch = &dispatch;
     resident->scratch_slot = std::exchange(worker.chunk_scratch, std::nullopt);
+    if (device.caches != nullptr) resident->workgroup.compute_unit = device.caches->any_compute_unit();
     resident->workgroup.start(dispatch.state_, id, resident->scratch_slot.value_or(0));
     if (++worker.chunk_next == worker.chunk_end) worker.chunk = nullptr;
     return resident;

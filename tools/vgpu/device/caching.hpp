@@ -29,6 +29,14 @@ enum class MemoryType : std::uint8_t {
 // Fence scopes as a packet's header counts them (hsa.h, hsa_fence_scope_t).
 enum class FenceScope : std::uint8_t { none, agent, system };
 
+// What a fence or a PM4 command has the caches of an agent do, each of them as a whole. L2 is written back before it is invalidated.
+struct CacheActions {
+  bool invalidate_vector_l1 = false;
+  bool invalidate_scalar_l1 = false;
+  bool write_back_l2 = false;
+  bool invalidate_l2 = false;
+};
+
 // Whether a copy in L2 may differ from what the host and the SDMA engines see.
 constexpr bool l2_needs_fences(MemoryType type) noexcept {
   return type == MemoryType::non_coherent || type == MemoryType::read_write;

@@ -455,16 +455,23 @@ void Caches::write_back_l2() noexcept {
 
 void Caches::invalidate_l2() noexcept { impl_->invalidate_l2(); }
 
-void Caches::acquire(FenceScope scope) noexcept {
-  if (scope == FenceScope::none) return;
-  for (L1& cache : impl_->vector_l1) cache.clear();
-  for (L1& cache : impl_->scalar_l1) cache.clear();
-  if (scope == FenceScope::system) impl_->invalidate_l2();
+void Caches::carry_out(const CacheActions& actions) noexcept {
+  if (actions.invalidate_vector_l1)
+    for (L1& cache : impl_->vector_l1) cache.clear();
+  if (actions.invalidate_scalar_l1)
+    for (L1& cache : impl_->scalar_l1) cache.clear();
+  if (actions.write_back_l2) write_back_l2();
+  if (actions.invalidate_l2) impl_->invalidate_l2();
 }
 
-void Caches::release(FenceScope scope) noexcept {
-  if (scope == FenceScope::system) write_back_l2();
+void Caches::acquire(FenceScope scope) noexcept {
+  if (scope == FenceScope::none) return;
+  carry_out({.invalidate_vector_l1 = true,
+             .invalidate_scalar_l1 = true,
+             .invalidate_l2 = scope == FenceScope::system});
 }
+
+void Caches::release(FenceScope scope) noexcept { carry_out({.write_back_l2 = scope == FenceScope::system}); }
 
 void Caches::forget(const Mapping& mapping) noexcept { impl_->forget(mapping); }
 

@@ -73,7 +73,9 @@ class Caches {
   // Dirty bytes stay, dirty: nothing but a write-back may publish them, and dropping them would lose stores.
   void invalidate_l2() noexcept;
 
-  // Fences of packets: agent-wide.
+  // Agent-wide.
+  void carry_out(const CacheActions& actions) noexcept;
+  // Fences of packets.
   void acquire(FenceScope scope) noexcept;
   void release(FenceScope scope) noexcept;
 

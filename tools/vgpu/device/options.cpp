@@ -72,6 +72,11 @@ Options Options::from_environment() {
   options.null_kernels = flag("UPTEMPO_VGPU_NULL_KERNELS");
   options.early_read_index = flag("UPTEMPO_VGPU_EARLY_READ_INDEX");
   options.deterministic = flag("UPTEMPO_VGPU_DETERMINISTIC");
+  if (!value_of("UPTEMPO_VGPU_INCOHERENT").empty()) {
+    options.incoherent = number<std::uint64_t>("UPTEMPO_VGPU_INCOHERENT", 0);
+    options.deterministic = true;
+    options.seed = *options.incoherent;
+  }
   options.seed = number<std::uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
   options.workers = number<std::uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");

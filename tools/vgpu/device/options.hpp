@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "device/description.hpp"
@@ -18,7 +19,9 @@ struct Options {
   bool null_kernels = false;      // dispatches complete without executing (for measuring dispatch cost)
   bool early_read_index = false;  // user queues: the read index passes a packet as soon as it is launched
   bool deterministic = false;     // one worker, seeded order
-  std::uint64_t seed = 1;
+  // Caches are really kept, and everything that hardware leaves open about them comes from this seed. Implies `deterministic`.
+  std::optional<std::uint64_t> incoherent;
+  std::uint64_t seed = 1;     // of everything else; that of `incoherent` unless it is given
   std::uint32_t workers = 0;  // device threads that execute waves; 0: one per core that the process may use
   bool verbose = false;       // log unknown ioctls and files to stderr
 

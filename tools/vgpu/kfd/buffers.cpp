@@ -188,9 +188,16 @@ int Buffers::unmap(std::uint64_t handle) {
     device_.checker->forget(request.gpu_address, request.gpu_address + round_up(request.size_bytes, kPage),
                             [kind](GpuAddress) { return std::optional(kind); });
   }
-  device_.memory.unmap(request.gpu_address);
+  const auto remove = [this](GpuAddress begin) {
+    if (processor_ != nullptr) {
+      processor_->unmap(begin);
+    } else {
+      device_.memory.unmap(begin);
+    }
+  };
+  remove(request.gpu_address);
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0)
-    device_.memory.unmap(request.gpu_address + buffer.file_bytes);
+    remove(request.gpu_address + buffer.file_bytes);
   if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0)
     processor_->invalidate_code();
   buffer.mapped = false;

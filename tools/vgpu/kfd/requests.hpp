@@ -9,8 +9,10 @@
 #include <linux/kfd_ioctl.h>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "device/device.hpp"
+#include "device/incoherent.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
@@ -35,6 +37,7 @@ class Requests {
   AddressSpace memory;
   Events events;
   FenceReport fence_report;
+  const std::unique_ptr<Caches> caches;  // null: memory is coherent
   Device device;
   Buffers buffers;
   Queues queues;

@@ -62,6 +62,10 @@ void print_help() {
          "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
          "  --early-read-index  advance the read index as soon as a packet is launched, as hardware may\n"
          "  --deterministic     one worker and a seeded order: the same trace on every run\n"
+         "  --incoherent SEED   keep caches, and make them go stale wherever fences allow it: a missing "
+         "fence "
+         "gives wrong results for some seed;\n"
+         "                      one worker\n"
          "  --seed N            the seed of everything that is left to chance (default 1)\n"
          "  --workers N         threads that execute waves (default: one per core)\n"
          "  --verbose           name unknown ioctls and refused requests on stderr\n"
@@ -90,6 +94,13 @@ std::string prepare_lines(const std::string& option, const std::string& file) {
   if (descriptor < 0) usage(option + ": cannot write '" + path + "': " + std::strerror(errno));
   close(descriptor);
   return path;
+}
+
+// For runs that repeat. A trace holds addresses (kernargs), and which lines of a cache compete for room depends on them: they are the same on
+// every run only without randomised mappings.
+void without_random_addresses() {
+  if (const int now = personality(0xffffffff); now != -1)
+    personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
 }
 
 // Returns the index of the program in `arguments`.
@@ -127,6 +138,9 @@ std::size_t parse(const std::vector<std::string>& arguments) {
       set("UPTEMPO_VGPU_REPORT", prepare_lines(option, take()));
     } else if (option == "--seed") {
       set("UPTEMPO_VGPU_SEED", number(option, take()));
+    } else if (option == "--incoherent") {
+      set("UPTEMPO_VGPU_INCOHERENT", number(option, take()));
+      without_random_addresses();
     } else if (option == "--workers") {
       set("UPTEMPO_VGPU_WORKERS", number(option, take()));
     } else if (has_value) {
@@ -137,9 +151,7 @@ std::size_t parse(const std::vector<std::string>& arguments) {
       set("UPTEMPO_VGPU_EARLY_READ_INDEX", "1");
     } else if (option == "--deterministic") {
       set("UPTEMPO_VGPU_DETERMINISTIC", "1");
-      // The trace holds addresses (kernargs): they are the same on every run only without randomised mappings.
-      if (const int now = personality(0xffffffff); now != -1)
-        personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
+      without_random_addresses();
     } else if (option == "--verbose") {
       set("UPTEMPO_VGPU_VERBOSE", "1");
     } else if (option == "--help" || option == "-h") {
