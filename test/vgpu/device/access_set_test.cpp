@@ -1,0 +1,242 @@
+// What one dispatch touched, byte by byte.
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "device/fences/access_set.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::fences;
+
+namespace {
+
+constexpr GpuAddress kPage = 0x7f0000001000;
+using Mask = std::array<std::atomic<std::uint64_t>, 64>;
+
+// The bytes of a mask as runs: "0-3 64-127".
+std::string bytes(const Mask& mask) {
+  std::string text;
+  for (std::uint32_t byte = 0; byte < kPageBytes;) {
+    const auto is_set = [&mask](std::uint32_t at) {
+      return at < kPageBytes && (mask[at / 64].load() >> at % 64 & 1) != 0;
+    };
+    if (!is_set(byte)) {
+      ++byte;
+      continue;
+    }
+    const std::uint32_t first = byte;
+    while (is_set(byte)) ++byte;
+    text += (text.empty() ? "" : " ") + std::to_string(first) + '-' + std::to_string(byte - 1);
+  }
+  return text;
+}
+
+const AccessSet::Page& page(AccessSet& set, GpuAddress address) {
+  const AccessSet::Page* found = nullptr;
+  set.for_each([&](GpuAddress at, const AccessSet::Page& one) {
+    if (at == address) found = &one;
+  });
+  REQUIRE(found != nullptr);
+  return *found;
+}
+
+std::vector<GpuAddress> pages(AccessSet& set) {
+  std::vector<GpuAddress> result;
+  set.for_each([&](GpuAddress at, const AccessSet::Page&) { result.push_back(at); });
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+class Touched : public AccessSet::Listener {
+ public:
+  void touched(GpuAddress page) noexcept override {
+    const std::lock_guard lock(mutex_);
+    ++times_[page];
+  }
+  std::map<GpuAddress, int> times() const { return times_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<GpuAddress, int> times_;
+};
+
+}  // namespace
+
+TEST_CASE("A set that nothing was added to is empty") {
+  AccessSet set;
+  CHECK(set.empty());
+  CHECK_FALSE(set.incomplete());
+  set.add_read(kPage, 0, Path::vector, 0);
+  CHECK(set.empty());
+}
+
+TEST_CASE("Reads and writes are kept by the byte") {
+  AccessSet set;
+  set.add_read(kPage + 3, 1, Path::vector, 0);
+  set.add_read(kPage + 60, 8, Path::vector, 0);
+  set.add_write(kPage + 128, 64, Path::vector, 0);
+  set.add_write(kPage + 4095, 1, Path::vector, 0);
+  CHECK_FALSE(set.empty());
+  CHECK(pages(set) == std::vector{kPage});
+  CHECK(bytes(page(set, kPage).read) == "3-3 60-67");
+  CHECK(bytes(page(set, kPage).written) == "128-191 4095-4095");
+  CHECK(bytes(page(set, kPage).synchronising) == "");
+}
+
+TEST_CASE("A range may cross pages") {
+  AccessSet set;
+  set.add_write(kPage + 4090, 6 + 4096 + 5, Path::vector, 0);
+  CHECK(pages(set) == std::vector{kPage, kPage + 4096, kPage + 8192});
+  CHECK(bytes(page(set, kPage).written) == "4090-4095");
+  CHECK(bytes(page(set, kPage + 4096).written) == "0-4095");
+  CHECK(bytes(page(set, kPage + 8192).written) == "0-4");
+}
+
+TEST_CASE("A byte that the dispatch wrote before it read it is not counted as read") {
+  AccessSet set;
+  set.add_write(kPage + 8, 4, Path::vector, 0);
+  set.add_read(kPage + 4, 12, Path::vector, 0);
+  CHECK(bytes(page(set, kPage).read) == "4-7 12-15");
+  CHECK(bytes(page(set, kPage).written) == "8-11");
+}
+
+TEST_CASE("A byte that the dispatch read before it wrote it counts as both") {
+  AccessSet set;
+  set.add_read(kPage, 8, Path::vector, 0);
+  set.add_write(kPage + 4, 8, Path::vector, 0);
+  CHECK(bytes(page(set, kPage).read) == "0-7");
+  CHECK(bytes(page(set, kPage).written) == "4-11");
+}
+
+TEST_CASE("Synchronising accesses are marked, and no L1 holds their lines") {
+  AccessSet set;
+  set.add_read(kPage, 4, Path::synchronising, 0);
+  set.add_write(kPage + 64, 8, Path::synchronising, 0);
+  CHECK(bytes(page(set, kPage).read) == "0-3");
+  CHECK(bytes(page(set, kPage).written) == "64-71");
+  CHECK(bytes(page(set, kPage).synchronising) == "0-3 64-71");
+  CHECK(page(set, kPage).vector_lines == 0);
+  CHECK(page(set, kPage).scalar_lines == 0);
+}
+
+TEST_CASE("Loads leave lines in the cache that served them, stores in none") {
+  AccessSet set;
+  set.add_read(kPage + 60, 8, Path::vector, 0);
+  set.add_read(kPage + 4032, 64, Path::scalar, 0);
+  set.add_write(kPage + 256, 64, Path::vector, 0);
+  CHECK(page(set, kPage).vector_lines == 0b11);
+  CHECK(page(set, kPage).scalar_lines == std::uint64_t{1} << 63);
+}
+
+TEST_CASE("A load of what the dispatch wrote itself leaves the line in L1 all the same") {
+  AccessSet set;
+  set.add_write(kPage, 4, Path::vector, 0);
+  set.add_read(kPage, 4, Path::vector, 1);
+  CHECK(bytes(page(set, kPage).read) == "");
+  CHECK(page(set, kPage).vector_lines == 1);
+  CHECK(page(set, kPage).workgroup[0] == AccessSet::kSeveral);
+}
+
+TEST_CASE("Of each line it is known which workgroup touched it, or that several did") {
+  AccessSet set;
+  set.add_read(kPage, 128, Path::vector, 0);
+  set.add_write(kPage + 64, 4, Path::vector, 7);
+  set.add_write(kPage + 128, 4, Path::vector, 7);
+  set.add_read(kPage + 188, 4, Path::vector, 7);
+  set.add_read(kPage + 192, 4, Path::vector, ~0u - 2);
+  set.add_read(kPage + 192, 4, Path::vector, 0);
+  set.add_read(kPage + 192, 4, Path::vector, ~0u - 2);
+  const auto& workgroup = page(set, kPage).workgroup;
+  CHECK(workgroup[0] == 1);
+  CHECK(workgroup[1] == AccessSet::kSeveral);
+  CHECK(workgroup[2] == 8);
+  CHECK(workgroup[3] == AccessSet::kSeveral);
+  CHECK(workgroup[4] == 0);
+}
+
+TEST_CASE("The listener is told of each page once, ahead of the access") {
+  class Ahead : public AccessSet::Listener {
+   public:
+    void touched(GpuAddress page_address) noexcept override {
+      order.push_back(page_address);
+      set->for_each([&](GpuAddress at, const AccessSet::Page& one) {
+        if (at == page_address && (bytes(one.read) != "" || bytes(one.written) != "")) late = true;
+      });
+    }
+    AccessSet* set = nullptr;
+    std::vector<GpuAddress> order;
+    bool late = false;
+  } listener;
+  AccessSet set(&listener);
+  listener.set = &set;
+  set.add_read(kPage + 4000, 200, Path::vector, 0);
+  set.add_write(kPage, 4, Path::vector, 0);
+  set.add_write(kPage + 5000, 4, Path::scalar, 3);
+  CHECK(listener.order == std::vector{kPage, kPage + 4096});
+  CHECK_FALSE(listener.late);
+}
+
+TEST_CASE("Sets do not mix, though the same thread fills both, or one lies where another was") {
+  for (int round = 0; round < 4; ++round) {
+    AccessSet a, b;
+    a.add_read(kPage, 4, Path::vector, 0);
+    b.add_write(kPage + 8, 4, Path::vector, 0);
+    a.add_read(kPage + 64, 4, Path::vector, 0);
+    CHECK(bytes(page(a, kPage).read) == "0-3 64-67");
+    CHECK(bytes(page(a, kPage).written) == "");
+    CHECK(bytes(page(b, kPage).written) == "8-11");
+    CHECK(bytes(page(b, kPage).read) == "");
+  }
+}
+
+TEST_CASE("Many pages are kept apart") {
+  AccessSet set;
+  constexpr std::uint32_t kPages = 3000;
+  for (int round = 0; round < 2; ++round)
+    for (std::uint32_t number = 0; number < kPages; ++number)
+      set.add_write(kPage + GpuAddress{number} * kPageBytes + number, 1, Path::vector, 0);
+  CHECK(pages(set).size() == kPages);
+  std::uint32_t wrong = 0;
+  set.for_each([&](GpuAddress at, const AccessSet::Page& one) {
+    const std::string number = std::to_string((at - kPage) / kPageBytes);
+    if (bytes(one.written) != number + '-' + number) ++wrong;
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("All workers may add at once: nothing is lost, and each page is told of once") {
+  constexpr std::uint32_t kWorkers = 4, kPages = 40;
+  Touched listener;
+  AccessSet set(&listener);
+  std::atomic<std::uint32_t> ready{0};
+  std::vector<std::thread> workers;
+  for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
+    workers.emplace_back([&, worker] {
+      for (++ready; ready < kWorkers;) std::this_thread::yield();
+      // Each fourth byte of every page, and a line that is its own.
+      for (std::uint32_t number = 0; number < kPages; ++number) {
+        const GpuAddress address = kPage + GpuAddress{number} * kPageBytes;
+        for (std::uint32_t byte = worker; byte < 2048; byte += kWorkers)
+          set.add_read(address + byte, 1, Path::vector, worker);
+        set.add_write(address + 2048 + 64 * worker, 64, Path::vector, worker);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  CHECK_FALSE(set.incomplete());
+  CHECK(listener.times().size() == kPages);
+  std::uint32_t wrong = 0;
+  for (const auto& [address, times] : listener.times())
+    if (times != 1) ++wrong;
+  set.for_each([&](GpuAddress, const AccessSet::Page& one) {
+    if (bytes(one.read) != "0-2047" || bytes(one.written) != "2048-2303") ++wrong;
+    for (std::uint32_t line = 0; line < 32; ++line)
+      if (one.workgroup[line] != AccessSet::kSeveral) ++wrong;
+    for (std::uint32_t worker = 0; worker < kWorkers; ++worker)
+      if (one.workgroup[32 + worker] != worker + 1) ++wrong;
+    if (one.vector_lines != 0xffffffff) ++wrong;
+  });
+  CHECK(wrong == 0);
+}

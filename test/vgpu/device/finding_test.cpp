@@ -1,0 +1,132 @@
+// Findings as JSON lines, read back by another implementation.
+#include "device/fences/finding.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu::fences;
+using nlohmann::json;
+
+namespace {
+
+TaskPtr task(Task::Kind kind, std::uint32_t queue, std::uint64_t position, std::string name) {
+  auto result = std::make_shared<Task>();
+  result->kind = kind;
+  result->queue = queue;
+  result->position = position;
+  result->name = std::move(name);
+  return result;
+}
+TaskPtr dispatch(std::uint32_t queue, std::uint64_t index, std::string name) {
+  return task(Task::Kind::dispatch, queue, index, std::move(name));
+}
+
+Finding finding(TaskPtr writer, TaskPtr reader) {
+  return {Finding::Class::stale,
+          Finding::Conflict::read_after_write,
+          std::move(writer),
+          std::move(reader),
+          0x7f0000001000,
+          4096,
+          "no acquire",
+          "HSA 2.9",
+          true};
+}
+
+}  // namespace
+
+TEST_CASE("A finding is one line of JSON with every field of its pair") {
+  const std::string line = to_json(finding(dispatch(1, 0, "fill.kd"), dispatch(2, 71, "sum.kd")), "gfx90a");
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK(json::parse(line) == json{{"class", "stale"},
+                                  {"conflict", "read-after-write"},
+                                  {"writer", {{"queue", 1}, {"index", 0}, {"kernel", "fill.kd"}}},
+                                  {"reader", {{"queue", 2}, {"index", 71}, {"kernel", "sum.kd"}}},
+                                  {"address", 0x7f0000001000},
+                                  {"bytes", 4096},
+                                  {"reason", "no acquire"},
+                                  {"rule", "HSA 2.9"},
+                                  {"hsa", "violated"},
+                                  {"target", "possible"},
+                                  {"device", "gfx90a"}});
+}
+
+TEST_CASE("A copy is named by its engine and its place in the ring, the host by itself") {
+  const json line = json::parse(to_json(
+      finding(task(Task::Kind::copy, 3, 64, "copy_linear"), task(Task::Kind::host, 0, 0, "host")), "gfx900"));
+  CHECK(line["writer"] == json{{"queue", 3}, {"offset", 64}, {"engine", "copy_linear"}});
+  CHECK(line["reader"] == json{{"engine", "host"}});
+  CHECK(line["device"] == "gfx900");
+}
+
+TEST_CASE("Classes, conflicts and verdicts have the names of the report") {
+  Finding one = finding(dispatch(1, 0, "a"), dispatch(1, 1, "b"));
+  const std::pair<Finding::Class, const char*> classes[] = {{Finding::Class::unordered, "unordered"},
+                                                            {Finding::Class::stale, "stale"},
+                                                            {Finding::Class::unreleased, "unreleased"}};
+  for (const auto& [what, name] : classes) {
+    one.what = what;
+    CHECK(class_name(what) == name);
+    CHECK(json::parse(to_json(one, "gfx90a"))["class"] == name);
+  }
+  const std::pair<Finding::Conflict, const char*> conflicts[] = {
+      {Finding::Conflict::read_after_write, "read-after-write"},
+      {Finding::Conflict::write_after_read, "write-after-read"},
+      {Finding::Conflict::write_after_write, "write-after-write"}};
+  for (const auto& [conflict, name] : conflicts) {
+    one.conflict = conflict;
+    CHECK(json::parse(to_json(one, "gfx90a"))["conflict"] == name);
+  }
+  for (const bool possible : {true, false}) {
+    one.possible_on_target = possible;
+    const json line = json::parse(to_json(one, "gfx90a"));
+    CHECK(line["hsa"] == "violated");
+    CHECK(line["target"] == (possible ? "possible" : "harmless"));
+  }
+}
+
+TEST_CASE("Names of kernels may hold quotes, backslashes and UTF-8, and come back as they are") {
+  for (const char* name : {"operator\"\"_km", "back\\slash\\\"", "", "größe.kd", "{\"kernel\":1}"}) {
+    const json line = json::parse(to_json(finding(dispatch(1, 0, name), dispatch(1, 1, "b")), "gfx90a"));
+    CHECK(line["writer"]["kernel"] == name);
+  }
+}
+
+TEST_CASE("Control characters in a name do not break the line") {
+  const std::string line =
+      to_json(finding(dispatch(1, 0, "two\nlines\t\x01"), dispatch(1, 1, "b")), "gfx90a");
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK(json::parse(line)["writer"]["kernel"] == "two lines  ");
+}
+
+TEST_CASE("What is no UTF-8 in a name is replaced, so that parsers take the line") {
+  const std::string replaced = "\ufffd";
+  const std::pair<const char*, std::string> names[] = {
+      {"\xff", replaced},
+      {"a\xc3", "a" + replaced},
+      {"\xc3z", replaced + "z"},
+      {"\xc0\xaf", replaced + replaced},                                // too long for what it says
+      {"\xe0\x80\xaf", replaced + replaced + replaced},                 // the same
+      {"\xed\xa0\x80", replaced + replaced + replaced},                 // a surrogate
+      {"\xf4\x90\x80\x80", replaced + replaced + replaced + replaced},  // past the last character
+      {"\xf0\x9f\x99\x82\xf4\x8f\xbf\xbf\xe2\x82\xac", "\U0001f642\U0010ffff\u20ac"},
+  };
+  for (const auto& [name, expected] : names) {
+    const std::string line = to_json(finding(dispatch(1, 0, name), dispatch(1, 1, "b")), "gfx90a");
+    CAPTURE(line);
+    REQUIRE(json::accept(line));
+    CHECK(json::parse(line)["writer"]["kernel"] == expected);
+  }
+}
+
+TEST_CASE("Numbers are written whole") {
+  Finding one = finding(dispatch(~0u, ~std::uint64_t{0}, "a"), dispatch(1, 1, "b"));
+  one.address = ~std::uint64_t{0};
+  one.bytes = std::uint64_t{1} << 40;
+  const json line = json::parse(to_json(one, "gfx90a"));
+  CHECK(line["address"] == ~std::uint64_t{0});
+  CHECK(line["bytes"] == std::uint64_t{1} << 40);
+  CHECK(line["writer"]["index"] == ~std::uint64_t{0});
+  CHECK(line["writer"]["queue"] == ~0u);
+}
