@@ -1,0 +1,194 @@
+#include "device.hpp"
+
+#include <kernels/basics.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace uptempo::vgpu::test {
+namespace {
+
+constexpr std::size_t kKernargBlockBytes = 256;
+constexpr std::size_t kKernargBlocks = 1024;
+
+hsa_status_t take_agent(hsa_agent_t agent, void* result) {
+  auto& device = *static_cast<TestDevice*>(result);
+  hsa_device_type_t type{};
+  hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type);
+  (type == HSA_DEVICE_TYPE_GPU ? device.gpu : device.cpu) = agent;
+  return HSA_STATUS_SUCCESS;
+}
+
+struct PoolSearch {
+  bool fine;
+  hsa_amd_memory_pool_t found{};
+};
+
+hsa_status_t take_pool(hsa_amd_memory_pool_t pool, void* result) {
+  auto& search = *static_cast<PoolSearch*>(result);
+  hsa_amd_segment_t segment{};
+  hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment);
+  bool allocatable = false;
+  hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, &allocatable);
+  std::uint32_t flags = 0;
+  hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
+  const bool fine = (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) != 0;
+  if (segment != HSA_AMD_SEGMENT_GLOBAL || !allocatable || fine != search.fine) return HSA_STATUS_SUCCESS;
+  search.found = pool;
+  return HSA_STATUS_INFO_BREAK;
+}
+
+hsa_amd_memory_pool_t pool_of(hsa_agent_t agent, bool fine) {
+  PoolSearch search{fine};
+  const hsa_status_t status = hsa_amd_agent_iterate_memory_pools(agent, take_pool, &search);
+  check(status == HSA_STATUS_INFO_BREAK ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR,
+        "a memory pool was looked for");
+  return search.found;
+}
+
+template <class T>
+T read(std::span<const std::byte> bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+// clang offload bundle: magic, count, then {offset, size, id length, id} for each.
+std::span<const std::byte> code_for(std::span<const std::byte> bundle, std::string_view target) {
+  std::size_t at = std::strlen("__CLANG_OFFLOAD_BUNDLE__");
+  const auto count = read<std::uint64_t>(bundle, at);
+  at += 8;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto length = read<std::uint64_t>(bundle, at + 16);
+    const std::string_view id(reinterpret_cast<const char*>(bundle.data()) + at + 24, length);
+    if (id.find(target) != std::string_view::npos)
+      return bundle.subspan(read<std::uint64_t>(bundle, at), read<std::uint64_t>(bundle, at + 8));
+    at += 24 + length;
+  }
+  return {};
+}
+
+}  // namespace
+
+void check(hsa_status_t status, const char* what) {
+  if (status == HSA_STATUS_SUCCESS) return;
+  const char* text = nullptr;
+  hsa_status_string(status, &text);
+  std::fprintf(stderr, "%s: %s\n", what, text != nullptr ? text : "unknown status");
+  std::exit(1);
+}
+
+TestDevice::TestDevice() {
+  check(hsa_init(), "hsa_init");
+  check(hsa_iterate_agents(take_agent, this), "hsa_iterate_agents");
+  host_fine_ = pool_of(cpu, true);
+  host_coarse_ = pool_of(cpu, false);
+  local_ = pool_of(gpu, false);
+  check(hsa_queue_create(gpu, 1024, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue_),
+        "hsa_queue_create");
+  check(hsa_signal_create(0, 0, nullptr, &done_), "hsa_signal_create");
+  kernargs_ = allocate<std::byte>(Memory::host_fine, kKernargBlockBytes * kKernargBlocks);
+  load_code();
+}
+
+void TestDevice::load_code() {
+  char target[64] = {};
+  check(hsa_agent_get_info(gpu, HSA_AGENT_INFO_NAME, target), "the agent's name");
+  const auto code = code_for(kernels::basics(), target);
+  hsa_code_object_reader_t reader{};
+  check(hsa_code_object_reader_create_from_memory(code.data(), code.size(), &reader), "the code object");
+  check(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr,
+                                  &executable_),
+        "hsa_executable_create_alt");
+  check(hsa_executable_load_agent_code_object(executable_, gpu, reader, nullptr, nullptr), "loading code");
+  check(hsa_executable_freeze(executable_, nullptr), "hsa_executable_freeze");
+}
+
+TestDevice::Kernel TestDevice::kernel(const std::string& name) const {
+  hsa_executable_symbol_t symbol{};
+  check(hsa_executable_get_symbol_by_name(executable_, (name + ".kd").c_str(), &gpu, &symbol), name.c_str());
+  Kernel kernel{};
+  check(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &kernel.object),
+        "a kernel object");
+  check(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
+                                       &kernel.kernarg_bytes),
+        "a kernel's arguments");
+  return kernel;
+}
+
+void* TestDevice::allocate_bytes(Memory memory, std::size_t size_bytes) {
+  const hsa_amd_memory_pool_t pool = memory == Memory::host_fine     ? host_fine_
+                                     : memory == Memory::host_coarse ? host_coarse_
+                                                                     : local_;
+  void* address = nullptr;
+  check(hsa_amd_memory_pool_allocate(pool, size_bytes, 0, &address), "hsa_amd_memory_pool_allocate");
+  const hsa_agent_t both[] = {gpu, cpu};
+  check(hsa_amd_agents_allow_access(2, both, nullptr, address), "hsa_amd_agents_allow_access");
+  std::memset(address, 0, size_bytes);
+  return address;
+}
+
+TestDevice::Arguments TestDevice::arguments() {
+  if (kernargs_.empty()) check(HSA_STATUS_ERROR_OUT_OF_RESOURCES, "blocks for arguments");
+  std::byte* block = kernargs_.data();
+  kernargs_ = kernargs_.subspan(kKernargBlockBytes);
+  return Arguments(block);
+}
+
+std::uint64_t TestDevice::claim() {
+  const std::uint64_t index = hsa_queue_add_write_index_relaxed(queue_, 1);
+  while (index - hsa_queue_load_read_index_scacquire(queue_) >= queue_->size) {
+  }
+  std::memset(static_cast<std::byte*>(queue_->base_address) + index % queue_->size * 64 + 4, 0, 60);
+  return index;
+}
+
+void TestDevice::publish(std::uint64_t index, hsa_packet_type_t type, std::uint16_t setup, Fences fences) {
+  hsa_signal_add_relaxed(done_, 1);
+  const auto header =
+      static_cast<std::uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
+                                 fences.acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                                 fences.release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+  __atomic_store_n(reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(queue_->base_address) +
+                                                    index % queue_->size * 64),
+                   header | std::uint32_t{setup} << 16, __ATOMIC_RELEASE);
+  hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(index));
+}
+
+void TestDevice::dispatch(const Kernel& kernel, std::uint32_t work_items, const Arguments& arguments,
+                          Fences fences) {
+  const std::uint64_t index = claim();
+  auto& packet = static_cast<hsa_kernel_dispatch_packet_t*>(queue_->base_address)[index % queue_->size];
+  packet.workgroup_size_x = 64;
+  packet.workgroup_size_y = packet.workgroup_size_z = 1;
+  packet.grid_size_x = work_items;
+  packet.grid_size_y = packet.grid_size_z = 1;
+  packet.kernel_object = kernel.object;
+  packet.kernarg_address = arguments.address();
+  packet.completion_signal = done_;
+  publish(index, HSA_PACKET_TYPE_KERNEL_DISPATCH, 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS, fences);
+}
+
+void TestDevice::barrier(Fences fences) {
+  const std::uint64_t index = claim();
+  auto& packet = static_cast<hsa_barrier_and_packet_t*>(queue_->base_address)[index % queue_->size];
+  packet.completion_signal = done_;
+  publish(index, HSA_PACKET_TYPE_BARRIER_AND, 0, fences);
+}
+
+void TestDevice::wait() {
+  if (hsa_signal_wait_scacquire(done_, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) != 0)
+    check(HSA_STATUS_ERROR, "packets were waited for");
+}
+
+void TestDevice::copy(void* destination, const void* source, std::size_t size_bytes) {
+  wait();
+  hsa_signal_store_relaxed(done_, 1);
+  check(hsa_amd_memory_async_copy(destination, gpu, source, gpu, size_bytes, 0, nullptr, done_),
+        "hsa_amd_memory_async_copy");
+  wait();
+}
+
+}  // namespace uptempo::vgpu::test

@@ -1,0 +1,89 @@
+// A GPU through plain HSA calls, where every header is the test's own: memory of each kind, kernels, packets, copies.
+//
+// A failed HSA call ends the program with a sentence: there is nothing to go on with.
+#pragma once
+
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace uptempo::vgpu::test {
+
+struct Fences {
+  hsa_fence_scope_t acquire = HSA_FENCE_SCOPE_SYSTEM;
+  hsa_fence_scope_t release = HSA_FENCE_SCOPE_SYSTEM;
+};
+
+enum class Memory : std::uint8_t { host_fine, host_coarse, local };
+
+class TestDevice {
+ public:
+  TestDevice();
+
+  // Readable and writable by the host and the GPU; kept to the end of the program, so that no address is used twice.
+  template <class T = std::uint32_t>
+  std::span<T> allocate(Memory memory, std::size_t count) {
+    return {static_cast<T*>(allocate_bytes(memory, count * sizeof(T))), count};
+  }
+
+  struct Kernel {
+    std::uint64_t object;
+    std::uint32_t kernarg_bytes;
+  };
+  Kernel kernel(const std::string& name) const;
+
+  // A block of its own for arguments of 8 (pointers) or 4 bytes.
+  class Arguments {
+   public:
+    explicit Arguments(std::byte* block) : block_(block) {}
+    template <class T>
+    Arguments& add(const T& value) {
+      at_ = (at_ + sizeof value - 1) / sizeof value * sizeof value;
+      __builtin_memcpy(block_ + at_, &value, sizeof value);
+      at_ += sizeof value;
+      return *this;
+    }
+    Arguments& rewrite() {
+      at_ = 0;
+      return *this;
+    }
+    void* address() const { return block_; }
+
+   private:
+    std::byte* block_;
+    std::size_t at_ = 0;
+  };
+  Arguments arguments();
+
+  // Each with the barrier bit; the host waits for its end with wait().
+  void dispatch(const Kernel& kernel, std::uint32_t work_items, const Arguments& arguments, Fences fences);
+  void barrier(Fences fences);
+  // Until all packets have completed.
+  void wait();
+  // By an SDMA engine, after all packets have completed; waits for its end.
+  void copy(void* destination, const void* source, std::size_t size_bytes);
+
+  hsa_agent_t gpu{}, cpu{};
+
+ private:
+  void* allocate_bytes(Memory memory, std::size_t size_bytes);
+  void load_code();
+  std::uint64_t claim();
+  void publish(std::uint64_t index, hsa_packet_type_t type, std::uint16_t setup, Fences fences);
+
+  hsa_amd_memory_pool_t host_fine_{}, host_coarse_{}, local_{};
+  hsa_executable_t executable_{};
+  hsa_queue_t* queue_ = nullptr;
+  hsa_signal_t done_{};
+  std::span<std::byte> kernargs_;
+};
+
+void check(hsa_status_t status, const char* what);
+
+}  // namespace uptempo::vgpu::test

@@ -1,0 +1,67 @@
+// Programs on a device whose caches go stale, seed by seed: what has the fences that it needs is right for each, and each missing fence is
+// wrong for some.
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "programs/run.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+// Ways to pass a message by how often they went wrong.
+std::map<std::string, unsigned> run_messages(unsigned seeds, const std::string& target) {
+  std::map<std::string, unsigned> wrong;
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    const Finished finished =
+        launch({"--device", target, "--incoherent", std::to_string(seed), "--", UPTEMPO_VGPU_MESSAGES});
+    CAPTURE(seed, finished.err);
+    REQUIRE(finished.status == 0);
+    std::istringstream lines(finished.out);
+    for (std::string name, verdict; lines >> name >> verdict;) wrong[name] += verdict == "wrong";
+  }
+  return wrong;
+}
+
+void check_messages(unsigned seeds, const std::string& target) {
+  const auto wrong = run_messages(seeds, target);
+  CHECK(wrong.size() == 32);
+  for (const auto& [name, times] : wrong) {
+    CAPTURE(target, name, times);
+    if (name.starts_with('!')) {
+      CHECK(times > 0);
+    } else {
+      CHECK(times == 0);
+    }
+  }
+}
+
+TEST_CASE("enough fences are right for every seed, too few are wrong for some", "[incoherent]") {
+  check_messages(20, "gfx90a");
+}
+
+TEST_CASE("the same on the other targets", "[incoherent]") {
+  for (const char* target : {"gfx900", "gfx906", "gfx908"}) check_messages(8, target);
+}
+
+TEST_CASE("a thousand seeds", "[.long]") { check_messages(1000, "gfx90a"); }
+
+TEST_CASE("a coherent device forgives all of it", "[incoherent]") {
+  const Finished finished = launch({"--", UPTEMPO_VGPU_MESSAGES});
+  REQUIRE(finished.status == 0);
+  CHECK(finished.out.find("wrong") == std::string::npos);
+  CHECK(finished.out.find("!copy-over-kernel/agent right\n") != std::string::npos);
+}
+
+TEST_CASE("a seed repeats itself", "[incoherent]") {
+  for (const char* seed : {"1", "2", "18446744073709551615"}) {
+    const Finished once = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});
+    const Finished again = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});
+    CHECK(once.status == 0);
+    CHECK(once.out == again.out);
+  }
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

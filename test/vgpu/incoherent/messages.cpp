@@ -1,0 +1,196 @@
+// A program under test, not a test: passes data between kernels, copies and the host with fences that are wide enough and with fences that are
+// not, and prints one line for each way: its name and "right" or "wrong".
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+
+#include "device.hpp"
+
+namespace {
+
+using namespace uptempo::vgpu::test;
+
+constexpr auto kNone = HSA_FENCE_SCOPE_NONE;
+constexpr auto kAgent = HSA_FENCE_SCOPE_AGENT;
+constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
+
+constexpr std::uint32_t kCount = 4096;
+
+using Words = std::span<std::uint32_t>;
+
+class Messages {
+ public:
+  // out[i] = first + i, by the GPU.
+  void write(Words out, std::uint32_t first, Fences fences) {
+    device.dispatch(iota, kCount, device.arguments().add(out.data()).add(first).add(std::uint32_t{1}),
+                    fences);
+  }
+  // out[i] = in[i], by the GPU.
+  void copy(Words out, Words in, Fences fences) {
+    device.dispatch(copies, kCount, device.arguments().add(out.data()).add(in.data()), fences);
+  }
+  // Every compute unit in use, and L2, has read it.
+  void have_read(Words in) {
+    for (int round = 0; round < 4; ++round) copy(sink, in, {});
+    device.wait();
+  }
+  static bool holds(Words words, std::uint32_t first) {
+    for (std::uint32_t i = 0; i < kCount; ++i)
+      if (words[i] != first + i) return false;
+    return true;
+  }
+
+  bool kernel_to_kernel(Memory memory, hsa_fence_scope_t acquire) {
+    const Words message = device.allocate(memory, kCount), seen = device.allocate(Memory::host_fine, kCount);
+    have_read(message);
+    write(message, 1000, {kNone, kAgent});  // its acquire would end the staleness of the others, too
+    copy(seen, message, {acquire, kSystem});
+    device.wait();
+    return holds(seen, 1000);
+  }
+
+  bool kernel_to_host(Memory memory, hsa_fence_scope_t release) {
+    const Words message = device.allocate(memory, kCount);
+    write(message, 1000, {kSystem, release});
+    device.wait();
+    return holds(message, 1000);
+  }
+
+  bool kernel_to_host_by_barrier(Memory memory, hsa_fence_scope_t release) {
+    const Words message = device.allocate(memory, kCount);
+    write(message, 1000, {kSystem, kNone});
+    device.barrier({kNone, release});
+    device.wait();
+    return holds(message, 1000);
+  }
+
+  bool host_to_kernel(Memory memory, hsa_fence_scope_t acquire) {
+    const Words message = device.allocate(memory, kCount), seen = device.allocate(Memory::host_fine, kCount);
+    have_read(message);
+    std::iota(message.begin(), message.end(), 1000u);
+    copy(seen, message, {acquire, kSystem});
+    device.wait();
+    return holds(seen, 1000);
+  }
+
+  bool host_to_kernel_by_barrier(Memory memory, hsa_fence_scope_t acquire) {
+    const Words message = device.allocate(memory, kCount), seen = device.allocate(Memory::host_fine, kCount);
+    have_read(message);
+    std::iota(message.begin(), message.end(), 1000u);
+    device.barrier({acquire, kNone});
+    copy(seen, message, {kNone, kSystem});
+    device.wait();
+    return holds(seen, 1000);
+  }
+
+  bool reused_kernargs(hsa_fence_scope_t acquire) {
+    const Words seen = device.allocate(Memory::host_fine, kCount);
+    TestDevice::Arguments block = device.arguments();
+    for (const std::uint32_t first : {500u, 1000u}) {
+      device.dispatch(iota, kCount, block.rewrite().add(seen.data()).add(first).add(std::uint32_t{1}),
+                      {acquire, kSystem});
+      device.wait();
+    }
+    return holds(seen, 1000);
+  }
+
+  bool kernel_to_copy(hsa_fence_scope_t release) {
+    const Words message = device.allocate(Memory::local, kCount),
+                seen = device.allocate(Memory::host_fine, kCount);
+    write(message, 1000, {kSystem, release});
+    device.copy(seen.data(), message.data(), message.size_bytes());
+    return holds(seen, 1000);
+  }
+
+  bool copy_to_kernel(hsa_fence_scope_t acquire) {
+    const Words message = device.allocate(Memory::local, kCount),
+                source = device.allocate(Memory::host_fine, kCount);
+    const Words seen = device.allocate(Memory::host_fine, kCount);
+    have_read(message);
+    std::iota(source.begin(), source.end(), 1000u);
+    device.copy(message.data(), source.data(), source.size_bytes());
+    copy(seen, message, {acquire, kSystem});
+    device.wait();
+    return holds(seen, 1000);
+  }
+
+  // A copy that lands on bytes which L2 still holds dirty is lost when they are written back.
+  bool copy_over_kernel(hsa_fence_scope_t release) {
+    const Words message = device.allocate(Memory::local, kCount),
+                source = device.allocate(Memory::host_fine, kCount);
+    write(message, 500, {kSystem, release});
+    std::iota(source.begin(), source.end(), 1000u);
+    device.copy(message.data(), source.data(), source.size_bytes());
+    device.barrier({kNone, kSystem});
+    device.wait();
+    return holds(message, 1000);
+  }
+
+  // The host takes memory back from the GPU: what kernels have stored is there, whatever was released.
+  bool unlocked() {
+    auto* words = static_cast<std::uint32_t*>(std::aligned_alloc(4096, kCount * sizeof(std::uint32_t)));
+    const Words message(words, kCount);
+    std::fill(message.begin(), message.end(), 0u);
+    void* address = nullptr;
+    check(hsa_amd_memory_lock(words, message.size_bytes(), &device.gpu, 1, &address), "hsa_amd_memory_lock");
+    write(Words(static_cast<std::uint32_t*>(address), kCount), 1000, {kSystem, kNone});
+    device.wait();
+    check(hsa_amd_memory_unlock(words), "hsa_amd_memory_unlock");
+    const bool right = holds(message, 1000);
+    std::free(words);
+    return right;
+  }
+
+ private:
+  TestDevice device;
+  const TestDevice::Kernel iota = device.kernel("iota"), copies = device.kernel("copy");
+  const Words sink = device.allocate(Memory::local, kCount);
+};
+
+void say(const char* name, bool right) { std::printf("%s %s\n", name, right ? "right" : "wrong"); }
+
+}  // namespace
+
+int main() {
+  Messages messages;
+  // Wide enough.
+  say("kernel-to-kernel/local/agent", messages.kernel_to_kernel(Memory::local, kAgent));
+  say("kernel-to-kernel/local/system", messages.kernel_to_kernel(Memory::local, kSystem));
+  say("kernel-to-kernel/coarse/agent", messages.kernel_to_kernel(Memory::host_coarse, kAgent));
+  say("kernel-to-kernel/fine/agent", messages.kernel_to_kernel(Memory::host_fine, kAgent));
+  say("kernel-to-host/coarse/system", messages.kernel_to_host(Memory::host_coarse, kSystem));
+  say("kernel-to-host/local/system", messages.kernel_to_host(Memory::local, kSystem));
+  say("kernel-to-host/fine/none", messages.kernel_to_host(Memory::host_fine, kNone));
+  say("kernel-to-host-by-barrier/coarse/system",
+      messages.kernel_to_host_by_barrier(Memory::host_coarse, kSystem));
+  say("host-to-kernel/coarse/system", messages.host_to_kernel(Memory::host_coarse, kSystem));
+  say("host-to-kernel/local/system", messages.host_to_kernel(Memory::local, kSystem));
+  say("host-to-kernel/fine/agent", messages.host_to_kernel(Memory::host_fine, kAgent));
+  say("host-to-kernel-by-barrier/coarse/system",
+      messages.host_to_kernel_by_barrier(Memory::host_coarse, kSystem));
+  say("reused-kernargs/agent", messages.reused_kernargs(kAgent));
+  say("kernel-to-copy/system", messages.kernel_to_copy(kSystem));
+  say("copy-to-kernel/system", messages.copy_to_kernel(kSystem));
+  say("copy-over-kernel/system", messages.copy_over_kernel(kSystem));
+  say("unlocked/none", messages.unlocked());
+  // Too narrow.
+  say("!kernel-to-kernel/local/none", messages.kernel_to_kernel(Memory::local, kNone));
+  say("!kernel-to-kernel/coarse/none", messages.kernel_to_kernel(Memory::host_coarse, kNone));
+  say("!kernel-to-kernel/fine/none", messages.kernel_to_kernel(Memory::host_fine, kNone));
+  say("!kernel-to-host/coarse/agent", messages.kernel_to_host(Memory::host_coarse, kAgent));
+  say("!kernel-to-host/local/agent", messages.kernel_to_host(Memory::local, kAgent));
+  say("!kernel-to-host/local/none", messages.kernel_to_host(Memory::local, kNone));
+  say("!kernel-to-host-by-barrier/coarse/agent",
+      messages.kernel_to_host_by_barrier(Memory::host_coarse, kAgent));
+  say("!host-to-kernel/coarse/agent", messages.host_to_kernel(Memory::host_coarse, kAgent));
+  say("!host-to-kernel/local/agent", messages.host_to_kernel(Memory::local, kAgent));
+  say("!host-to-kernel/fine/none", messages.host_to_kernel(Memory::host_fine, kNone));
+  say("!host-to-kernel-by-barrier/coarse/agent",
+      messages.host_to_kernel_by_barrier(Memory::host_coarse, kAgent));
+  say("!reused-kernargs/none", messages.reused_kernargs(kNone));
+  say("!kernel-to-copy/agent", messages.kernel_to_copy(kAgent));
+  say("!copy-to-kernel/agent", messages.copy_to_kernel(kAgent));
+  say("!copy-over-kernel/agent", messages.copy_over_kernel(kAgent));
+  return 0;
+}
