@@ -229,7 +229,7 @@ TEST_CASE("Private memory is nobody else's") {
   const fences::ActorId queue = checker.add_queue(fences::Checker::QueueKind::compute, 0);
   const auto kind = [](GpuAddress) { return std::optional(MemoryKind::device_local); };
   for (std::uint64_t index = 0; index < 2; ++index) {
-    WatchedDispatch watched(checker.launch(queue, {.index = index}, "kernel"), state);
+    WatchedDispatch watched(checker, queue, {.index = index}, state, nullptr);
     std::array<GpuAddress, 64> address{};
     for (std::uint64_t lane = 0; lane < 64; ++lane) address[lane] = state.scratch_base + 4032 + 4 * lane;
     watched.access({.access = Access::write,

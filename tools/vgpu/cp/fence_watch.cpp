@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
 
 #include "cp/signal.hpp"
 
@@ -17,6 +19,27 @@ fences::Path path_of(const ObservedAccess& access) noexcept {
   return access.scalar ? fences::Path::scalar : fences::Path::vector;
 }
 
+using Range = fences::Checker::Range;
+
+// What a packet copies, row by row: visit(source, destination). Nothing for packets that move no data.
+template <typename Visit>
+void for_ranges(const sdma::Decoded& packet, Visit visit) {
+  if (const auto* linear = std::get_if<sdma::CopyLinear>(&packet.packet)) {
+    visit(std::optional(Range{linear->source, linear->bytes}), Range{linear->destination, linear->bytes});
+  } else if (const auto* fill = std::get_if<sdma::ConstFill>(&packet.packet)) {
+    visit(std::optional<Range>(), Range{fill->destination, fill->bytes});
+  } else if (const auto* rect = std::get_if<sdma::CopyRect>(&packet.packet)) {
+    for (std::uint32_t slice = 0; slice < rect->slices; ++slice) {
+      for (std::uint32_t row = 0; row < rect->rows; ++row) {
+        const auto at = [&](const sdma::CopyRect::Side& side) {
+          return Range{side.base + slice * side.slice_bytes + row * side.pitch_bytes, rect->row_bytes};
+        };
+        visit(std::optional(at(rect->source)), at(rect->destination));
+      }
+    }
+  }
+}
+
 // All lanes, one behind the other: most accesses of most kernels.
 bool is_one_run(const ObservedAccess& access) noexcept {
   if (access.lanes != kAllLanes) return false;
@@ -28,11 +51,40 @@ bool is_one_run(const ObservedAccess& access) noexcept {
 
 }  // namespace
 
-WatchedDispatch::WatchedDispatch(fences::Running running, const gfx9::DispatchState& state)
-    : running_(std::move(running)),
+WatchedDispatch::WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
+                                 const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
+                                 HostPages* host_pages)
+    : host_pages_(host_pages),
+      running_(checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this)),
       scratch_begin_(state.scratch_base),
       scratch_end_(state.scratch_base + state.scratch_bytes),
       groups_(state.workgroups()) {}
+
+WatchedDispatch::~WatchedDispatch() {
+  for (const GpuAddress page : closed_) host_pages_->device_wrote(page, nullptr);
+}
+
+void WatchedDispatch::touched(GpuAddress page) noexcept {
+  if (!host_pages_->close(page, false)) return;
+  const std::lock_guard lock(closed_mutex_);
+  closed_.push_back(page);
+}
+
+void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packet& packet,
+                          const fences::Checker::KindOf& kind_of) {
+  const std::set<GpuAddress> closed(closed_.begin(), closed_.end());
+  closed_.clear();
+  if (!closed.empty())
+    running_.accesses->for_each([&](GpuAddress page, const fences::AccessSet::Page& accesses) {
+      if (closed.count(page) == 0) return;
+      PageMask written{};
+      std::copy(accesses.written.begin(), accesses.written.end(), written.begin());
+      host_pages_->device_wrote(page, &written);
+      // What it has written the host must not read unnoticed.
+      if (written != PageMask{} && host_pages_->close(page, true)) host_pages_->device_wrote(page, nullptr);
+    });
+  checker.end(running_, packet, kind_of);
+}
 
 void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes,
                           fences::Path path, std::uint32_t workgroup) noexcept {
@@ -71,6 +123,7 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
 FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,
                        std::uint32_t ordinal)
     : checker_(device.checker),
+      host_pages_(checker_ == nullptr ? nullptr : device.host_pages),
       memory_(memory),
       kind_of_([&memory](GpuAddress page) -> std::optional<MemoryKind> {
         const Mapping* const mapping = memory.find(page);
@@ -80,20 +133,24 @@ FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Che
       actor_(checker_ == nullptr ? fences::kHost : checker_->add_queue(kind, ordinal)) {}
 
 void FenceWatch::doorbell(std::uint64_t value, std::uint64_t host_ns) {
-  if (checker_ != nullptr) checker_->doorbell(actor_, value, host_ns);
+  if (checker_ == nullptr) return;
+  observe_host();
+  checker_->doorbell(actor_, value, host_ns);
 }
 
 std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, std::uint64_t index,
                                                     gfx9::DispatchState& state) {
   if (checker_ == nullptr) return nullptr;
-  auto watched = std::make_unique<WatchedDispatch>(
-      checker_->launch(actor_, packet(header, index, {0}), state.name), state);
+  observe_host();
+  auto watched =
+      std::make_unique<WatchedDispatch>(*checker_, actor_, packet(header, index, {0}), state, host_pages_);
   state.observer = watched.get();
   return watched;
 }
 
 void FenceWatch::end(WatchedDispatch& dispatch, AqlHeader header, std::uint64_t index,
                      hsa_signal_t completion) {
+  observe_host();
   dispatch.end(*checker_, packet(header, index, completion), kind_of_);
 }
 
@@ -103,39 +160,84 @@ void FenceWatch::satisfied(hsa_signal_t signal, std::int64_t value) {
 
 void FenceWatch::complete(AqlHeader header, std::uint64_t index, hsa_signal_t completion) {
   if (checker_ == nullptr) return;
+  observe_host();
   checker_->complete(actor_, packet(header, index, completion), satisfied_);
   satisfied_.clear();
 }
 
 void FenceWatch::wait(std::uint64_t offset, GpuAddress polled) {
   if (checker_ == nullptr) return;
+  observe_host();
   if (const auto signal = signal_at(polled)) checker_->wait(actor_, offset, *signal);
+}
+
+void FenceWatch::begin_copy(const sdma::Decoded& packet) {
+  if (host_pages_ == nullptr) return;
+  for_ranges(packet, [this](std::optional<Range> source, Range destination) {
+    if (source) close(*source, false);
+    close(destination, true);
+  });
+}
+
+void FenceWatch::close(Range range, bool written) {
+  for (GpuAddress page = fences::page_of(range.address); page < range.address + range.bytes;
+       page += fences::kPageBytes)
+    if (host_pages_->close(page, written)) closed_.push_back(page);
 }
 
 void FenceWatch::copy(std::uint64_t offset, const sdma::Decoded& packet) {
   if (checker_ == nullptr) return;
-  using Range = fences::Checker::Range;
-  const auto done = [&](std::optional<Range> source, Range destination) {
+  end_copy(&packet);
+  observe_host();
+  for_ranges(packet, [&](std::optional<Range> source, Range destination) {
     checker_->copy(actor_, offset, packet.name, source, destination, kind_of_);
-  };
-  if (const auto* linear = std::get_if<sdma::CopyLinear>(&packet.packet)) {
-    done(Range{linear->source, linear->bytes}, {linear->destination, linear->bytes});
-  } else if (const auto* fill = std::get_if<sdma::ConstFill>(&packet.packet)) {
-    done(std::nullopt, {fill->destination, fill->bytes});
-  } else if (const auto* rect = std::get_if<sdma::CopyRect>(&packet.packet)) {
-    for (std::uint32_t slice = 0; slice < rect->slices; ++slice) {
-      for (std::uint32_t row = 0; row < rect->rows; ++row) {
-        const auto at = [&](const sdma::CopyRect::Side& side) {
-          return Range{side.base + slice * side.slice_bytes + row * side.pitch_bytes, rect->row_bytes};
-        };
-        done(at(rect->source), at(rect->destination));
+  });
+}
+
+// Every use of a page is ended; `packet` null: nothing is known to have been written.
+void FenceWatch::end_copy(const sdma::Decoded* packet) {
+  if (closed_.empty()) return;
+  std::map<GpuAddress, PageMask> written;
+  if (packet != nullptr)
+    for_ranges(*packet, [&](const std::optional<Range>&, Range destination) {
+      for (std::uint64_t byte = 0; byte < destination.bytes;) {
+        const GpuAddress address = destination.address + byte;
+        const std::uint64_t bit = address % 64, count = std::min(destination.bytes - byte, 64 - bit);
+        const std::uint64_t mask = count == 64 ? ~std::uint64_t{0} : ((std::uint64_t{1} << count) - 1) << bit;
+        written[fences::page_of(address)][address % fences::kPageBytes / 64] |= mask;
+        byte += count;
       }
+    });
+  for (const GpuAddress page : closed_) {
+    const auto found = written.find(page);
+    host_pages_->device_wrote(page, found == written.end() ? nullptr : &found->second);
+  }
+  closed_.clear();
+}
+
+void FenceWatch::observe_host() {
+  if (host_pages_ == nullptr) return;
+  for (HostEvent event; host_pages_->take(event);) {
+    switch (event.kind) {
+      case HostEvent::Kind::read:
+        checker_->host_read(event.address, event.host_ns, kind_of_);
+        break;
+      case HostEvent::Kind::opened:
+        checker_->host_opened(fences::page_of(event.address), event.host_ns);
+        break;
+      case HostEvent::Kind::wrote:
+        checker_->host_wrote(event.address, event.bytes, event.closed_ns, kind_of_);
+        break;
+      case HostEvent::Kind::unknown:
+        checker_->unknown(event.address, event.bytes);
+        break;
     }
   }
 }
 
 void FenceWatch::signal(std::uint64_t offset, GpuAddress decremented) {
   if (checker_ == nullptr) return;
+  observe_host();
   if (const auto signal = signal_at(decremented)) checker_->signal(actor_, offset, *signal);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -11,26 +12,35 @@
 #include "cp/sdma_packet.hpp"
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
+#include "device/host_pages.hpp"
 #include "device/observer.hpp"
 #include "gfx9/workgroup.hpp"
 
 namespace uptempo::vgpu {
 
 // A dispatch's accesses to global memory, on their way to its AccessSet. Private memory is nobody else's.
-class WatchedDispatch final : public MemoryObserver {
+class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::Listener {
  public:
-  WatchedDispatch(fences::Running running, const gfx9::DispatchState& state);
+  // `host_pages` null: the host is not observed.
+  WatchedDispatch(fences::Checker& checker, fences::ActorId queue, const fences::Checker::Packet& packet,
+                  const gfx9::DispatchState& state, HostPages* host_pages);
+  ~WatchedDispatch() override;
+  WatchedDispatch(const WatchedDispatch&) = delete;
+  WatchedDispatch& operator=(const WatchedDispatch&) = delete;
+
   void access(const ObservedAccess& access) noexcept override;
   // All its workgroups have ended.
   void end(fences::Checker& checker, const fences::Checker::Packet& packet,
-           const fences::Checker::KindOf& kind_of) {
-    checker.end(running_, packet, kind_of);
-  }
+           const fences::Checker::KindOf& kind_of);
 
  private:
+  void touched(GpuAddress page) noexcept override;
   void add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes, fences::Path path,
            std::uint32_t workgroup) noexcept;
 
+  HostPages* const host_pages_;
+  std::mutex closed_mutex_;
+  std::vector<GpuAddress> closed_;  // pages that this dispatch has closed to the host
   fences::Running running_;
   const GpuAddress scratch_begin_, scratch_end_;
   const std::array<std::uint32_t, 3> groups_;
@@ -42,6 +52,9 @@ class FenceWatch {
 
   FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,
              std::uint32_t ordinal);
+  ~FenceWatch() { end_copy(nullptr); }
+  FenceWatch(const FenceWatch&) = delete;
+  FenceWatch& operator=(const FenceWatch&) = delete;
 
   bool enabled() const noexcept { return checker_ != nullptr; }
   void doorbell(std::uint64_t value, std::uint64_t host_ns);
@@ -56,18 +69,25 @@ class FenceWatch {
 
   // SDMA queues; `offset` in the ring, as in traces.
   void wait(std::uint64_t offset, GpuAddress polled);
+  void begin_copy(const sdma::Decoded& packet);
   void copy(std::uint64_t offset, const sdma::Decoded& packet);
   void signal(std::uint64_t offset, GpuAddress decremented);
 
  private:
   fences::Checker::Packet packet(AqlHeader header, std::uint64_t index, hsa_signal_t completion);
   std::optional<Signal> signal_at(GpuAddress address);
+  // What the host has done since the last call.
+  void observe_host();
+  void close(fences::Checker::Range range, bool written);
+  void end_copy(const sdma::Decoded* packet);
 
   fences::Checker* const checker_;
+  HostPages* const host_pages_;
   AddressSpace::Reader& memory_;
   const fences::Checker::KindOf kind_of_;
   const fences::ActorId actor_;
   std::vector<Signal> satisfied_;
+  std::vector<GpuAddress> closed_;  // pages that the present copy has closed to the host
 };
 
 }  // namespace uptempo::vgpu

@@ -90,6 +90,7 @@ bool SdmaQueue::fetch() {
   current_ = sdma::decode(std::span(words).first(count));
   progress_ = 0;
   fetched_ = true;
+  fences_.begin_copy(current_);
   start_ns_ = context_.device.trace.enabled() ? host_clock_ns() : 0;
   return true;
 }

@@ -9,6 +9,7 @@
 namespace uptempo::vgpu {
 
 class Caches;
+class HostPages;
 namespace fences {
 class Checker;
 }
@@ -19,6 +20,7 @@ struct Device {
   Interrupts& interrupts;
   Trace& trace;
   fences::Checker* checker = nullptr;  // null: off
+  HostPages* host_pages = nullptr;     // with the checker; null: the host is not observed
   Caches* caches = nullptr;  // of an incoherent device
 };
 

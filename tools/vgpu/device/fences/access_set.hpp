@@ -22,9 +22,6 @@ inline constexpr std::uint32_t kPageBytes = 4096;
 inline constexpr std::uint32_t kLineBytes = 64;  // of both kinds of L1
 inline constexpr std::uint32_t kLinesPerPage = kPageBytes / kLineBytes;
 
-// One bit for each byte of a page.
-using PageMask = std::array<std::uint64_t, kPageBytes / 64>;
-
 constexpr GpuAddress page_of(GpuAddress address) noexcept { return address & ~GpuAddress{kPageBytes - 1}; }
 
 // How a read or write was made.

@@ -390,6 +390,11 @@ void Checker::host_wrote(GpuAddress address, std::uint32_t bytes, std::uint64_t 
   impl_->deliver();
 }
 
+void Checker::unknown(GpuAddress address, std::uint32_t bytes) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->shadow.forget_bytes(address, bytes);
+}
+
 void Checker::forget(GpuAddress begin, GpuAddress end, const KindOf& kind_of) {
   const std::lock_guard lock(impl_->mutex);
   impl_->unreleased(begin, end, kind_of);

@@ -103,6 +103,9 @@ class Checker {
   // ... and when the page was closed these bytes had changed.
   void host_wrote(GpuAddress address, std::uint32_t bytes, std::uint64_t closed_ns, const KindOf& kind_of);
 
+  // Somebody, perhaps the host, may have changed these bytes of a page.
+  void unknown(GpuAddress address, std::uint32_t bytes);
+
   // The range is about to be unmapped: what was announced and never released is found, then all of it is forgotten.
   void forget(GpuAddress begin, GpuAddress end, const KindOf& kind_of);
   // The program ends: the same for all memory.

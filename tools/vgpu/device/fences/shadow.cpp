@@ -279,6 +279,27 @@ void Shadow::for_each_write(
   }
 }
 
+void Shadow::forget_bytes(GpuAddress address, std::uint32_t bytes) {
+  const auto found = pages_.find(page_of(address));
+  if (found == pages_.end()) return;
+  std::vector<Segment>& segments = found->second->segments;
+  const auto begin = static_cast<std::uint16_t>(address % kPageBytes);
+  const auto end = static_cast<std::uint16_t>(begin + bytes);
+  std::vector<Segment> after;
+  const auto append = [&after](std::uint16_t at, const HistoryPtr& history) {
+    if (after.empty() || after.back().history != history) after.push_back({at, history});
+  };
+  for (std::size_t at = 0; at < segments.size(); ++at) {
+    const Segment& segment = segments[at];
+    const auto stop =
+        static_cast<std::uint16_t>(at + 1 < segments.size() ? segments[at + 1].begin : kPageBytes);
+    if (segment.begin < begin) append(segment.begin, segment.history);
+    if (segment.begin < end && stop > begin) append(std::max(segment.begin, begin), nullptr);
+    if (stop > end) append(std::max(segment.begin, end), segment.history);
+  }
+  segments = std::move(after);
+}
+
 void Shadow::forget(GpuAddress begin, GpuAddress end) {
   pages_.erase(pages_.lower_bound(page_of(begin)), pages_.lower_bound(end));
 }

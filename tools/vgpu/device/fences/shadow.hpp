@@ -53,6 +53,8 @@ class Shadow {
       GpuAddress begin, GpuAddress end,
       const std::function<void(const TaskPtr&, GpuAddress address, std::uint32_t bytes)>& visit) const;
   void forget(GpuAddress begin, GpuAddress end);
+  // Within a page: somebody unobserved may have written these bytes.
+  void forget_bytes(GpuAddress address, std::uint32_t bytes);
 
  private:
   struct Reader {
