@@ -97,6 +97,10 @@ class Shadow::Transitions {
   }
 
   HistoryPtr next(const HistoryPtr& before, const Kind& kind) const {
+    // A write ends all that was before, so runs that were apart grow together.
+    if (kind.written)
+      for (const Done& done : done_)
+        if (done.kind == kind) return done.after;
     auto after = std::make_shared<History>();
     if (kind.written) {
       after->writer = task_;
