@@ -97,6 +97,21 @@ TEST_CASE("A line of L2 is 128 bytes: a read of either half brings both") {
   }
 }
 
+TEST_CASE("A line that a dispatch reads beside a copy into it may be kept with the old bytes") {
+  for (const bool beside : {true, false}) {
+    Program program;
+    const ActorId queue = program.compute(), other = program.compute(), sdma = program.sdma();
+    auto reader = program.launch(other, "beside", {}, {reads(kLocal + (beside ? 8 : 256))});
+    program.fill(sdma, "fill", kLocal);
+    program.sdma_signals(sdma, kUploaded);
+    program.end(reader);
+    program.dispatch(queue, "sum", {.acquire = Scope::agent}, {reads(kLocal)});
+    CAPTURE(beside);
+    CHECK(program.found() ==
+          (beside ? "stale RAW fill->sum 0x0+4 possible" : "stale RAW fill->sum 0x0+4 harmless"));
+  }
+}
+
 TEST_CASE("A kernel may write again what a download reads only after the download") {
   for (const bool waits : {true, false}) {
     Program program;

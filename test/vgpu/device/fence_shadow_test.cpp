@@ -275,6 +275,38 @@ TEST_CASE("What is forgotten is gone, to the page, and what lies around it stays
   CHECK(memory.writers(0, ~GpuAddress{0}) == "1:0+4096 1:8192+4096");
 }
 
+TEST_CASE("Bytes that somebody unobserved may have changed have no past, their neighbours keep theirs") {
+  for (const auto& [begin, bytes, left] : {std::tuple{0u, 4096u, ""},
+                                           {0u, 1u, "1:1+4095"},
+                                           {4095u, 1u, "1:0+4095"},
+                                           {100u, 50u, "1:0+100 1:150+3946"}}) {
+    Memory memory;
+    memory.writes(memory.dispatch(), kPage, 4096);
+    memory.shadow.forget_bytes(kPage + begin, bytes);
+    CHECK(memory.writers(kPage, kPage + 4096) == left);
+    memory.writes(memory.dispatch(), kPage + begin, bytes);
+    CHECK(memory.found() == "");
+  }
+}
+
+TEST_CASE("A line that was read while another task wrote to it may be held with the old bytes") {
+  for (const bool overlapped : {true, false}) {
+    Memory memory;
+    const TaskPtr beside = memory.dispatch();
+    const TaskPtr writer = memory.dispatch();
+    if (!overlapped) memory.reads(beside, kPage + 128, 4);
+    memory.writes(writer, kPage, 128);
+    if (overlapped) memory.reads(beside, kPage + 60, 2);
+    memory.found();  // that pair is unordered
+    const TaskPtr reader = memory.task(Task::Kind::dispatch, {beside, writer}, false);
+    memory.reads(reader, kPage, 128);
+    CAPTURE(overlapped);
+    CHECK(memory.found() ==
+          (overlapped ? "RAW 2>3 0+60 stale; RAW 2>3 60+2 stale; RAW 2>3 62+2 stale; RAW 2>3 64+64 harmless"
+                      : "RAW 2>3 0+128 harmless"));
+  }
+}
+
 TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
   constexpr std::uint32_t kBytes = 256;
   constexpr GpuAddress kBase = kPage + 4096 - kBytes / 2;  // over the border of two pages
@@ -339,6 +371,13 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
       tasks.push_back(task);
       CAPTURE(seed, step);
       REQUIRE((found == expected));
+      if (random() % 4 != 0) continue;
+      // Somebody unobserved, up to the border of the first page or from there on.
+      const auto half = static_cast<std::uint32_t>(random() % 2 * (kBytes / 2));
+      const auto begin = static_cast<std::uint32_t>(random() % (kBytes / 2));
+      const auto count = static_cast<std::uint32_t>(1 + random() % (kBytes / 2 - begin));
+      memory.shadow.forget_bytes(kBase + half + begin, count);
+      for (std::uint32_t byte = half + begin; byte < half + begin + count; ++byte) model[byte] = {};
     }
   }
 }

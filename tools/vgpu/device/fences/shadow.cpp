@@ -23,6 +23,12 @@ void for_runs(std::uint64_t of, const std::array<std::uint64_t, Count>& masks, V
 
 }  // namespace
 
+// Whether the last write was another task's that may have been at it when `reader` had begun.
+bool Shadow::is_overlapping(const History* history, const Task& reader) {
+  return history != nullptr && history->writer != nullptr && history->writer->id != reader.id &&
+         !reader.view.ordered.contains(history->writer->id);
+}
+
 // What one task makes of each history that it meets. Most bytes of a task share a few histories, so each is judged once.
 class Shadow::Transitions {
  public:
@@ -97,6 +103,14 @@ class Shadow::Transitions {
   }
 
   HistoryPtr next(const HistoryPtr& before, const Kind& kind) const {
+    if (!kind.read && !kind.written) {
+      if (!is_overlapping(before.get(), *task_)) return before;
+      auto after = std::make_shared<History>(*before);
+      after->at_write.vector_l1 = after->at_write.vector_l1 || kind.paths.vector;
+      after->at_write.scalar_l1 = after->at_write.scalar_l1 || kind.paths.scalar;
+      after->at_write.l2 = true;
+      return after;
+    }
     // A write ends all that was before, so runs that were apart grow together.
     if (kind.written)
       for (const Done& done : done_)
@@ -175,7 +189,7 @@ void Shadow::meet(const TaskPtr& task, GpuAddress address, const AccessSet::Page
 void Shadow::apply(const TaskPtr& task, GpuAddress address, const AccessSet::Page& accesses, MemoryType type,
                    CacheAges ages, const Report& report) {
   Page& to = page(address);
-  std::vector<Piece> pieces;
+  std::vector<Piece> pieces, lines;
   for (std::uint32_t line = 0; line < kLinesPerPage; ++line) {
     const std::uint64_t read = accesses.read[line], written = accesses.written[line],
                         synchronising = accesses.synchronising[line];
@@ -199,11 +213,19 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const AccessSet::Pag
         pieces.push_back({begin, stop, kind});
       }
     });
+    if (vector || scalar)
+      lines.push_back({static_cast<std::uint16_t>(line * kLineBytes),
+                       static_cast<std::uint16_t>((line + 1) * kLineBytes),
+                       {false, false, false, {vector, scalar}, {}}});
     if (vector) to.vector_l1[line] = ages.l1;
     if (scalar) to.scalar_l1[line] = ages.l1;
     to.l2[line] = ages.l2;
   }
   apply(task, address, to, pieces, type, report);
+  // Lines that it read while another task wrote to them, whichever bytes: it may have been earlier.
+  if (std::any_of(to.segments.begin(), to.segments.end(),
+                  [&](const Segment& segment) { return is_overlapping(segment.history.get(), *task); }))
+    apply(task, address, to, lines, type, report);
 }
 
 void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const std::vector<Piece>& pieces,

@@ -79,7 +79,8 @@ class Shadow {
     std::array<std::uint32_t, kLinesPerPage> vector_l1{}, scalar_l1{}, l2{};
     bool synchronising = false;  // some history has a synchronising access
   };
-  // One access, as far as a transition depends on it.
+  static bool is_overlapping(const History* history, const Task& reader);
+  // One access, as far as a transition depends on it; neither read nor written: the line was in a cache.
   struct Kind {
     bool read, written, synchronising;
     ReadPaths paths;
