@@ -101,7 +101,7 @@ Requests::Requests(const Options& from)
       caches(options.incoherent ? std::make_unique<Caches>(
                                       *options.device, CacheHabits::of(*options.device, *options.incoherent))
                                 : nullptr),
-      device{options, memory, events, trace, fence_report.checker(), caches.get()},
+      device{options, memory, events, trace, fence_report.checker(), nullptr, caches.get()},
       buffers(device, kGpuId, render_file, kfd_file, options.device->vram_bytes),
       queues(device, buffers, kfd_file) {}
 
