@@ -12,6 +12,7 @@ namespace {
 constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGPU_TRACE",
                                       "UPTEMPO_VGPU_NULL_KERNELS",  "UPTEMPO_VGPU_EARLY_READ_INDEX",
                                       "UPTEMPO_VGPU_DETERMINISTIC", "UPTEMPO_VGPU_SEED",
+                                      "UPTEMPO_VGPU_CHECK",         "UPTEMPO_VGPU_REPORT",
                                       "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE"};
 
 struct CleanEnvironment {
@@ -32,6 +33,9 @@ TEST_CASE("an empty environment means the default device and nothing special", "
   CHECK_FALSE(options.early_read_index);
   CHECK_FALSE(options.deterministic);
   CHECK(options.seed == 1);
+  CHECK_FALSE(options.check_fences);
+  CHECK_FALSE(options.check_specification);
+  CHECK(options.report_file.empty());
   CHECK(options.workers == 0);
   CHECK_FALSE(options.verbose);
 }
@@ -55,6 +59,23 @@ TEST_CASE("every option is read from its variable", "[options]") {
   CHECK(options.seed == ~std::uint64_t{0});
   CHECK(options.workers == 3);
   CHECK(options.verbose);
+}
+
+TEST_CASE("checks are a list", "[options]") {
+  const CleanEnvironment clean;
+  setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
+  setenv("UPTEMPO_VGPU_REPORT", "/tmp/findings", 1);
+  CHECK(Options::from_environment().check_fences);
+  CHECK_FALSE(Options::from_environment().check_specification);
+  CHECK(Options::from_environment().report_file == "/tmp/findings");
+  setenv("UPTEMPO_VGPU_CHECK", "fences,hsa", 1);
+  CHECK(Options::from_environment().check_fences);
+  CHECK(Options::from_environment().check_specification);
+  for (const char* wrong : {"fence", "fences,", ",fences", "fences;hsa", "all"}) {
+    CAPTURE(wrong);
+    setenv("UPTEMPO_VGPU_CHECK", wrong, 1);
+    CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+  }
 }
 
 TEST_CASE("a value that is not accepted is refused with variable, value and what would be", "[options]") {

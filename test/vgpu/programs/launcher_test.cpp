@@ -39,7 +39,7 @@ TEST_CASE("help and version are answered", "[launcher]") {
   const Finished help = launch({"--help"});
   CHECK(help.status == 0);
   for (const char* option : {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
-                             "--seed", "--workers", "--verbose", "gfx90a", "gfx900"}) {
+                             "--seed", "--workers", "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -57,7 +57,11 @@ TEST_CASE("wrong usage is one sentence and status 2", "[launcher]") {
                            Case{{"--device", "gfx1100", "true"}, "gfx90a, gfx908, gfx906, gfx900"},
                            Case{{"--seed", "x", "true"}, "'x'"}, Case{{"--seed"}, "needs a value"},
                            Case{{"--verbose=yes", "true"}, "--verbose"},
-                           Case{{"--trace", "/nonexistent/t.json", "true"}, "/nonexistent/t.json"}}) {
+                           Case{{"--trace", "/nonexistent/t.json", "true"}, "/nonexistent/t.json"},
+                           Case{{"--check", "races", "true"}, "'races'"},
+                           Case{{"--report", "/tmp/r", "true"}, "without --check"},
+                           Case{{"--check", "fences", "--report", "/nonexistent/r", "true"}, "--report: cannot"},
+                           Case{{"--check", "fences", "--null-kernels", "true"}, "--null-kernels"}}) {
     const Finished finished = launch(each.arguments);
     CAPTURE(each.says, finished.err);
     CHECK(finished.status == 2);

@@ -41,10 +41,11 @@ std::string known_targets() {
 // "fences" or "fences,hsa".
 void parse_checks(Options& options, std::string_view list) {
   const std::string_view all = list;
-  while (!list.empty()) {
+  for (bool more = !list.empty(); more;) {
     const std::size_t comma = list.find(',');
     const std::string_view check = list.substr(0, comma);
-    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    more = comma != std::string_view::npos;
+    list.remove_prefix(more ? comma + 1 : list.size());
     if (check == "fences") {
       options.check_fences = true;
     } else if (check == "hsa") {

@@ -238,6 +238,11 @@ std::string preload_list(const ElfProgram& program, const std::string& library) 
 int run(const std::vector<std::string>& arguments) {
   const std::size_t first = parse(arguments);
   if (first == arguments.size()) usage("no program was given");
+  const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
+  if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
+    usage("--report has nothing to report without --check");
+  if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_NULL_KERNELS"))
+    usage("--check has no accesses to check under --null-kernels");
   const std::string path = find_program(arguments[first]);
   const ElfProgram program = inspect_program(path);
   if (program.elf && !program.elf64)
