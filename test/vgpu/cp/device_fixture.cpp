@@ -87,7 +87,11 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
           const std::lock_guard lock(findings_mutex_);
           findings_.push_back(finding);
         });
-  device = std::make_unique<Device>(Device{options, memory, interrupts, *trace, checker.get()});
+  if (options.incoherent)
+    caches = std::make_unique<Caches>(*options.device,
+                                      CacheHabits{.seed = *options.incoherent, .compute_units = 4});
+  device = std::make_unique<Device>(
+      Device{options, memory, interrupts, *trace, checker.get(), nullptr, caches.get()});
   processor = std::make_unique<CommandProcessor>(*device);
   processor->attach_doorbell_page(program_page, alias_page, kPageBytes);
 }

@@ -19,6 +19,7 @@
 
 #include "cp/command_processor.hpp"
 #include "device/fences/checker.hpp"
+#include "device/incoherent.hpp"
 #include "gfx9_double.hpp"
 
 namespace uptempo::vgpu::test {
@@ -90,6 +91,8 @@ struct DeviceFixture {
   RecordedInterrupts interrupts;
   std::unique_ptr<Trace> trace;
   std::unique_ptr<fences::Checker> checker;
+  std::unique_ptr<Caches>
+      caches;  // with Options::incoherent: four compute units, nothing is evicted; of the processor's thread
   std::unique_ptr<Device> device;
   std::unique_ptr<CommandProcessor> processor;
 

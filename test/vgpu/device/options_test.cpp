@@ -13,7 +13,8 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_NULL_KERNELS",  "UPTEMPO_VGPU_EARLY_READ_INDEX",
                                       "UPTEMPO_VGPU_DETERMINISTIC", "UPTEMPO_VGPU_SEED",
                                       "UPTEMPO_VGPU_CHECK",         "UPTEMPO_VGPU_REPORT",
-                                      "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE"};
+                                      "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE",
+                                      "UPTEMPO_VGPU_INCOHERENT"};
 
 struct CleanEnvironment {
   CleanEnvironment() { clear(); }
@@ -32,6 +33,7 @@ TEST_CASE("an empty environment means the default device and nothing special", "
   CHECK_FALSE(options.null_kernels);
   CHECK_FALSE(options.early_read_index);
   CHECK_FALSE(options.deterministic);
+  CHECK_FALSE(options.incoherent);
   CHECK(options.seed == 1);
   CHECK_FALSE(options.check_fences);
   CHECK_FALSE(options.check_specification);
@@ -78,6 +80,27 @@ TEST_CASE("checks are a list", "[options]") {
   }
 }
 
+TEST_CASE("an incoherent device is a deterministic one, and its seed is that of everything", "[options]") {
+  const CleanEnvironment clean;
+  setenv("UPTEMPO_VGPU_INCOHERENT", "18446744073709551615", 1);
+  const Options options = Options::from_environment();
+  REQUIRE(options.incoherent);
+  CHECK(*options.incoherent == ~std::uint64_t{0});
+  CHECK(options.deterministic);
+  CHECK(options.seed == ~std::uint64_t{0});
+  setenv("UPTEMPO_VGPU_INCOHERENT", "0", 1);
+  setenv("UPTEMPO_VGPU_SEED", "5", 1);
+  CHECK(Options::from_environment().incoherent == 0);
+  CHECK(Options::from_environment().seed == 5);
+}
+
+TEST_CASE("fences are not checked on an incoherent device", "[options]") {
+  const CleanEnvironment clean;
+  setenv("UPTEMPO_VGPU_INCOHERENT", "1", 1);
+  setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
+  CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);
+}
+
 TEST_CASE("a value that is not accepted is refused with variable, value and what would be", "[options]") {
   const CleanEnvironment clean;
   struct Case {
@@ -88,7 +111,7 @@ TEST_CASE("a value that is not accepted is refused with variable, value and what
   for (const Case& each :
        {Case{"UPTEMPO_VGPU_DEVICE", "gfx1100", "gfx90a, gfx908, gfx906, gfx900"},
         Case{"UPTEMPO_VGPU_NULL_KERNELS", "yes", "0 or 1"}, Case{"UPTEMPO_VGPU_SEED", "12x", "decimal"},
-        Case{"UPTEMPO_VGPU_WORKERS", "-1", "decimal"},
+        Case{"UPTEMPO_VGPU_WORKERS", "-1", "decimal"}, Case{"UPTEMPO_VGPU_INCOHERENT", "yes", "decimal"},
         Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "decimal"}}) {
     CleanEnvironment::clear();
     setenv(each.variable, each.value, 1);

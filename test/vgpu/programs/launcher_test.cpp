@@ -38,8 +38,9 @@ TEST_CASE("without the separator the first word that is no option is the program
 TEST_CASE("help and version are answered", "[launcher]") {
   const Finished help = launch({"--help"});
   CHECK(help.status == 0);
-  for (const char* option : {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic",
-                             "--seed", "--workers", "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
+  for (const char* option :
+       {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic", "--incoherent",
+        "--seed", "--workers", "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -53,15 +54,19 @@ TEST_CASE("wrong usage is one sentence and status 2", "[launcher]") {
     std::vector<std::string> arguments;
     const char* says;
   };
-  for (const Case& each : {Case{{}, "no program"}, Case{{"--frobnicate", "true"}, "--frobnicate"},
-                           Case{{"--device", "gfx1100", "true"}, "gfx90a, gfx908, gfx906, gfx900"},
-                           Case{{"--seed", "x", "true"}, "'x'"}, Case{{"--seed"}, "needs a value"},
-                           Case{{"--verbose=yes", "true"}, "--verbose"},
-                           Case{{"--trace", "/nonexistent/t.json", "true"}, "/nonexistent/t.json"},
-                           Case{{"--check", "races", "true"}, "'races'"},
-                           Case{{"--report", "/tmp/r", "true"}, "without --check"},
-                           Case{{"--check", "fences", "--report", "/nonexistent/r", "true"}, "--report: cannot"},
-                           Case{{"--check", "fences", "--null-kernels", "true"}, "--null-kernels"}}) {
+  for (const Case& each :
+       {Case{{}, "no program"}, Case{{"--frobnicate", "true"}, "--frobnicate"},
+        Case{{"--device", "gfx1100", "true"}, "gfx90a, gfx908, gfx906, gfx900"},
+        Case{{"--seed", "x", "true"}, "'x'"}, Case{{"--seed"}, "needs a value"},
+        Case{{"--incoherent", "x", "true"}, "'x'"}, Case{{"--incoherent"}, "needs a value"},
+        Case{{"--incoherent", "18446744073709551616", "true"}, "--incoherent"},
+        Case{{"--incoherent=-1", "true"}, "'-1'"}, Case{{"--verbose=yes", "true"}, "--verbose"},
+        Case{{"--trace", "/nonexistent/t.json", "true"}, "/nonexistent/t.json"},
+        Case{{"--check", "races", "true"}, "'races'"},
+        Case{{"--report", "/tmp/r", "true"}, "without --check"},
+        Case{{"--check", "fences", "--report", "/nonexistent/r", "true"}, "--report: cannot"},
+        Case{{"--check", "fences", "--null-kernels", "true"}, "--null-kernels"},
+        Case{{"--check", "fences", "--incoherent=1", "true"}, "exclude each other"}}) {
     const Finished finished = launch(each.arguments);
     CAPTURE(each.says, finished.err);
     CHECK(finished.status == 2);

@@ -51,8 +51,8 @@ constexpr std::uint32_t kScalarL1LineBytes = 64;
 constexpr std::uint32_t kL2LineBytes =
     128;  // gfx90a; 64 on gfx900 to gfx908, where whole pairs are a superset
 
-// Sizes: 16 KiB each, a scalar L1 for two compute units (Vega and CDNA2 ISA, "Memory hierarchy"; gfx900 to gfx908 share one among three, and a
-// smaller group only sees less of what others have invalidated).
+// Both L1s have 16 KiB (ROCm, "Accelerator and GPU hardware specifications"). Two compute units of CDNA 2 share a scalar L1; how many do on
+// gfx900 to gfx908 depends on which are fused off, and no rule depends on it.
 constexpr std::uint32_t kL1Bytes = 16 * 1024;
 constexpr std::uint32_t kComputeUnitsPerScalarL1 = 2;
 

@@ -21,7 +21,7 @@ struct Device {
   Trace& trace;
   fences::Checker* checker = nullptr;  // null: off
   HostPages* host_pages = nullptr;     // with the checker; null: the host is not observed
-  Caches* caches = nullptr;  // of an incoherent device
+  Caches* caches = nullptr;            // of an incoherent device
 };
 
 }  // namespace uptempo::vgpu

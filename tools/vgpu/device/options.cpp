@@ -77,6 +77,9 @@ Options Options::from_environment() {
     options.incoherent = number<std::uint64_t>("UPTEMPO_VGPU_INCOHERENT", 0);
     options.deterministic = true;
     options.seed = *options.incoherent;
+    if (options.check_fences)
+      throw std::invalid_argument(
+          "UPTEMPO_VGPU_INCOHERENT and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }
   options.seed = number<std::uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
   options.workers = number<std::uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);

@@ -62,10 +62,10 @@ void print_help() {
          "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
          "  --early-read-index  advance the read index as soon as a packet is launched, as hardware may\n"
          "  --deterministic     one worker and a seeded order: the same trace on every run\n"
-         "  --incoherent SEED   keep caches, and make them go stale wherever fences allow it: a missing "
-         "fence "
-         "gives wrong results for some seed;\n"
-         "                      one worker\n"
+         "  --incoherent SEED   caches go stale wherever fences allow it: a missing fence gives wrong "
+         "results "
+         "for\n"
+         "                      some seed. One worker; not together with --check\n"
          "  --seed N            the seed of everything that is left to chance (default 1)\n"
          "  --workers N         threads that execute waves (default: one per core)\n"
          "  --verbose           name unknown ioctls and refused requests on stderr\n"
@@ -243,6 +243,8 @@ int run(const std::vector<std::string>& arguments) {
     usage("--report has nothing to report without --check");
   if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_NULL_KERNELS"))
     usage("--check has no accesses to check under --null-kernels");
+  if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_INCOHERENT"))
+    usage("--check and --incoherent exclude each other: run the program once with each");
   const std::string path = find_program(arguments[first]);
   const ElfProgram program = inspect_program(path);
   if (program.elf && !program.elf64)
