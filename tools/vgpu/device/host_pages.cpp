@@ -129,6 +129,10 @@ struct HostPages::Buffer {
     return address >= program_begin() && address - program_begin() < bytes;
   }
 
+  bool overlaps(std::uintptr_t address, std::size_t size) const noexcept {
+    return holds(address) || (address < program_begin() && program_begin() - address < size);
+  }
+
   bool protect(std::size_t index, std::size_t count, int protection) const noexcept {
     return mprotect(program + index * kPage, count * kPage, protection) == 0;
   }
@@ -181,8 +185,7 @@ struct HostPages::Table {
 
   // For each watched page of a range of the program: its buffer, its index there, and the range's first byte in it.
   template <typename Visit>
-  void visit(const void* start, std::size_t bytes, Visit&& each) const noexcept {
-    auto at = reinterpret_cast<std::uintptr_t>(start);
+  void visit(std::uintptr_t at, std::size_t bytes, Visit&& each) const noexcept {
     const std::uintptr_t end = bytes > ~at ? ~std::uintptr_t{0} : at + bytes;
     while (at < end) {
       Buffer* const buffer = from_program(at);
@@ -302,13 +305,12 @@ bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& con
   const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
   if (fetch) return false;
   for (HostPages* pages = newest.load(std::memory_order_acquire); pages != nullptr; pages = pages->older_)
-    if (is_inherited(*pages) ? pages->open_inherited(info.si_addr, 1) : pages->fault(address, write))
-      return true;
+    if (is_inherited(*pages) ? pages->open_inherited(address, 1) : pages->fault(address, write)) return true;
   return false;
 }
 
 // Without locks: this process has copies of locks and sections whose holders it lacks. Each page once; a second fault is the program's own.
-bool HostPages::open_inherited(const void* address, std::size_t bytes) noexcept {
+bool HostPages::open_inherited(std::uintptr_t address, std::size_t bytes) noexcept {
   bool opened = false;
   table_.load(std::memory_order_relaxed)
       ->visit(address, bytes, [&](Buffer& buffer, std::size_t index, std::uintptr_t) {
@@ -382,25 +384,30 @@ bool HostPages::set_protection(Buffer& buffer, std::size_t index, int protection
   return false;
 }
 
-void HostPages::hold(const void* address, std::size_t bytes, bool write) noexcept {
+bool HostPages::hold(std::uintptr_t address, std::size_t bytes, bool write) noexcept {
+  const KeepErrno keep;
   if (is_inherited(*this)) {
     open_inherited(address, bytes);
-    return;
+    return false;
   }
-  const WithoutSignals no_signals;
   const Section section(*this);
-  section.table.visit(address, bytes, [&](Buffer& buffer, std::size_t index, std::uintptr_t at) {
-    if (buffer.open_for_good.load(std::memory_order_acquire)) {
-      buffer.protect(index, 1, kOpen);
+  const Buffer* const buffer = section.table.from_program(address);
+  if (bytes == 0 || buffer == nullptr || !buffer->overlaps(address, bytes)) return false;
+  const WithoutSignals no_signals;
+  section.table.visit(address, bytes, [&](Buffer& held, std::size_t index, std::uintptr_t at) {
+    if (held.open_for_good.load(std::memory_order_acquire)) {
+      held.protect(index, 1, kOpen);
       return;
     }
-    const PageLock lock(buffer.page[index]);
-    ++buffer.page[index].holders;
-    record_access(buffer, index, at, write);
+    const PageLock lock(held.page[index]);
+    ++held.page[index].holders;
+    record_access(held, index, at, write);
   });
+  return true;
 }
 
-void HostPages::release(const void* address, std::size_t bytes) noexcept {
+void HostPages::release(std::uintptr_t address, std::size_t bytes) noexcept {
+  const KeepErrno keep;
   if (is_inherited(*this)) return;
   const WithoutSignals no_signals;
   const Section section(*this);
@@ -414,24 +421,13 @@ void HostPages::release(const void* address, std::size_t bytes) noexcept {
 void HostPages::unwatch(const std::byte* program, std::size_t bytes) noexcept {
   const WithoutSignals no_signals;
   const Section section(*this);
-  section.table.visit(program, bytes, [&](Buffer& buffer, std::size_t index, std::uintptr_t) {
-    if (buffer.open_for_good.load(std::memory_order_acquire)) return;
-    const PageLock lock(buffer.page[index]);
-    if (buffer.page[index].state != Page::State::unwatched) give_up(buffer, index, unwatched_);
-  });
-}
-
-HostAccess::HostAccess(const void* address, std::size_t bytes, bool write) noexcept
-    : pages_(bytes == 0 ? nullptr : HostPages::of_process()), address_(address), bytes_(bytes) {
-  if (pages_ == nullptr) return;
-  const KeepErrno keep;
-  pages_->hold(address_, bytes_, write);
-}
-
-HostAccess::~HostAccess() {
-  if (pages_ == nullptr) return;
-  const KeepErrno keep;
-  pages_->release(address_, bytes_);
+  section.table.visit(reinterpret_cast<std::uintptr_t>(program), bytes,
+                      [&](Buffer& buffer, std::size_t index, std::uintptr_t) {
+                        if (buffer.open_for_good.load(std::memory_order_acquire)) return;
+                        const PageLock lock(buffer.page[index]);
+                        if (buffer.page[index].state != Page::State::unwatched)
+                          give_up(buffer, index, unwatched_);
+                      });
 }
 
 // --- the device's side ----------------------------------------------------------------------------------------------------------------------

@@ -88,6 +88,11 @@ class HostPages {
   // From now on the host's accesses to these pages of the program are not observed.
   void unwatch(const std::byte* program, std::size_t bytes) noexcept;
 
+  // See HostAccess. Opens the watched pages of the range as far as the access needs and keeps them so until release() of the same range. False: there are
+  // none, so nothing to release. errno is kept.
+  bool hold(std::uintptr_t address, std::size_t bytes, bool write) noexcept;
+  void release(std::uintptr_t address, std::size_t bytes) noexcept;
+
   // The next event, if there is one.
   bool take(HostEvent& event) noexcept { return events_.take(event); }
 
@@ -99,7 +104,6 @@ class HostPages {
   static bool settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept;
 
  private:
-  friend class HostAccess;
   struct Page;
   struct Buffer;
   struct Table;
@@ -121,17 +125,13 @@ class HostPages {
   };
 
   static bool is_inherited(const HostPages& pages) noexcept;
-  bool open_inherited(const void* address, std::size_t bytes) noexcept;
+  bool open_inherited(std::uintptr_t address, std::size_t bytes) noexcept;
   bool fault(std::uintptr_t address, bool write) noexcept;
   // All four: the page's lock is held.
   bool record_access(Buffer& buffer, std::size_t index, std::uintptr_t address, bool write) noexcept;
   bool report_changes(Buffer& buffer, std::size_t index) noexcept;
   bool give_up(Buffer& buffer, std::size_t index, std::atomic<std::uint64_t>& counter) noexcept;
   bool set_protection(Buffer& buffer, std::size_t index, int protection) noexcept;
-
-  // For HostAccess: opens the pages as far as the access needs, and keeps them so until release().
-  void hold(const void* address, std::size_t bytes, bool write) noexcept;
-  void release(const void* address, std::size_t bytes) noexcept;
 
   void publish(std::unique_ptr<const Table> next);
   void wait_for_sections() noexcept;
@@ -157,14 +157,19 @@ class HostPages {
 // when nothing is watched. errno is kept.
 class HostAccess {
  public:
-  HostAccess(const void* address, std::size_t bytes, bool write) noexcept;
-  ~HostAccess();
+  HostAccess(const void* address, std::size_t bytes, bool write) noexcept
+      : pages_(HostPages::of_process()), address_(reinterpret_cast<std::uintptr_t>(address)), bytes_(bytes) {
+    if (pages_ != nullptr && !pages_->hold(address_, bytes, write)) pages_ = nullptr;
+  }
+  ~HostAccess() {
+    if (pages_ != nullptr) pages_->release(address_, bytes_);
+  }
   HostAccess(const HostAccess&) = delete;
   HostAccess& operator=(const HostAccess&) = delete;
 
  private:
-  HostPages* const pages_;
-  const void* const address_;
+  HostPages* pages_;  // null: nothing to release
+  const std::uintptr_t address_;
   const std::size_t bytes_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "cp/command_processor.hpp"
 #include "device/fences/checker.hpp"
+#include "device/host_pages.hpp"
 #include "kfd/log.hpp"
 #include "kfd/program_memory.hpp"
 
@@ -84,9 +85,16 @@ int Buffers::place(Buffer& buffer, std::uint64_t& mmap_offset) {
   }
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0) {
     if (request.program_address == 0) return -EINVAL;
+    // The device reaches registered memory where the program does.
+    if (device_.host_pages != nullptr)
+      device_.host_pages->unwatch(reinterpret_cast<const std::byte*>(request.program_address),
+                                  request.size_bytes);
     if (const int error = check_user_pages(request.program_address, request.size_bytes); error != 0)
       return error;
     buffer.host = reinterpret_cast<std::byte*>(request.program_address & ~(kPage - 1));
+    if (device_.host_pages != nullptr && request.gpu_address == request.program_address)
+      buffer.shared = SharedPages::replace(request.program_address, round_up(request.size_bytes, kPage));
+    if (buffer.shared != nullptr) buffer.host = buffer.shared->alias();
     return 0;
   }
   const bool vram = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0;
@@ -116,7 +124,7 @@ int Buffers::allocate(const Request& request, std::uint64_t& handle, std::uint64
   Buffer buffer{.request = request};
   if (const int error = place(buffer, mmap_offset); error != 0) return error;
   handle = (std::uint64_t{gpu_id_} << 32) | next_handle_++;
-  buffers_.emplace(handle, buffer);
+  buffers_.emplace(handle, std::move(buffer));
   return 0;
 }
 
@@ -134,6 +142,31 @@ int Buffers::free(std::uint64_t handle) {
   }
   buffers_.erase(found);
   return 0;
+}
+
+// Of the kinds of buffers that the program and the device reach by different mappings. Rings that are mapped twice are left out: only the packet
+// processor reads them.
+void Buffers::watch(Buffer& buffer) {
+  const Request& request = buffer.request;
+  const bool is_file = (request.flags & (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT)) != 0 &&
+                       buffer.file_bytes != 0;
+  if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0 || (!is_file && buffer.shared == nullptr))
+    return;
+  const std::uint64_t bytes = round_up(request.size_bytes, kPage);
+  auto* program = reinterpret_cast<std::byte*>(request.gpu_address);
+  if (is_file && !is_mapping_of(request.gpu_address, bytes, render_file_, buffer.file_offset)) {
+    const bool out_of_reach = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0 &&
+                              (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC) == 0;
+    if (!out_of_reach) return;  // mapped elsewhere, or later
+    program = nullptr;
+  }
+  try {
+    device_.host_pages->add(request.gpu_address, program, buffer.host, bytes,
+                            buffer.was_mapped ? HostPages::Contents::unknown : HostPages::Contents::zeros);
+  } catch (const std::bad_alloc&) {
+    note("MAP_MEMORY_TO_GPU: no memory to observe the host's accesses to a buffer of " +
+         std::to_string(bytes) + " bytes");
+  }
 }
 
 int Buffers::map(std::uint64_t handle) {
@@ -168,6 +201,8 @@ int Buffers::map(std::uint64_t handle) {
     return -EINVAL;
   }
   buffer.mapped = true;
+  if (device_.host_pages != nullptr) watch(buffer);
+  buffer.was_mapped = true;
   if (processor_ != nullptr && mapping.kind == MemoryKind::doorbell)
     processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address), buffer.host,
                                      request.size_bytes);
@@ -196,6 +231,7 @@ int Buffers::unmap(std::uint64_t handle) {
     }
   };
   remove(request.gpu_address);
+  if (device_.host_pages != nullptr) device_.host_pages->remove(request.gpu_address);
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0)
     remove(request.gpu_address + buffer.file_bytes);
   if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE) != 0)

@@ -4,6 +4,9 @@
 // (doorbells, the HDP register page). MAP publishes it to the device's address space at the GPU address that the program chose; UNMAP
 // returns when no device thread can still reach it.
 //
+// With device.host_pages, mapped buffers are watched where the program and the device have mappings of their own: VRAM and GTT that lie in the program
+// at their GPU address, and system memory that ROCT has made for the GPU (shared_pages.hpp). Memory that the program has registered stays as it is.
+//
 // Errors are those of kfd_chardev.c and amdgpu_amdkfd_gpuvm.c: unknown handle -EINVAL (free), -ENOMEM (map), -ENODEV (unmap); freeing
 // a mapped buffer -EBUSY; unmapping an unmapped one -EINVAL; no room -ENOMEM; program memory that does not exist -EFAULT.
 //
@@ -11,11 +14,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "device/device.hpp"
 #include "kfd/backing.hpp"
+#include "kfd/shared_pages.hpp"
 
 namespace uptempo::vgpu {
 class CommandProcessor;
@@ -65,10 +70,13 @@ class Buffers {
     Request request;
     std::byte* host = nullptr;
     std::uint64_t file_offset = 0;
-    std::uint64_t file_bytes = 0;  // taken from VRAM or GTT, 0 for the other kinds
+    std::uint64_t file_bytes = 0;           // taken from VRAM or GTT, 0 for the other kinds
+    std::unique_ptr<SharedPages> shared{};  // of a USERPTR buffer, where the device has a mapping of its own
     bool mapped = false;
+    bool was_mapped = false;
   };
 
+  void watch(Buffer& buffer);
   int place(Buffer& buffer, std::uint64_t& mmap_offset);
 
   Device& device_;

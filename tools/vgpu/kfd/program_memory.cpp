@@ -1,11 +1,16 @@
 #include "kfd/program_memory.hpp"
 
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+
+#include "device/host_pages.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -14,11 +19,78 @@ using Copy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsig
 
 // The kernel copies for us, through its own interface for debuggers. False with errno EFAULT, or what forbids the call itself.
 bool copy(Copy call, void* ours, std::uint64_t address, std::size_t size_bytes) noexcept {
+  const HostAccess access(reinterpret_cast<void*>(address), size_bytes, call == process_vm_writev);
   const iovec here{ours, size_bytes};
   const iovec there{reinterpret_cast<void*>(address), size_bytes};
   const ssize_t copied = call(getpid(), &here, 1, &there, 1, 0);
   if (copied >= 0) errno = EFAULT;  // in case it is a part
   return copied == static_cast<ssize_t>(size_bytes);
+}
+
+struct ProgramMapping {
+  std::uint64_t begin, end;
+  bool readable, writable, shared, named;
+  std::uint64_t offset;
+  dev_t device;
+  ino_t inode;
+};
+
+// The first answer other than 0 of visit(const ProgramMapping&) -> int, for the mappings of the range from its begin on; -EFAULT where there is none.
+template <typename Visit>
+int walk(std::uint64_t address, std::uint64_t size_bytes, Visit&& visit) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
+                                                             std::fclose);
+  if (maps == nullptr) return -EFAULT;
+  const std::uint64_t end = address + size_bytes;
+  std::uint64_t visited = address;  // everything below
+  char line[512];
+  bool begins = true;  // a line longer than the buffer comes in parts
+  while (visited < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
+    const bool whole_line = begins;
+    begins = std::strchr(line, '\n') != nullptr;
+    unsigned long first = 0, last = 0, offset = 0, inode = 0;
+    char may[5] = {};
+    unsigned major = 0, minor = 0;
+    int name = 0;
+    if (!whole_line ||
+        std::sscanf(line, "%lx-%lx %4c %lx %x:%x %lu %n", &first, &last, may, &offset, &major, &minor, &inode,
+                    &name) != 7 ||
+        last <= visited)
+      continue;
+    if (first > visited) return -EFAULT;
+    const int answer = visit(ProgramMapping{.begin = first,
+                                            .end = last,
+                                            .readable = may[0] == 'r',
+                                            .writable = may[1] == 'w',
+                                            .shared = may[3] == 's',
+                                            .named = line[name] != '\0',
+                                            .offset = offset,
+                                            .device = makedev(major, minor),
+                                            .inode = inode});
+    if (answer != 0) return answer;
+    visited = last;
+  }
+  return visited < end ? -EFAULT : 0;
+}
+
+// Whether the kernel has not given a single page to the range yet. False where it does not say.
+bool has_no_pages(std::uint64_t address, std::uint64_t size_bytes) {
+  constexpr std::uint64_t kPresentOrSwapped = std::uint64_t{3}
+                                              << 62;  // Documentation/admin-guide/mm/pagemap.rst
+  constexpr std::uint64_t kPage = 4096;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pages(std::fopen("/proc/self/pagemap", "re"),
+                                                              std::fclose);
+  if (pages == nullptr || std::fseek(pages.get(), static_cast<long>(address / kPage * 8), SEEK_SET) != 0)
+    return false;
+  std::array<std::uint64_t, 4096> entries;
+  for (std::uint64_t left = (size_bytes + kPage - 1) / kPage; left != 0;) {
+    const std::size_t count = std::min<std::uint64_t>(left, entries.size());
+    if (std::fread(entries.data(), sizeof entries[0], count, pages.get()) != count) return false;
+    for (std::size_t entry = 0; entry < count; ++entry)
+      if ((entries[entry] & kPresentOrSwapped) != 0) return false;
+    left -= count;
+  }
+  return true;
 }
 
 }  // namespace
@@ -38,28 +110,31 @@ bool copy_to_program(std::uint64_t address, const void* from, std::size_t size_b
 }
 
 int check_user_pages(std::uint64_t address, std::uint64_t size_bytes) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
-                                                             std::fclose);
-  if (maps == nullptr) return -EFAULT;
-  const std::uint64_t end = address + size_bytes;
-  std::uint64_t checked = address;  // everything below is fine
-  char line[512];
-  bool begins = true;  // a line longer than the buffer comes in parts
-  while (checked < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
-    const bool whole_line = begins;
-    begins = std::strchr(line, '\n') != nullptr;
-    unsigned long first = 0;
-    unsigned long last = 0;
-    char readable = '-';
-    char writable = '-';
-    if (!whole_line || std::sscanf(line, "%lx-%lx %c%c", &first, &last, &readable, &writable) != 4 ||
-        last <= checked)
-      continue;
-    if (first > checked || readable != 'r') return -EFAULT;
-    if (writable != 'w') return -EPERM;
-    checked = last;
-  }
-  return checked < end ? -EFAULT : 0;
+  return walk(address, size_bytes, [](const ProgramMapping& mapping) {
+    if (!mapping.readable) return -EFAULT;
+    return mapping.writable ? 0 : -EPERM;
+  });
+}
+
+bool is_mapping_of(std::uint64_t address, std::uint64_t size_bytes, const SparseFile& file,
+                   std::uint64_t offset) {
+  return walk(address, size_bytes, [&](const ProgramMapping& mapping) {
+           const bool same_byte = mapping.offset - mapping.begin == offset - address;
+           return mapping.readable && mapping.writable && mapping.shared &&
+                          file.is(mapping.device, mapping.inode) && same_byte
+                      ? 0
+                      : -EINVAL;
+         }) == 0;
+}
+
+bool is_untouched_memory(std::uint64_t address, std::uint64_t size_bytes) {
+  const bool anonymous =
+      walk(address, size_bytes, [](const ProgramMapping& mapping) {
+        return mapping.readable && mapping.writable && !mapping.shared && mapping.inode == 0 && !mapping.named
+                   ? 0
+                   : -EINVAL;
+      }) == 0;
+  return anonymous && has_no_pages(address, size_bytes);
 }
 
 }  // namespace uptempo::vgpu::kfd

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kfd/backing.hpp"
+
 namespace uptempo::vgpu::kfd {
 
 // copy_from_user() and copy_to_user(). False: some of the range may not be read, or written; how much was copied is not said.
@@ -16,5 +18,13 @@ bool copy_to_program(std::uint64_t address, const void* from, std::size_t size_b
 // (amdgpu_amdkfd_gpuvm.c, init_user_pages; mm/hmm.c, hmm_vma_fault). 0, -EFAULT where there is no memory or none that may be read, -EPERM
 // where it may not be written.
 int check_user_pages(std::uint64_t address, std::uint64_t size_bytes);
+
+// Whether the program may read and write the whole range and it is a shared mapping of the file from `offset` on.
+bool is_mapping_of(std::uint64_t address, std::uint64_t size_bytes, const SparseFile& file,
+                   std::uint64_t offset);
+
+// Whether the range is private anonymous memory that may be read and written and that nobody has touched since it was mapped. False where the
+// system does not say (/proc/self/pagemap).
+bool is_untouched_memory(std::uint64_t address, std::uint64_t size_bytes);
 
 }  // namespace uptempo::vgpu::kfd

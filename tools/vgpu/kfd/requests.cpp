@@ -98,10 +98,11 @@ Requests::Requests(const Options& from)
       render_file("uptempo-vgpu-render", Buffers::render_file_bytes(options.device->vram_bytes)),
       events(kGpuId),
       fence_report(options),
+      host_pages(options.check_fences ? std::make_unique<HostPages>() : nullptr),
       caches(options.incoherent ? std::make_unique<Caches>(
                                       *options.device, CacheHabits::of(*options.device, *options.incoherent))
                                 : nullptr),
-      device{options, memory, events, trace, fence_report.checker(), nullptr, caches.get()},
+      device{options, memory, events, trace, fence_report.checker(), host_pages.get(), caches.get()},
       buffers(device, kGpuId, render_file, kfd_file, options.device->vram_bytes),
       queues(device, buffers, kfd_file) {}
 

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "device/device.hpp"
+#include "device/host_pages.hpp"
 #include "device/incoherent.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
@@ -37,7 +38,8 @@ class Requests {
   AddressSpace memory;
   Events events;
   FenceReport fence_report;
-  const std::unique_ptr<Caches> caches;  // null: memory is coherent
+  std::unique_ptr<HostPages> host_pages;  // null unless fences are checked
+  const std::unique_ptr<Caches> caches;   // null: memory is coherent
   Device device;
   Buffers buffers;
   Queues queues;

@@ -1,0 +1,134 @@
+#include "kfd/shared_pages.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "kfd/program_memory.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+struct Memory {
+  explicit Memory(std::size_t page_count = 4, int protection = PROT_READ | PROT_WRITE,
+                  int flags = MAP_PRIVATE | MAP_ANONYMOUS, int file = -1)
+      : bytes(page_count * kPage),
+        begin(static_cast<std::byte*>(mmap(nullptr, bytes, protection, flags, file, 0))) {
+    REQUIRE(begin != MAP_FAILED);
+  }
+  ~Memory() { munmap(begin, bytes); }
+  std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(begin); }
+  const std::size_t bytes;
+  std::byte* const begin;
+};
+
+TEST_CASE("untouched memory keeps its address and its zeros, and gets a second mapping", "[shared_pages]") {
+  const Memory memory;
+  const auto shared = SharedPages::replace(memory.address(), memory.bytes);
+  REQUIRE(shared != nullptr);
+  CHECK(shared->alias() != memory.begin);
+  for (std::size_t byte = 0; byte < memory.bytes; byte += 512) REQUIRE(memory.begin[byte] == std::byte{0});
+  memory.begin[5000] = std::byte{7};
+  CHECK(shared->alias()[5000] == std::byte{7});
+  shared->alias()[5001] = std::byte{8};
+  CHECK(memory.begin[5001] == std::byte{8});
+}
+
+TEST_CASE("the memory keeps what is in it when the device gives its mapping up", "[shared_pages]") {
+  const Memory memory;
+  auto shared = SharedPages::replace(memory.address(), memory.bytes);
+  REQUIRE(shared != nullptr);
+  shared->alias()[100] = std::byte{9};
+  shared.reset();
+  CHECK(memory.begin[100] == std::byte{9});
+  memory.begin[100] = std::byte{10};
+  CHECK(memory.begin[100] == std::byte{10});
+}
+
+TEST_CASE("pages inside a larger mapping leave their neighbours alone", "[shared_pages]") {
+  const Memory memory(6);
+  memory.begin[0] = std::byte{1};
+  memory.begin[5 * kPage] = std::byte{2};
+  const auto shared = SharedPages::replace(memory.address() + kPage, 4 * kPage);
+  REQUIRE(shared != nullptr);
+  memory.begin[kPage] = std::byte{3};
+  CHECK(shared->alias()[0] == std::byte{3});
+  CHECK(memory.begin[0] == std::byte{1});
+  CHECK(memory.begin[5 * kPage] == std::byte{2});
+}
+
+TEST_CASE("memory that is in use, or is something else, stays as it is", "[shared_pages]") {
+  SECTION("it was written") {
+    const Memory memory;
+    memory.begin[3 * kPage + 17] = std::byte{42};
+    CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
+    CHECK(memory.begin[3 * kPage + 17] == std::byte{42});
+    CHECK(SharedPages::replace(memory.address(), 3 * kPage) != nullptr);
+  }
+  SECTION("it may not be written") {
+    const Memory memory(4, PROT_READ);
+    CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
+  }
+  SECTION("it is shared already") {
+    const Memory memory(4, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
+    CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
+  }
+  SECTION("it is a file's") {
+    const int file = open("/proc/self/exe", O_RDONLY);
+    const Memory memory(2, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
+    CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
+    close(file);
+  }
+  SECTION("there is a hole in it") {
+    const Memory memory;
+    munmap(memory.begin + kPage, kPage);
+    CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
+  }
+}
+
+TEST_CASE("a fork child does not have the pages, as ROCT has it", "[shared_pages]") {
+  const Memory memory;
+  const auto shared = SharedPages::replace(memory.address(), memory.bytes);
+  REQUIRE(shared != nullptr);
+  memory.begin[0] = std::byte{1};
+  const pid_t child = fork();
+  if (child == 0) {
+    // Unmapped in the child: mincore() says ENOMEM.
+    unsigned char present = 0;
+    _exit(mincore(memory.begin, kPage, &present) == -1 && mincore(shared->alias(), kPage, &present) == -1
+              ? 0
+              : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(memory.begin[0] == std::byte{1});
+}
+
+TEST_CASE("a mapping of a file is told from others by file, offset and permissions", "[program_memory]") {
+  SparseFile file("uptempo-vgpu-test", 16 * kPage);
+  SparseFile other("uptempo-vgpu-other", 16 * kPage);
+  const int descriptor = file.open(true);
+  void* const at = mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 8 * kPage);
+  const auto address = reinterpret_cast<std::uint64_t>(at);
+  CHECK(is_mapping_of(address, 4 * kPage, file, 8 * kPage));
+  CHECK(is_mapping_of(address + kPage, kPage, file, 9 * kPage));
+  CHECK_FALSE(is_mapping_of(address, 4 * kPage, file, 7 * kPage));
+  CHECK_FALSE(is_mapping_of(address, 4 * kPage, other, 8 * kPage));
+  CHECK_FALSE(is_mapping_of(address, 64 * kPage, file, 8 * kPage));
+  mprotect(at, kPage, PROT_READ);
+  CHECK_FALSE(is_mapping_of(address, 4 * kPage, file, 8 * kPage));
+  CHECK(is_mapping_of(address + kPage, 3 * kPage, file, 9 * kPage));
+  munmap(at, 4 * kPage);
+  close(descriptor);
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu::kfd

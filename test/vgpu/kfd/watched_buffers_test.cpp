@@ -1,0 +1,210 @@
+// Which buffers the driver lets the host be observed in, and from when to when.
+#include <linux/kfd_ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "device/host_pages.hpp"
+#include "kfd/buffers.hpp"
+#include "kfd/events.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu::kfd {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint32_t kGpu = 7;
+constexpr std::uint32_t kWritable = 1u << 31;
+
+using Kind = HostEvent::Kind;
+
+struct Driver {
+  Options options;
+  Trace trace{""};
+  AddressSpace memory;
+  Events events{kGpu};
+  HostPages host;
+  Device device{options, memory, events, trace, nullptr, &host};
+  SparseFile kfd_file{"uptempo-vgpu-test-kfd", kKfdFileBytes};
+  SparseFile render_file{"uptempo-vgpu-test-render", Buffers::render_file_bytes(64 * kMiB)};
+  Buffers buffers{device, kGpu, render_file, kfd_file, 64 * kMiB};
+
+  std::vector<HostEvent> taken() {
+    std::vector<HostEvent> all;
+    for (HostEvent event; host.take(event);) all.push_back(event);
+    return all;
+  }
+};
+
+// As ROCT makes them: addresses first, then the buffer, then the program's mapping of it.
+struct Memory {
+  Memory(Driver& the_driver, std::uint32_t flags, std::size_t page_count = 4,
+         int protection = PROT_READ | PROT_WRITE)
+      : driver(the_driver), bytes(page_count * kPage) {
+    void* const reserved =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    program = static_cast<std::byte*>(reserved);
+    if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0)
+      mmap(program, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    std::uint64_t offset = 0;
+    REQUIRE(driver.buffers.allocate(
+                {.gpu_address = gpu(),
+                 .size_bytes = bytes,
+                 .flags = flags | kWritable,
+                 .program_address = (flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0 ? gpu() : 0},
+                handle, offset) == 0);
+    if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) == 0) {
+      const int file = driver.render_file.open(true);
+      const int sharing = protection == PROT_NONE ? MAP_PRIVATE : MAP_SHARED;
+      REQUIRE(mmap(program, bytes, protection, sharing | MAP_FIXED, file, static_cast<off_t>(offset)) ==
+              program);
+      close(file);
+    }
+  }
+  ~Memory() {
+    driver.buffers.unmap(handle);
+    CHECK(driver.buffers.free(handle) == 0);
+    munmap(program, bytes);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  GpuAddress gpu() const { return reinterpret_cast<GpuAddress>(program); }
+  bool use(std::size_t page) {
+    if (!driver.host.close(gpu() + page * kPage, true)) return false;
+    driver.host.device_wrote(gpu() + page * kPage, nullptr);
+    return true;
+  }
+  void store(std::size_t at, int value) {
+    *static_cast<volatile std::byte*>(program + at) = std::byte(value);
+  }
+
+  Driver& driver;
+  const std::size_t bytes;
+  std::byte* program = nullptr;
+  std::uint64_t handle = 0;
+};
+
+TEST_CASE(
+    "stores of the host are observed in VRAM that it may reach, GTT and system memory that ROCT has made",
+    "[watched_buffers]") {
+  Driver driver;
+  for (const std::uint32_t flags : {KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC,
+                                    KFD_IOC_ALLOC_MEM_FLAGS_GTT, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR}) {
+    CAPTURE(flags);
+    Memory memory(driver, flags);
+    CHECK_FALSE(memory.use(0));
+    REQUIRE(driver.buffers.map(memory.handle) == 0);
+    memory.store(100, 1);  // before anybody used it: known, too, because it was zeros
+    REQUIRE(memory.use(0));
+    memory.store(200, 2);
+    AddressSpace::Reader reader(driver.memory);
+    reader.enter();
+    const std::byte* seen = reader.translate(memory.gpu(), 1000, Access::read);
+    REQUIRE(seen != nullptr);
+    CHECK(seen != memory.program);
+    CHECK(seen[100] == std::byte{1});
+    CHECK(seen[200] == std::byte{2});
+    reader.leave();
+    REQUIRE(memory.use(0));
+    const auto events = driver.taken();
+    REQUIRE(events.size() == 3);
+    CHECK(events[0].kind == Kind::wrote);
+    CHECK(events[0].address == memory.gpu() + 100);
+    CHECK(events[1].kind == Kind::opened);
+    CHECK(events[2].kind == Kind::wrote);
+    CHECK(events[2].address == memory.gpu() + 200);
+    REQUIRE(driver.buffers.unmap(memory.handle) == 0);
+    CHECK_FALSE(memory.use(0));
+    memory.store(300, 3);
+    CHECK(driver.taken().empty());
+  }
+}
+
+TEST_CASE("what happened to a buffer while it was not mapped is unknown", "[watched_buffers]") {
+  Driver driver;
+  Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  REQUIRE(memory.use(0));
+  REQUIRE(driver.buffers.unmap(memory.handle) == 0);
+  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  REQUIRE(memory.use(0));
+  const auto events = driver.taken();
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].kind == Kind::unknown);
+  CHECK(events[0].bytes == kPage);
+}
+
+TEST_CASE("VRAM that the host may not reach needs no watching", "[watched_buffers]") {
+  Driver driver;
+  Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, 4, PROT_NONE);
+  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  CHECK(memory.use(0));
+  REQUIRE(driver.buffers.unmap(memory.handle) == 0);
+  CHECK_FALSE(memory.use(0));
+  // Still out of reach: nobody has opened it.
+  unsigned char present = 0;
+  CHECK(mincore(memory.program, kPage, &present) == 0);
+  int pipes[2];
+  REQUIRE(pipe(pipes) == 0);
+  CHECK(write(pipes[1], memory.program, 1) == -1);
+  close(pipes[0]);
+  close(pipes[1]);
+}
+
+TEST_CASE("memory that the program has registered stays as it is and is not watched", "[watched_buffers]") {
+  Driver driver;
+  std::vector<std::byte> memory(4 * kPage, std::byte{5});
+  auto* const begin = reinterpret_cast<std::byte*>(
+      (reinterpret_cast<std::uintptr_t>(memory.data()) + kPage - 1) & ~(kPage - 1));
+  const auto registered = [&](GpuAddress gpu_address) {
+    std::uint64_t handle = 0;
+    std::uint64_t offset = 0;
+    REQUIRE(driver.buffers.allocate({.gpu_address = gpu_address,
+                                     .size_bytes = 2 * kPage,
+                                     .flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | kWritable,
+                                     .program_address = reinterpret_cast<std::uint64_t>(begin)},
+                                    handle, offset) == 0);
+    REQUIRE(driver.buffers.map(handle) == 0);
+    CHECK_FALSE(driver.host.close(gpu_address, true));
+    AddressSpace::Reader reader(driver.memory);
+    reader.enter();
+    CHECK(reader.translate(gpu_address, 1, Access::read) == begin);
+    reader.leave();
+    CHECK(begin[0] == std::byte{5});
+    CHECK(driver.buffers.unmap(handle) == 0);
+    CHECK(driver.buffers.free(handle) == 0);
+  };
+  SECTION("under an address of the GPU's own") { registered(std::uint64_t{1} << 40); }
+  SECTION("under its own address") { registered(reinterpret_cast<std::uint64_t>(begin)); }
+}
+
+TEST_CASE("watched memory that is registered a second time is watched no longer", "[watched_buffers]") {
+  Driver driver;
+  Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  REQUIRE(memory.use(1));
+  REQUIRE(memory.use(3));
+  std::uint64_t handle = 0;
+  std::uint64_t offset = 0;
+  REQUIRE(driver.buffers.allocate({.gpu_address = std::uint64_t{1} << 40,
+                                   .size_bytes = 2 * kPage,
+                                   .flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | kWritable,
+                                   .program_address = memory.gpu()},
+                                  handle, offset) == 0);
+  CHECK_FALSE(memory.use(1));
+  CHECK(memory.use(3));
+  CHECK(driver.buffers.free(handle) == 0);
+}
+
+TEST_CASE("a ring that is mapped twice is not watched", "[watched_buffers]") {
+  Driver driver;
+  Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM);
+  REQUIRE(driver.buffers.map(memory.handle) == 0);
+  CHECK_FALSE(memory.use(0));
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu::kfd
