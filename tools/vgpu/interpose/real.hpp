@@ -18,7 +18,7 @@ class Next {
   constexpr explicit Next(const char* name) noexcept : name_(name) {}
 
   template <typename... Arguments>
-  auto operator()(Arguments... arguments) noexcept {
+  auto operator()(Arguments... arguments) {  // not noexcept: a cancelled thread is unwound through it
     // relaxed: every thread finds the same address, and code needs no publishing.
     Function function = function_.load(std::memory_order_relaxed);
     if (function == nullptr) {
