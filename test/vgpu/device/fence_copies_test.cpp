@@ -112,6 +112,21 @@ TEST_CASE("A line that a dispatch reads beside a copy into it may be kept with t
   }
 }
 
+TEST_CASE("An acquire of agent scope leaves old lines in L2, one of system scope does not") {
+  for (const Scope between : {Scope::agent, Scope::system}) {
+    Program program;
+    const ActorId queue = program.compute(), sdma = program.sdma();
+    program.dispatch(queue, "early", {}, {reads(kLocal)});
+    program.dispatch(queue, "between", {.barrier = true, .acquire = between, .signal = kComputed});
+    program.fill(sdma, "fill", kLocal);
+    program.sdma_signals(sdma, kUploaded);
+    program.dispatch(queue, "sum", {.acquire = Scope::agent}, {reads(kLocal)});
+    CAPTURE(static_cast<int>(between));
+    CHECK(program.found() == (between == Scope::agent ? "stale RAW fill->sum 0x0+4 possible"
+                                                      : "stale RAW fill->sum 0x0+4 harmless"));
+  }
+}
+
 TEST_CASE("A kernel may write again what a download reads only after the download") {
   for (const bool waits : {true, false}) {
     Program program;

@@ -214,6 +214,17 @@ TEST_CASE("A flag that is read past L1 excuses the pair that meets there, and no
   }
 }
 
+TEST_CASE("What a dispatch learnt inside a kernel is not passed on by its packet") {
+  Program program;
+  const ActorId producer = program.compute(), consumer = program.compute();
+  for (const ActorId queue : {producer, consumer}) program.ring(queue, 2);
+  program.dispatch(producer, "fill", {.release = Scope::agent}, {writes(kCoarse), writes(kFine)});
+  program.dispatch(consumer, "sum", {.release = Scope::agent},
+                   {reads(kFine, 4, Path::synchronising), reads(kCoarse)});
+  program.dispatch(consumer, "behind", {.barrier = true, .acquire = Scope::agent}, {reads(kCoarse)});
+  CHECK(program.found() == "unordered RAW fill->behind 0x0+4 possible");
+}
+
 TEST_CASE("What a copy engine reads or overwrites needs order, atomics or not") {
   for (const bool dependency : {true, false}) {
     Program program;
