@@ -51,10 +51,9 @@ std::string why_not(hsa_amd_memory_pool_t pool, MemoryKind kind, hsa_agent_t gpu
   const auto segment = pool_info<hsa_amd_segment_t>(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT);
   if (segment != HSA_AMD_SEGMENT_GLOBAL) return "not of the global segment";
   const auto flags = pool_info<uint32_t>(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS);
-  if (kind == MemoryKind::device && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) == 0)
-    return "not coarse-grained";
-  if (kind != MemoryKind::device && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) == 0)
-    return "not fine-grained";
+  const bool coarse = kind == MemoryKind::device || kind == MemoryKind::pinned_coarse;
+  if (coarse && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) == 0) return "not coarse-grained";
+  if (!coarse && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) == 0) return "not fine-grained";
   if (kind == MemoryKind::kernarg && (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT) == 0)
     return "not for kernargs";
   if (!pool_info<bool>(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED))
@@ -74,6 +73,8 @@ std::string_view name_of(MemoryKind kind) noexcept {
       return "device memory";
     case MemoryKind::pinned:
       return "pinned host memory";
+    case MemoryKind::pinned_coarse:
+      return "coarse-grained pinned host memory";
     case MemoryKind::kernarg:
       return "kernarg memory";
   }

@@ -17,9 +17,10 @@
 namespace uptempo {
 
 enum class MemoryKind : uint8_t {
-  device,   // the GPU's own memory, coarse-grained: coherent at kernel boundaries only
-  pinned,   // host memory that the GPU reads and writes, fine-grained
-  kernarg,  // host memory for kernel arguments: fine-grained, readable by the GPU
+  device,         // the GPU's own memory, coarse-grained: coherent at kernel boundaries only
+  pinned,         // host memory that the GPU reads and writes, fine-grained
+  pinned_coarse,  // the same, coarse-grained: host and GPU see each other's stores at fences of system scope only
+  kernarg,        // host memory for kernel arguments: fine-grained, readable by the GPU
 };
 
 std::string_view name_of(MemoryKind kind) noexcept;
