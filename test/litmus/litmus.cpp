@@ -1,0 +1,227 @@
+#include "litmus/litmus.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace uptempo::litmus {
+
+const char* name_of(CellKind kind) noexcept {
+  switch (kind) {
+    case CellKind::device_local:
+      return "device";
+    case CellKind::coarse_grained:
+      return "coarse";
+    case CellKind::fine_grained:
+      return "fine";
+  }
+  return "undefined";
+}
+
+const char* name_of(aql::FenceScope scope) noexcept {
+  switch (scope) {
+    case aql::FenceScope::none:
+      return "none";
+    case aql::FenceScope::agent:
+      return "agent";
+    case aql::FenceScope::system:
+      return "system";
+  }
+  return "undefined";
+}
+
+std::string name_of(const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::dispatch:
+      switch (step.kernel) {
+        case Step::Kernel::store:
+          return "dispatch store";
+        case Step::Kernel::copy:
+          return "dispatch copy";
+        case Step::Kernel::add:
+          return "dispatch add";
+        case Step::Kernel::sort_pass:
+          return "dispatch sort " + std::to_string(step.stage) + "." + std::to_string(step.pass);
+      }
+      break;
+    case Step::Kind::barrier_and:
+      return "barrier-and";
+    case Step::Kind::barrier_or:
+      return "barrier-or";
+    case Step::Kind::copy:
+      return "engine copy";
+    case Step::Kind::host_store:
+      return "host store";
+    case Step::Kind::host_arguments:
+      return "host arguments";
+    case Step::Kind::host_load:
+      return "host load";
+    case Step::Kind::host_wait:
+      return "host wait";
+  }
+  return "undefined";
+}
+
+uint32_t initial_word(const Cell& cell, uint32_t word) noexcept {
+  return cell.unsorted ? (word + 1) * 2654435761u
+                       : cell.initial;  // Knuth's multiplicative hash: a permutation
+}
+
+StepId Test::push(Step step) {
+  steps.push_back(std::move(step));
+  return steps.size() - 1;
+}
+
+CellId Test::cell(std::string cell_name, CellKind kind, uint32_t initial) {
+  cells.push_back({.name = std::move(cell_name), .kind = kind, .initial = initial});
+  return cells.size() - 1;
+}
+
+StepId Test::store(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags) {
+  Step step{.queue = queue, .flags = flags, .to = to, .value = value};
+  return push(std::move(step));
+}
+
+StepId Test::copy(uint32_t queue, CellId from, CellId to, aql::HeaderFlags flags) {
+  Step step{.queue = queue, .flags = flags, .kernel = Step::Kernel::copy, .from = from, .to = to};
+  return push(std::move(step));
+}
+
+StepId Test::add(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags) {
+  Step step{.queue = queue, .flags = flags, .kernel = Step::Kernel::add, .to = to, .value = value};
+  return push(std::move(step));
+}
+
+StepId Test::barrier(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
+  Step step{.kind = Step::Kind::barrier_and, .queue = queue, .flags = flags, .after = std::move(after)};
+  return push(std::move(step));
+}
+
+StepId Test::barrier_or(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
+  Step step{.kind = Step::Kind::barrier_or, .queue = queue, .flags = flags, .after = std::move(after)};
+  return push(std::move(step));
+}
+
+StepId Test::engine_copy(CellId from, CellId to, std::vector<StepId> after) {
+  Step step{.kind = Step::Kind::copy, .from = from, .to = to, .after = std::move(after)};
+  return push(std::move(step));
+}
+
+StepId Test::host_store(CellId to, uint32_t value) {
+  Step step{.kind = Step::Kind::host_store, .to = to, .value = value};
+  return push(std::move(step));
+}
+
+StepId Test::host_load(CellId from) {
+  Step step{.kind = Step::Kind::host_load, .from = from};
+  return push(std::move(step));
+}
+
+StepId Test::host_wait(StepId after) {
+  Step step{.kind = Step::Kind::host_wait, .after = {after}};
+  return push(std::move(step));
+}
+
+StepId Test::store_with_shared_block(int block, uint32_t queue, CellId to, uint32_t value,
+                                     aql::HeaderFlags flags) {
+  Step arguments{.kind = Step::Kind::host_arguments, .of = steps.size() + 1};
+  push(std::move(arguments));
+  Step step{.queue = queue, .flags = flags, .shared_block = block, .to = to, .value = value};
+  return push(std::move(step));
+}
+
+size_t Test::loads() const noexcept {
+  return static_cast<size_t>(
+      std::ranges::count_if(steps, [](const Step& step) { return step.kind == Step::Kind::host_load; }));
+}
+
+std::vector<Access> accesses_of(const Test& test, const Step& step) {
+  std::vector<Access> accesses;
+  const auto block = [&](const Step& dispatch) {
+    return test.cells.size() + static_cast<size_t>(dispatch.shared_block);
+  };
+  switch (step.kind) {
+    case Step::Kind::dispatch:
+      if (step.shared_block >= 0) accesses.push_back({block(step), false, Path::scalar});
+      if (step.kernel == Step::Kernel::copy) accesses.push_back({step.from, false, Path::vector});
+      if (step.kernel == Step::Kernel::add || step.kernel == Step::Kernel::sort_pass)
+        accesses.push_back({step.to, false, Path::vector});
+      accesses.push_back({step.to, true, Path::vector});
+      break;
+    case Step::Kind::copy:
+      accesses = {{step.from, false, Path::engine}, {step.to, true, Path::engine}};
+      break;
+    case Step::Kind::host_store:
+      accesses = {{step.to, true, Path::host}};
+      break;
+    case Step::Kind::host_arguments:
+      accesses = {{block(test.steps[step.of]), true, Path::host}};
+      break;
+    case Step::Kind::host_load:
+      accesses = {{step.from, false, Path::host}};
+      break;
+    case Step::Kind::barrier_and:
+    case Step::Kind::barrier_or:
+    case Step::Kind::host_wait:
+      break;
+  }
+  return accesses;
+}
+
+namespace {
+
+void sort_pass(std::vector<uint32_t>& keys, uint32_t stage, uint32_t pass) {
+  const uint32_t distance_log2 = stage - pass, distance = 1u << distance_log2;
+  for (uint32_t item = 0; item < cell_words / 2; ++item) {
+    const uint32_t left = (item >> distance_log2) << (distance_log2 + 1) | (item & (distance - 1));
+    const bool rising = (item >> stage & 1u) == 0;
+    if ((keys[left] > keys[left + distance]) == rising) std::swap(keys[left], keys[left + distance]);
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<uint32_t>> sequential_outcome(const Test& test) {
+  std::vector<std::vector<uint32_t>> memory;
+  for (const Cell& cell : test.cells) {
+    std::vector<uint32_t>& words = memory.emplace_back(cell_words);
+    for (uint32_t word = 0; word < cell_words; ++word) words[word] = initial_word(cell, word);
+  }
+  std::vector<std::vector<uint32_t>> outcome;
+  for (const Step& step : test.steps) {
+    switch (step.kind) {
+      case Step::Kind::dispatch:
+        switch (step.kernel) {
+          case Step::Kernel::store:
+            memory[step.to].assign(cell_words, step.value);
+            break;
+          case Step::Kernel::copy:
+            memory[step.to] = memory[step.from];
+            break;
+          case Step::Kernel::add:
+            for (uint32_t& word : memory[step.to]) word += step.value;
+            break;
+          case Step::Kernel::sort_pass:
+            sort_pass(memory[step.to], step.stage, step.pass);
+            break;
+        }
+        break;
+      case Step::Kind::copy:
+        memory[step.to] = memory[step.from];
+        break;
+      case Step::Kind::host_store:
+        memory[step.to].assign(cell_words, step.value);
+        break;
+      case Step::Kind::host_load:
+        outcome.push_back(memory[step.from]);
+        break;
+      case Step::Kind::barrier_and:
+      case Step::Kind::barrier_or:
+      case Step::Kind::host_arguments:
+      case Step::Kind::host_wait:
+        break;
+    }
+  }
+  return outcome;
+}
+
+}  // namespace uptempo::litmus

@@ -1,0 +1,180 @@
+#include "litmus/rules.hpp"
+
+#include <algorithm>
+
+namespace uptempo::litmus {
+namespace {
+
+using aql::Barrier;
+using aql::FenceScope;
+
+// The moments of a test, and which of them are before which.
+class Order {
+ public:
+  explicit Order(const Test& test) : moments_(2 * test.steps.size()), before_(moments_ * moments_, 0) {
+    for (StepId i = 0; i < test.steps.size(); ++i) {
+      add(begin(i), end(i));
+      for (StepId earlier = 0; earlier < i; ++earlier) add_pair(test.steps, earlier, i);
+      const std::vector<StepId>& after = test.steps[i].after;
+      if (test.steps[i].kind != Step::Kind::barrier_or || after.size() == 1)
+        for (const StepId dependency : after) add(end(dependency), begin(i));
+    }
+    // Warshall's closure.
+    for (size_t via = 0; via < moments_; ++via)
+      for (size_t from = 0; from < moments_; ++from)
+        if (before_[from * moments_ + via] != 0)
+          for (size_t to = 0; to < moments_; ++to)
+            before_[from * moments_ + to] |= before_[via * moments_ + to];
+  }
+
+  static size_t begin(StepId step) { return 2 * step; }
+  static size_t end(StepId step) { return 2 * step + 1; }
+  bool before(size_t a, size_t b) const { return before_[a * moments_ + b] != 0; }
+  bool ended_before(StepId a, StepId b) const { return before(end(a), begin(b)); }
+
+ private:
+  void add(size_t a, size_t b) { before_[a * moments_ + b] = 1; }
+  void add_pair(const std::vector<Step>& steps, StepId earlier, StepId later) {
+    const Step& a = steps[earlier];
+    const Step& b = steps[later];
+    if (!a.is_on_device()) {
+      add(end(earlier), begin(later));  // of the host, and what it publishes afterwards
+    } else if (a.is_packet() && b.is_packet() && a.queue == b.queue) {
+      add(begin(earlier), begin(later));
+      if (b.flags.barrier == Barrier::on || a.kind != Step::Kind::dispatch) add(end(earlier), begin(later));
+    }
+  }
+
+  size_t moments_;
+  std::vector<unsigned char> before_;
+};
+
+bool is_dispatch(const Step& step) { return step.kind == Step::Kind::dispatch; }
+
+bool needs_l2_fences(const Test& test, size_t cell) {
+  return cell < test.cells.size() && test.cells[cell].kind != CellKind::fine_grained;
+}
+
+class Judge {
+ public:
+  explicit Judge(const Test& test) : test_(test), order_(test) {
+    for (const Step& step : test.steps) accesses_.push_back(accesses_of(test, step));
+  }
+
+  std::vector<Hazard> all() const {
+    std::vector<Hazard> found;
+    for (StepId later = 0; later < test_.steps.size(); ++later)
+      for (StepId earlier = 0; earlier < later; ++earlier)
+        for (const Access& a : accesses_[earlier])
+          for (const Access& b : accesses_[later])
+            if (a.cell == b.cell && (a.write || b.write))
+              if (const auto hazard = judge(earlier, a, later, b)) found.push_back(*hazard);
+    return found;
+  }
+
+ private:
+  std::optional<Hazard> judge(StepId earlier, const Access& a, StepId later, const Access& b) const {
+    const auto conflict = !b.write  ? Hazard::Conflict::read_after_write
+                          : a.write ? Hazard::Conflict::write_after_write
+                                    : Hazard::Conflict::write_after_read;
+    if (!order_.ended_before(earlier, later)) return Hazard{earlier, later, conflict, false, true};
+    if (!a.write || overwritten_between(earlier, later, a.cell)) return std::nullopt;
+    const bool from_dispatch = is_dispatch(test_.steps[earlier]),
+               to_dispatch = is_dispatch(test_.steps[later]);
+    if (from_dispatch && !to_dispatch && !released_to_system(earlier, later))
+      return Hazard{earlier, later, conflict, true, needs_l2_fences(test_, a.cell)};
+    if (b.write || !to_dispatch) return std::nullopt;
+    if (from_dispatch ? handed_over(earlier, later) : acquired(earlier, later, FenceScope::system))
+      return std::nullopt;
+    const bool stale_in_l1 = held(earlier, later, b, FenceScope::agent);
+    const bool stale_in_l2 =
+        !from_dispatch && needs_l2_fences(test_, a.cell) && held(earlier, later, b, FenceScope::system);
+    return Hazard{earlier, later, conflict, true, stale_in_l1 || stale_in_l2};
+  }
+
+  // Then what `earlier` wrote is nobody's business at `later` any more.
+  bool overwritten_between(StepId earlier, StepId later, size_t cell) const {
+    for (StepId step = earlier + 1; step < later; ++step)
+      for (const Access& access : accesses_[step])
+        if (access.cell == cell && access.write) return true;
+    return false;
+  }
+
+  bool is_release(StepId step, FenceScope least) const {
+    return test_.steps[step].is_packet() && test_.steps[step].flags.release >= least;
+  }
+  // An acquire at the begin of `step`, at the latest when `reader` begins.
+  bool is_acquire_for(StepId step, StepId reader, FenceScope least) const {
+    return test_.steps[step].is_packet() && test_.steps[step].flags.acquire >= least &&
+           (step == reader || order_.before(Order::begin(step), Order::begin(reader)));
+  }
+  bool covers(StepId release, StepId writer) const {
+    return release == writer || order_.before(Order::end(writer), Order::end(release));
+  }
+
+  bool released_to_system(StepId writer, StepId reader) const {
+    for (StepId step = 0; step < test_.steps.size(); ++step)
+      if (is_release(step, FenceScope::system) && covers(step, writer) && order_.ended_before(step, reader))
+        return true;
+    return false;
+  }
+  bool acquired(StepId writer, StepId reader, FenceScope least) const {
+    for (StepId step = 0; step < test_.steps.size(); ++step)
+      if (is_acquire_for(step, reader, least) && order_.ended_before(writer, step)) return true;
+    return false;
+  }
+  bool handed_over(StepId writer, StepId reader) const {
+    for (StepId step = 0; step < test_.steps.size(); ++step)
+      if (is_release(step, FenceScope::agent) && covers(step, writer) &&
+          acquired(step, reader, FenceScope::agent))
+        return true;
+    return false;
+  }
+  // Whether a cache that acquires of `least` invalidate may hold the cell from before `writer` when `reader` reads it.
+  bool held(StepId writer, StepId reader, const Access& read, FenceScope least) const {
+    for (StepId user = 0; user < test_.steps.size(); ++user) {
+      if (user == writer || user == reader || !is_dispatch(test_.steps[user])) continue;
+      if (order_.ended_before(writer, user) || acquired(user, reader, least)) continue;
+      for (const Access& access : accesses_[user]) {
+        // L1 keeps what the same path has read; L2 what anybody has read or written.
+        if (access.cell == read.cell &&
+            (least == FenceScope::system || (!access.write && access.path == read.path)))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  const Test& test_;
+  const Order order_;
+  std::vector<std::vector<Access>> accesses_;
+};
+
+}  // namespace
+
+std::vector<Hazard> hazards_of(const Test& test) { return Judge(test).all(); }
+
+const char* name_of(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::correct:
+      return "correct";
+    case Verdict::harmless:
+      return "harmless";
+    case Verdict::possible:
+      return "possible";
+  }
+  return "undefined";
+}
+
+Verdict verdict_of(const std::vector<Hazard>& hazards) noexcept {
+  if (hazards.empty()) return Verdict::correct;
+  const bool possible =
+      std::ranges::any_of(hazards, [](const Hazard& hazard) { return hazard.possible_on_target; });
+  return possible ? Verdict::possible : Verdict::harmless;
+}
+
+bool is_known_target(std::string_view target) noexcept {
+  return target == "gfx900" || target == "gfx906" || target == "gfx908" || target == "gfx90a";
+}
+
+}  // namespace uptempo::litmus

@@ -1,0 +1,141 @@
+// The litmus tests' own rules, on programs whose verdict is known from the specification.
+#include <algorithm>
+#include <set>
+
+#include "litmus/corpus.hpp"
+#include "litmus/report.hpp"
+#include "litmus/rules.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::litmus;
+using aql::Barrier;
+using aql::FenceScope;
+
+namespace {
+
+Verdict verdict(const Test& test) { return verdict_of(hazards_of(test)); }
+
+Verdict verdict(const std::string& name) {
+  for (const Test& test : corpus())
+    if (test.name == name) return verdict(test);
+  FAIL("the corpus has no test " + name);
+  return Verdict::correct;
+}
+
+}  // namespace
+
+TEST_CASE("names of the corpus are unique, and every test loads something") {
+  std::set<std::string> names;
+  for (const Test& test : corpus()) {
+    CAPTURE(test.name);
+    CHECK(names.insert(test.name).second);
+    CHECK(test.loads() > 0);
+    CHECK(sequential_outcome(test).size() == test.loads());
+  }
+  CHECK(names.size() > 300);
+}
+
+TEST_CASE("wider scopes never make a test worse") {
+  for (const CellKind memory : {CellKind::device_local, CellKind::coarse_grained, CellKind::fine_grained}) {
+    const std::string shape = std::string("message-in-one-queue/") + name_of(memory);
+    for (const char* acquire : {"none", "agent", "system"}) {
+      const auto at = [&](const char* release) {
+        return verdict(shape + "/release-" + release + "/acquire-" + acquire);
+      };
+      CHECK(at("none") >= at("agent"));
+      CHECK(at("agent") >= at("system"));
+    }
+  }
+}
+
+TEST_CASE("between kernels agent scope is enough, and only a stale L1 makes its lack visible") {
+  CHECK(verdict("message-in-one-queue/device/release-agent/acquire-agent") == Verdict::correct);
+  CHECK(verdict("message-in-one-queue/device/release-none/acquire-agent") == Verdict::harmless);
+  CHECK(verdict("message-in-one-queue/fine/release-agent/acquire-none") == Verdict::possible);
+  CHECK(verdict("message-without-barrier-bit/fine") == Verdict::possible);
+}
+
+TEST_CASE("an L1 that has never held the line cannot be stale") {
+  Test test{.name = "cold", .cells = {}, .steps = {}};
+  const CellId x = test.cell("x", CellKind::device_local), r = test.cell("r", CellKind::fine_grained);
+  test.store(0, x, 1, {Barrier::on, FenceScope::none, FenceScope::none});
+  test.host_wait(test.copy(0, x, r, {Barrier::on, FenceScope::none, FenceScope::system}));
+  test.host_load(r);
+  CHECK(verdict(test) == Verdict::harmless);
+}
+
+TEST_CASE("across the host's border system scope is needed, and fine-grained memory forgives") {
+  CHECK(verdict("kernel-to-host/coarse/release-agent") == Verdict::possible);
+  CHECK(verdict("kernel-to-host/fine/release-none") == Verdict::harmless);
+  CHECK(verdict("kernel-to-host/coarse/release-system") == Verdict::correct);
+  CHECK(verdict("engine-to-kernel/device/acquire-agent") == Verdict::possible);
+  CHECK(verdict("host-to-kernel/fine/acquire-agent") == Verdict::harmless);
+}
+
+TEST_CASE("a fence acts for the whole agent, in whichever queue it is") {
+  CHECK(verdict("acquire-in-another-queue/device/release-agent/acquire-agent") == Verdict::correct);
+  CHECK(verdict("release-in-another-queue/device/release-agent/acquire-agent") == Verdict::correct);
+  CHECK(verdict("acquire-in-another-queue/device/release-agent/acquire-none") == Verdict::possible);
+}
+
+TEST_CASE("an acquire ahead of the release that it needs does not count") {
+  CHECK(verdict("fences-in-the-middle/device/release-system/acquire-system") == Verdict::harmless);
+  CHECK(verdict("acquire-in-the-middle/device/release-agent/acquire-agent") == Verdict::correct);
+}
+
+TEST_CASE(
+    "order is a barrier bit, a dependency or a wait of the host, and barrier-OR orders no one of several") {
+  CHECK(verdict("message-to-another-queue/fine/release-agent/acquire-agent") == Verdict::correct);
+  CHECK(verdict("message-without-dependency/fine") == Verdict::possible);
+  CHECK(verdict("overwritten-after-download/fine/release-none/acquire-none") == Verdict::correct);
+  CHECK(verdict("overwritten-during-download/fine") == Verdict::possible);
+  CHECK(verdict("either-of-two/fine") == Verdict::possible);
+  CHECK(verdict("kernarg-reuse-without-wait/fine") == Verdict::possible);
+}
+
+TEST_CASE("a block that held other arguments is stale in the scalar L1 until an acquire") {
+  CHECK(verdict("kernarg-reuse/fine/acquire-none") == Verdict::possible);
+  CHECK(verdict("kernarg-reuse/fine/acquire-agent") == Verdict::harmless);
+  CHECK(verdict("kernarg-reuse/fine/acquire-system") == Verdict::correct);
+}
+
+TEST_CASE("outcomes are counted word by word, and a value from nowhere is never allowed") {
+  Test test{.name = "count", .cells = {}, .steps = {}};
+  const CellId x = test.cell("x", CellKind::fine_grained);
+  test.host_wait(test.store(0, x, 7, {}));
+  test.host_load(x);
+  Counter counter(test);
+  std::vector<uint32_t> words(cell_words, 7);
+  words[0] = 0;
+  words[1] = 8;
+  counter.add({words});
+  REQUIRE(counter.entries().size() == 3);
+  const Counter::Entry right = counter.entries().at("x=7"), old = counter.entries().at("x=0"),
+                       nowhere = counter.entries().at("x=8");
+  CHECK(right.count == cell_words - 2);
+  CHECK(right.sequential);
+  CHECK(counter.others() == 2);
+  for (const bool known : {false, true}) {
+    CHECK_FALSE(is_forbidden(right, Verdict::correct, known));
+    CHECK(is_forbidden(old, Verdict::correct, known));
+    CHECK(is_forbidden(old, Verdict::harmless, known) == known);
+    CHECK_FALSE(is_forbidden(old, Verdict::possible, known));
+    CHECK(is_forbidden(nowhere, Verdict::possible, known));
+  }
+}
+
+TEST_CASE("a forbidden outcome fails the report and is named in the table") {
+  Report report;
+  report.machine.target = "gfx90a";
+  report.results.push_back(
+      {"shape/coarse", Verdict::correct, {{"r=0", {.count = 3}}, {"r=1", {.count = 5, .sequential = true}}}});
+  CHECK_FALSE(report.passed());
+  CHECK(table(report).find("FORBIDDEN  shape/coarse  r=0  3 times\n") != std::string::npos);
+  report.results.front().verdict = Verdict::possible;
+  CHECK(report.passed());
+}
+
+TEST_CASE("a test that loads nothing is refused") {
+  CHECK_THROWS_AS(Counter(Test{.name = "silent", .cells = {}, .steps = {}}), std::invalid_argument);
+}

@@ -1,0 +1,340 @@
+#include "litmus/runner.hpp"
+
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "aql/amd_abi.hpp"
+#include "aql/writer.hpp"
+#include "engine/memory/pool.hpp"
+#include "engine/program/program.hpp"
+#include "engine/runtime/error.hpp"
+#include "engine/runtime/signal.hpp"
+#include "kernels/bitonic_sort.hpp"
+#include "kernels/litmus.hpp"
+
+namespace uptempo::litmus {
+namespace {
+
+using aql::Barrier;
+using aql::FenceScope;
+using aql::HeaderFlags;
+using namespace std::chrono_literals;
+
+constexpr size_t kCellBytes = cell_words * sizeof(uint32_t);
+constexpr size_t kBlockBytes = 256;
+constexpr uint32_t kWorkgroup = 64;
+constexpr auto kPatience = 10s;
+constexpr HeaderFlags kSystem{Barrier::on, FenceScope::system, FenceScope::system};
+constexpr HeaderFlags kOrderOnly{Barrier::off, FenceScope::none, FenceScope::none};
+
+MemoryKind memory_kind(CellKind kind) {
+  switch (kind) {
+    case CellKind::device_local:
+      return MemoryKind::device;
+    case CellKind::coarse_grained:
+      return MemoryKind::pinned_coarse;
+    case CellKind::fine_grained:
+      break;
+  }
+  return MemoryKind::pinned;
+}
+
+struct QueueDeleter {
+  void operator()(hsa_queue_t* queue) const noexcept { hsa_queue_destroy(queue); }
+};
+
+// Half of the kernels do not linger; the others do up to some tens of microseconds.
+uint32_t rounds_of(uint64_t iteration, StepId step) {
+  uint64_t mixed = (iteration * 64 + step + 1) * 0x9e3779b97f4a7c15u;  // splitmix64's increment and finaliser
+  mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+  return (mixed & 1) != 0 ? 0 : static_cast<uint32_t>(mixed >> 32) % 300;
+}
+
+}  // namespace
+
+struct Runner::Impl {
+  explicit Impl(const Agent& the_gpu)
+      : gpu(the_gpu),
+        host(find_pool(gpu, MemoryKind::pinned).owner),
+        own_program(gpu, litmus::kernels::litmus()),
+        sort_program(gpu, uptempo::kernels::bitonic_sort()),
+        store(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_store")),
+        copy(own_program.kernel<const uint32_t*, uint32_t*, uint32_t>("litmus_copy")),
+        add(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_add")),
+        sort(sort_program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
+        staging(gpu, MemoryKind::pinned, kCellBytes),
+        done(SignalKind::interrupt) {
+    // A queue's error is seen as a step that does not complete; its text is the runtime's.
+    for (uint32_t i = 0; i < queue_count; ++i) {
+      hsa_queue_t* queue = nullptr;
+      check(hsa_queue_create(gpu.handle(), 1024, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX,
+                             UINT32_MAX, &queue),
+            "hsa_queue_create", "a queue of 1024 packets");
+      queues.emplace_back(aql::AqlQueueWriter::own(queue));
+    }
+  }
+
+  // ---- memory and signals, made when a test first needs that many
+
+  uint32_t* words(const Test& test, CellId cell) {
+    size_t number = 0;
+    for (CellId other = 0; other < cell; ++other)
+      if (test.cells[other].kind == test.cells[cell].kind) ++number;
+    std::vector<Allocation>& pages = cells[static_cast<size_t>(test.cells[cell].kind)];
+    while (pages.size() <= number) pages.emplace_back(gpu, memory_kind(test.cells[cell].kind), kCellBytes);
+    return static_cast<uint32_t*>(pages[number].data());
+  }
+  std::byte* block(size_t number) {
+    constexpr size_t per_page = 4096 / kBlockBytes;
+    while (blocks.size() <= number / per_page) blocks.emplace_back(gpu, MemoryKind::kernarg, 4096);
+    return static_cast<std::byte*>(blocks[number / per_page].data()) + number % per_page * kBlockBytes;
+  }
+  // Blocks of single dispatches stand behind those that are shared.
+  static constexpr size_t shared_blocks = 16;
+  std::byte* block_of(const Test& test, StepId step) {
+    const int shared = test.steps[step].shared_block;
+    return block(shared >= 0 ? static_cast<size_t>(shared) : shared_blocks + step);
+  }
+  hsa_signal_t completion(StepId step) {
+    while (completions.size() <= step) completions.emplace_back(SignalKind::interrupt);
+    return completions[step].handle();
+  }
+  hsa_signal_t gate(size_t publication) {
+    while (gates.size() <= publication) gates.emplace_back(SignalKind::interrupt);
+    return gates[publication].handle();
+  }
+
+  [[noreturn]] static void throw_late(const std::string& what) {
+    throw Error({.status = HSA_STATUS_ERROR,
+                 .call = "litmus::Runner",
+                 .asked = what + " within 10 s",
+                 .found = "it is not complete",
+                 .remedy = "look for a queue error above; a test must not wait for what stands behind it"});
+  }
+
+  // Blocked in slices, because a stopped queue never touches its signals.
+  void wait(hsa_signal_t signal, const std::string& what) {
+    const auto limit = std::chrono::steady_clock::now() + kPatience;
+    while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
+                                     detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED) >= 1)
+      if (std::chrono::steady_clock::now() > limit) throw_late(what);
+  }
+
+  void publish(uint32_t queue, std::span<const aql::Packet64> packets) {
+    if (!queues[queue].publish(packets, Deadline::after(kPatience)))
+      throw_late("room in queue " + std::to_string(queue));
+  }
+
+  // Everything in all queues is complete, and visible to everybody.
+  void flush() {
+    for (uint32_t queue = 0; queue < queue_count; ++queue) {
+      hsa_signal_store_relaxed(done.handle(), 1);
+      const aql::Packet64 packet =
+          aql::to_packet(aql::BarrierAnd{.flags = kSystem, .completion_signal = done.handle()});
+      publish(queue, {&packet, 1});
+      wait(done.handle(), "the barrier packet behind a test");
+    }
+  }
+
+  void engine_copy(void* to, const void* from, bool to_device, std::span<const hsa_signal_t> after,
+                   hsa_signal_t signal) {
+    // The agents choose the engine; memory of either side is reached by both.
+    check(hsa_amd_memory_async_copy(
+              to, to_device ? gpu.handle() : host, from, to_device ? host : gpu.handle(), kCellBytes,
+              static_cast<uint32_t>(after.size()), after.empty() ? nullptr : after.data(), signal),
+          "hsa_amd_memory_async_copy", "a cell of " + std::to_string(kCellBytes) + " bytes");
+  }
+
+  void initialise(const Test& test) {
+    for (CellId cell = 0; cell < test.cells.size(); ++cell) {
+      uint32_t* const to = words(test, cell);
+      const bool upload = test.cells[cell].kind == CellKind::device_local;
+      auto* const at = upload ? static_cast<uint32_t*>(staging.data()) : to;
+      for (uint32_t word = 0; word < cell_words; ++word) at[word] = initial_word(test.cells[cell], word);
+      if (!upload) continue;
+      hsa_signal_store_relaxed(done.handle(), 1);
+      engine_copy(to, at, true, {}, done.handle());
+      wait(done.handle(), "the upload of a cell");
+    }
+    flush();
+  }
+
+  // ---- steps
+
+  const KernelInfo& kernel_of(const Step& step) const {
+    switch (step.kernel) {
+      case Step::Kernel::store:
+        return store.info();
+      case Step::Kernel::copy:
+        return copy.info();
+      case Step::Kernel::add:
+        return add.info();
+      case Step::Kernel::sort_pass:
+        break;
+    }
+    return sort.info();
+  }
+  static Grid grid_of(const Step& step) {
+    return Grid{step.kernel == Step::Kernel::sort_pass ? cell_words / 2 : cell_words}.by(kWorkgroup);
+  }
+
+  void write_arguments(const Test& test, StepId number, uint64_t iteration) {
+    const Step& step = test.steps[number];
+    const KernelInfo& kernel = kernel_of(step);
+    std::byte* const to = block_of(test, number);
+    kernel.arguments.fill_hidden(to, grid_of(step), {});
+    const auto put = [&](size_t argument, const auto& value) {
+      std::memcpy(to + kernel.arguments.offset(argument), &value, sizeof value);
+    };
+    uint32_t* const target = words(test, step.to);
+    const uint32_t rounds = rounds_of(iteration, number);
+    switch (step.kernel) {
+      case Step::Kernel::copy:
+        put(0, words(test, step.from));
+        put(1, target);
+        put(2, rounds);
+        break;
+      case Step::Kernel::store:
+      case Step::Kernel::add:
+        put(0, target);
+        put(1, step.value);
+        put(2, rounds);
+        break;
+      case Step::Kernel::sort_pass:
+        put(0, target);
+        put(1, step.stage);
+        put(2, step.pass);
+        put(3, uint32_t{1});
+        break;
+    }
+  }
+
+  aql::Packet64 packet_of(const Test& test, StepId number, hsa_signal_t signal) {
+    const Step& step = test.steps[number];
+    if (step.kind == Step::Kind::dispatch) {
+      const KernelInfo& kernel = kernel_of(step);
+      return aql::to_packet(aql::KernelDispatch{
+          .flags = step.flags,
+          .grid = {step.kernel == Step::Kernel::sort_pass ? cell_words / 2 : cell_words, 1, 1},
+          .workgroup = {kWorkgroup, 1, 1},
+          .private_segment_size = kernel.private_segment_size,
+          .group_segment_size = kernel.group_segment_size,
+          .kernel_object = kernel.object,
+          .kernarg_address = block_of(test, number),
+          .completion_signal = signal});
+    }
+    std::array<hsa_signal_t, 5> dependencies{};
+    for (size_t i = 0; i < step.after.size(); ++i) dependencies.at(i) = completion(step.after[i]);
+    if (step.kind == Step::Kind::barrier_and)
+      return aql::to_packet(aql::BarrierAnd{step.flags, dependencies, signal});
+    return aql::to_packet(aql::BarrierOr{step.flags, dependencies, signal});
+  }
+
+  // Steps [first, last), all on the device.
+  void publish_steps(const Test& test, StepId first, StepId last, std::span<const bool> awaited,
+                     hsa_signal_t the_gate, Run& run) {
+    hsa_signal_store_relaxed(the_gate, 1);
+    std::vector<aql::Packet64> packets[queue_count];
+    const aql::Packet64 gate_packet = aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}});
+    for (StepId number = first; number < last; ++number) {
+      const Step& step = test.steps[number];
+      const hsa_signal_t signal = awaited[number] ? completion(number) : hsa_signal_t{0};
+      if (step.kind == Step::Kind::copy) {
+        std::vector<hsa_signal_t> after{the_gate};
+        for (const StepId dependency : step.after) after.push_back(completion(dependency));
+        engine_copy(words(test, step.to), words(test, step.from),
+                    test.cells[step.to].kind == CellKind::device_local, after, completion(number));
+        continue;
+      }
+      std::vector<aql::Packet64>& queue = packets[step.queue];
+      if (queue.empty()) queue.push_back(gate_packet);
+      run.placement[number].packet_index = queues[step.queue].next_index() + queue.size();
+      queue.push_back(packet_of(test, number, signal));
+    }
+    for (uint32_t queue = 0; queue < queue_count; ++queue)
+      if (!packets[queue].empty()) publish(queue, packets[queue]);
+    hsa_signal_store_screlease(the_gate, 0);
+  }
+
+  Run run(const Test& test, uint64_t iteration) {
+    Run result;
+    result.placement.resize(test.steps.size());
+    const std::unique_ptr<bool[]> awaited(new bool[test.steps.size()]());
+    for (const Step& step : test.steps)
+      for (const StepId dependency : step.after) awaited[dependency] = true;
+
+    for (StepId number = 0; number < test.steps.size(); ++number) {
+      const Step& step = test.steps[number];
+      if (step.kind == Step::Kind::dispatch && step.shared_block < 0)
+        write_arguments(test, number, iteration);
+      hsa_signal_store_relaxed(completion(number), 1);
+    }
+    initialise(test);
+
+    size_t publications = 0;
+    for (StepId number = 0; number < test.steps.size(); ++number) {
+      const Step& step = test.steps[number];
+      switch (step.kind) {
+        case Step::Kind::host_store:
+          std::fill_n(words(test, step.to), cell_words, step.value);
+          break;
+        case Step::Kind::host_arguments:
+          write_arguments(test, step.of, iteration);
+          break;
+        case Step::Kind::host_load: {
+          const uint32_t* const from = words(test, step.from);
+          result.outcome.emplace_back(from, from + cell_words);
+          break;
+        }
+        case Step::Kind::host_wait:
+          for (const StepId awaited_step : step.after)
+            wait(completion(awaited_step), "step " + std::to_string(awaited_step) + " (" +
+                                               name_of(test.steps[awaited_step]) + ") of " + test.name);
+          break;
+        case Step::Kind::dispatch:
+        case Step::Kind::barrier_and:
+        case Step::Kind::barrier_or:
+        case Step::Kind::copy: {
+          StepId last = number;
+          while (last < test.steps.size() && test.steps[last].is_on_device()) ++last;
+          publish_steps(test, number, last, {awaited.get(), test.steps.size()}, gate(publications++), result);
+          number = last - 1;
+          break;
+        }
+      }
+    }
+    for (StepId number = 0; number < test.steps.size(); ++number)
+      if (test.steps[number].kind == Step::Kind::copy) wait(completion(number), "a copy of " + test.name);
+    flush();
+    return result;
+  }
+
+  const Agent gpu;
+  const hsa_agent_t host;
+  Program own_program, sort_program;
+  Kernel<uint32_t*, uint32_t, uint32_t> store;
+  Kernel<const uint32_t*, uint32_t*, uint32_t> copy;
+  Kernel<uint32_t*, uint32_t, uint32_t> add;
+  Kernel<uint32_t*, uint32_t, uint32_t, uint32_t> sort;
+  std::vector<Allocation> cells[3];  // by CellKind
+  std::vector<Allocation> blocks;
+  Allocation staging;
+  std::vector<Signal> completions, gates;
+  Signal done;
+  std::vector<aql::AqlQueueWriter> queues;  // last: ended ahead of what they use
+};
+
+Runner::Runner(const Agent& gpu) : impl_(std::make_unique<Impl>(gpu)) {}
+Runner::~Runner() = default;
+
+Run Runner::run(const Test& test, uint64_t iteration) { return impl_->run(test, iteration); }
+
+}  // namespace uptempo::litmus
