@@ -86,6 +86,25 @@ TEST_CASE("a mask of a whole page is one run", "[host_events]") {
   CHECK_FALSE(ring.take(event));
 }
 
+TEST_CASE("changes can be taken a page at a time", "[host_events]") {
+  HostEventRing ring(2);
+  PageMask mask{};
+  mask[3] = 0b101;
+  REQUIRE(ring.push({.kind = HostEvent::Kind::wrote, .address = 0x7000}, &mask));
+  REQUIRE(ring.push({.kind = HostEvent::Kind::read, .address = 0x7041, .bytes = 1}));
+  HostEvent event;
+  PageMask taken;
+  REQUIRE(ring.take(event, taken));
+  CHECK(event.address == 0x7000);
+  CHECK(taken == mask);
+  REQUIRE(ring.take(event, taken));
+  CHECK(event.address == 0x7041);
+  PageMask one{};
+  one[1] = 0b10;
+  CHECK(taken == one);
+  CHECK_FALSE(ring.take(event, taken));
+}
+
 TEST_CASE("what several threads push at once comes out complete and in each one's order", "[host_events]") {
   constexpr std::uint64_t kThreads = 4;
   constexpr std::uint64_t kEach = 5000;

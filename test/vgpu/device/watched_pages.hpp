@@ -49,14 +49,13 @@ inline unsigned load(const std::byte* at) {
   return std::to_integer<unsigned>(*const_cast<const volatile std::byte*>(at));
 }
 
-// A buffer of that many pages at kGpu, watched for the object's life. Its pages were zeros unless said otherwise.
+// A buffer of that many pages at kGpu, watched for the object's life.
 inline constexpr GpuAddress kGpu = 0x4000'0000;
 
 struct Watched {
-  explicit Watched(std::size_t pages = 4, HostPages::Contents contents = HostPages::Contents::zeros,
-                   std::size_t events = HostPages::kEvents)
+  explicit Watched(std::size_t pages = 4, std::size_t events = HostPages::kEvents)
       : memory(pages), host(events) {
-    host.add(kGpu, memory.program, memory.device, memory.bytes, contents);
+    host.add(kGpu, memory.program, memory.device, memory.bytes);
   }
 
   std::vector<HostEvent> events() {

@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::uint32_t kPageBytes = 4096;
 
-// The first byte from `from` on whose bit is `set`, or the page's end.
-std::uint32_t find(const PageMask& mask, std::uint32_t from, bool set) noexcept {
+}  // namespace
+
+std::uint32_t find_byte(const PageMask& mask, std::uint32_t from, bool set) noexcept {
   while (from < kPageBytes) {
     const std::uint64_t word = (set ? mask[from / 64] : ~mask[from / 64]) >> from % 64;
     if (word != 0) return from + static_cast<std::uint32_t>(std::countr_zero(word));
@@ -19,8 +20,6 @@ std::uint32_t find(const PageMask& mask, std::uint32_t from, bool set) noexcept 
   }
   return kPageBytes;
 }
-
-}  // namespace
 
 // `turn` is index + 1 once entry `index` is filled and index + entries once it may be filled for the next round. Kept relative to the
 // index of the slot, so that fresh pages of zeros are a ring of free entries.
@@ -59,20 +58,46 @@ bool HostEventRing::push(const HostEvent& event, const PageMask* mask) noexcept 
   }
 }
 
+const HostEventRing::Entry* HostEventRing::next() const noexcept {
+  const Entry& entry = ring_[head_ % entries_];
+  return entry.turn.load(std::memory_order_acquire) + head_ % entries_ == head_ + 1 ? &entry : nullptr;
+}
+
+void HostEventRing::advance() noexcept {
+  ring_[head_ % entries_].turn.store(head_ + entries_ - head_ % entries_,
+                                     std::memory_order_release);  // may be filled again
+  ++head_;
+}
+
 bool HostEventRing::take(HostEvent& event) noexcept {
-  Entry& entry = ring_[head_ % entries_];
-  if (entry.turn.load(std::memory_order_acquire) + head_ % entries_ != head_ + 1) return false;
-  event = entry.event;
-  if (entry.has_mask) {
-    const std::uint32_t begin = find(entry.mask, next_byte_, true);
-    next_byte_ = find(entry.mask, begin, false);
+  const Entry* const entry = next();
+  if (entry == nullptr) return false;
+  event = entry->event;
+  if (entry->has_mask) {
+    const std::uint32_t begin = find_byte(entry->mask, next_byte_, true);
+    next_byte_ = find_byte(entry->mask, begin, false);
     event.address += begin;
     event.bytes = next_byte_ - begin;
-    if (find(entry.mask, next_byte_, true) < kPageBytes) return true;
+    if (find_byte(entry->mask, next_byte_, true) < kPageBytes) return true;
   }
   next_byte_ = 0;
-  entry.turn.store(head_ + entries_ - head_ % entries_, std::memory_order_release);  // may be filled again
-  ++head_;
+  advance();
+  return true;
+}
+
+bool HostEventRing::take(HostEvent& event, PageMask& mask) noexcept {
+  const Entry* const entry = next();
+  if (entry == nullptr) return false;
+  event = entry->event;
+  if (entry->has_mask) {
+    mask = entry->mask;
+  } else {
+    mask = {};
+    const std::uint32_t begin = event.address % kPageBytes;
+    for (std::uint32_t byte = begin; byte < begin + event.bytes; ++byte)
+      mask[byte / 64] |= std::uint64_t{1} << byte % 64;
+  }
+  advance();
   return true;
 }
 

@@ -19,6 +19,9 @@ namespace uptempo::vgpu {
 // One bit for each byte of a page, lowest first.
 using PageMask = std::array<std::uint64_t, 64>;
 
+// The first byte from `from` on whose bit is `set`; 4096 when there is none.
+std::uint32_t find_byte(const PageMask& mask, std::uint32_t from, bool set) noexcept;
+
 struct HostEvent {
   enum class Kind : std::uint8_t {
     read,    // the first load from a page since it was closed to reads
@@ -48,9 +51,13 @@ class HostEventRing {
 
   // False: nothing there. A mask is taken apart into its runs of set bits.
   bool take(HostEvent& event) noexcept;
+  // The same, but a mask in one piece; without one, `mask` has the bits of event.bytes from event.address on. Not between two runs of an entry.
+  bool take(HostEvent& event, PageMask& mask) noexcept;
 
  private:
   struct Entry;
+  const Entry* next() const noexcept;  // null: nothing there
+  void advance() noexcept;
 
   const std::size_t entries_;
   Entry* const ring_;

@@ -84,16 +84,15 @@ std::atomic<HostPages*> HostPages::newest{nullptr};
 // Zeros are the state of a page that was just added.
 struct HostPages::Page {
   enum class State : std::uint8_t { open, readable, closed, unwatched };
-  enum class Twin : std::uint8_t { as_added, copied };  // what an open page is compared with
 
   std::atomic<bool> locked;
   State state;
-  Twin twin;
-  bool device_wrote;        // while the page was open: see Buffer::stored
-  std::uint16_t holders;    // system calls that use it
-  std::uint32_t users;      // dispatches and copies that use it
-  std::uint32_t faults;     // since window_ns
-  std::uint64_t opened_ns;  // 0: when it was added
+  bool has_twin;          // of an open page: false until it was closed once
+  bool device_wrote;      // while the page was open: see Buffer::stored
+  std::uint16_t holders;  // system calls that use it
+  std::uint32_t users;    // dispatches and copies that use it
+  std::uint32_t faults;   // since window_ns
+  std::uint64_t opened_ns;
   std::uint64_t window_ns;
 };
 
@@ -102,8 +101,6 @@ struct HostPages::Buffer {
   std::byte* const program;
   std::byte* const device;
   const std::size_t bytes;
-  const Contents contents;
-  const std::uint64_t added_ns = host_clock_ns();
 
   // Zeros, taken from the system page by page as they are used.
   const std::size_t pages = bytes / kPage;
@@ -116,8 +113,8 @@ struct HostPages::Buffer {
   std::atomic<std::size_t> first_closed{~std::size_t{0}};  // of the pages that were ever protected
   std::atomic<std::size_t> last_closed{0};
 
-  Buffer(GpuAddress at, std::byte* program_view, std::byte* device_view, std::size_t size, Contents holds)
-      : begin(at), program(program_view), device(device_view), bytes(size), contents(holds) {}
+  Buffer(GpuAddress at, std::byte* program_view, std::byte* device_view, std::size_t size)
+      : begin(at), program(program_view), device(device_view), bytes(size) {}
   ~Buffer() {
     if (twins != nullptr) munmap(twins, reserved);
   }
@@ -261,10 +258,8 @@ HostPages::~HostPages() {
   munmap(const_cast<bool*>(made_here_), kPage);
 }
 
-void HostPages::add(GpuAddress begin, std::byte* program, std::byte* device, std::size_t bytes,
-                    Contents contents) {
-  auto buffer =
-      std::make_unique<Buffer>(begin, program, device, (bytes + kPage - 1) / kPage * kPage, contents);
+void HostPages::add(GpuAddress begin, std::byte* program, std::byte* device, std::size_t bytes) {
+  auto buffer = std::make_unique<Buffer>(begin, program, device, (bytes + kPage - 1) / kPage * kPage);
   const std::lock_guard lock(writers_);
   auto next = std::make_unique<Table>(*table_.load(std::memory_order_relaxed));
   const auto insert = [&](std::vector<Buffer*>& buffers, auto before) {
@@ -362,7 +357,7 @@ bool HostPages::record_access(Buffer& buffer, std::size_t index, std::uintptr_t 
     return set_protection(buffer, index, PROT_READ);
   }
   copy_page(buffer.twins + index * kPage, buffer.device + index * kPage);
-  page.twin = Page::Twin::copied;
+  page.has_twin = true;
   page.opened_ns = now;
   page.state = Page::State::open;
   return set_protection(buffer, index, kOpen);
@@ -468,43 +463,39 @@ bool HostPages::report_changes(Buffer& buffer, std::size_t index) noexcept {
   HostEvent event{.kind = HostEvent::Kind::unknown,
                   .address = buffer.begin + index * kPage,
                   .bytes = kPage,
-                  .host_ns = page.opened_ns == 0 ? buffer.added_ns : page.opened_ns,
+                  .host_ns = page.opened_ns,
+                  .opened_ns = page.opened_ns,
                   .closed_ns = host_clock_ns()};
-  event.opened_ns = event.host_ns;
-  const bool from_zeros = page.twin == Page::Twin::as_added && buffer.contents == Contents::zeros;
   alignas(64) std::array<std::byte, kPage> snapshot;
-  if (page.state == Page::State::open) {
+  const bool stays_open = page.state == Page::State::open;
+  if (stays_open) {
     // A system call holds it open: what is compared now is what the next comparison starts from.
     copy_page(snapshot.data(), now);
     now = snapshot.data();
   }
-  if (page.twin == Page::Twin::as_added && !from_zeros) {
-    if (!events_.push(event)) return false;
-  } else {
-    PageMask changes;
-    if (find_changes(now, from_zeros ? nullptr : twin, changes)) {
-      PageMask doubtful;
-      std::uint64_t any_doubtful = 0;
-      std::uint64_t any_certain = 0;
-      for (std::size_t word = 0; word < changes.size(); ++word) {
-        const std::uint64_t by_device = page.users != 0     ? ~std::uint64_t{0}
-                                        : page.device_wrote ? buffer.stored[index][word]
-                                                            : 0;
-        doubtful[word] = changes[word] & by_device;
-        changes[word] &= ~by_device;
-        any_doubtful |= doubtful[word];
-        any_certain |= changes[word];
-      }
-      if (any_doubtful != 0 && !events_.push(event, &doubtful)) return false;
-      event.kind = HostEvent::Kind::wrote;
-      if (any_certain != 0 && !events_.push(event, &changes)) return false;
+  PageMask changes;
+  if (page.has_twin && find_changes(now, twin, changes)) {
+    PageMask doubtful;
+    std::uint64_t any_doubtful = 0;
+    std::uint64_t any_certain = 0;
+    for (std::size_t word = 0; word < changes.size(); ++word) {
+      const std::uint64_t by_device = page.users != 0     ? ~std::uint64_t{0}
+                                      : page.device_wrote ? buffer.stored[index][word]
+                                                          : 0;
+      doubtful[word] = changes[word] & by_device;
+      changes[word] &= ~by_device;
+      any_doubtful |= doubtful[word];
+      any_certain |= changes[word];
     }
+    if (any_doubtful != 0 && !events_.push(event, &doubtful)) return false;
+    event.kind = HostEvent::Kind::wrote;
+    if (any_certain != 0 && !events_.push(event, &changes)) return false;
   }
   if (page.device_wrote) buffer.stored[index] = {};
   page.device_wrote = false;
-  if (page.state == Page::State::open) {
+  page.has_twin = stays_open;
+  if (stays_open) {
     copy_page(twin, snapshot.data());
-    page.twin = Page::Twin::copied;
     page.opened_ns = event.closed_ns;
   }
   return true;

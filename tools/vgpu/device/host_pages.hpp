@@ -12,7 +12,7 @@
 // one only: that is what a page fault can tell.
 //
 // What is not known is said to be unknown and never guessed:
-// * Of a page that nobody has closed yet, the twin is a page of zeros if add() was told so; else its first close() reports all of it `unknown`.
+// * Before the first close() of a page nobody looks: no event.
 // * Changes while another dispatch or copy was using the page, or of bytes that device_wrote() says one has stored while it was open: `unknown`.
 // * A page that cannot be watched any longer is open for good, and close() returns false for it from then on. It is counted by unwatched() or,
 //   where the reason is that take() did not keep up, by lost(). The other reasons: it faults too often (kFloodFaults within kFloodWindowNs, say a signal
@@ -73,8 +73,7 @@ class HostPages {
   // Watches [begin, begin + bytes), which the program reaches at `program` and the device at `device`: two mappings of the same pages, all three aligned
   // to pages, not overlapping what is watched. `program` null: the host cannot reach it, so there is nothing to observe.
   // Throws std::bad_alloc; then the buffer is not watched.
-  void add(GpuAddress begin, std::byte* program, std::byte* device, std::size_t bytes,
-           Contents contents = Contents::unknown);
+  void add(GpuAddress begin, std::byte* program, std::byte* device, std::size_t bytes);
   // Before the pages are unmapped: opens and forgets them. Afterwards no thread is in the handler on their account. Unknown: no effect.
   void remove(GpuAddress begin);
 
@@ -93,8 +92,9 @@ class HostPages {
   bool hold(std::uintptr_t address, std::size_t bytes, bool write) noexcept;
   void release(std::uintptr_t address, std::size_t bytes) noexcept;
 
-  // The next event, if there is one.
+  // The next event, if there is one; with `mask`, all changes of a page at once (see HostEventRing).
   bool take(HostEvent& event) noexcept { return events_.take(event); }
+  bool take(HostEvent& event, PageMask& mask) noexcept { return events_.take(event, mask); }
 
   // Pages that are not watched any longer because take() was too slow, and for other reasons.
   std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }

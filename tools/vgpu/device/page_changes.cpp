@@ -36,8 +36,7 @@ using Word [[gnu::may_alias]] = std::uint64_t;
     std::uint64_t bits = 0;
     for (std::size_t byte = 0; byte < 8; ++byte) {
       const std::size_t word = group * 8 + byte;
-      const std::uint64_t difference =
-          __atomic_load_n(&present[word], __ATOMIC_RELAXED) ^ (past == nullptr ? 0 : past[word]);
+      const std::uint64_t difference = __atomic_load_n(&present[word], __ATOMIC_RELAXED) ^ past[word];
       bits |= nonzero_bytes(difference) << byte * 8;
     }
     changes[group] = bits;

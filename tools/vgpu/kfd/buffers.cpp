@@ -146,7 +146,7 @@ int Buffers::free(std::uint64_t handle) {
 
 // Of the kinds of buffers that the program and the device reach by different mappings. Rings that are mapped twice are left out: only the packet
 // processor reads them.
-void Buffers::watch(Buffer& buffer) {
+void Buffers::watch(const Buffer& buffer) {
   const Request& request = buffer.request;
   const bool is_file = (request.flags & (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT)) != 0 &&
                        buffer.file_bytes != 0;
@@ -161,8 +161,7 @@ void Buffers::watch(Buffer& buffer) {
     program = nullptr;
   }
   try {
-    device_.host_pages->add(request.gpu_address, program, buffer.host, bytes,
-                            buffer.was_mapped ? HostPages::Contents::unknown : HostPages::Contents::zeros);
+    device_.host_pages->add(request.gpu_address, program, buffer.host, bytes);
   } catch (const std::bad_alloc&) {
     note("MAP_MEMORY_TO_GPU: no memory to observe the host's accesses to a buffer of " +
          std::to_string(bytes) + " bytes");
@@ -202,7 +201,6 @@ int Buffers::map(std::uint64_t handle) {
   }
   buffer.mapped = true;
   if (device_.host_pages != nullptr) watch(buffer);
-  buffer.was_mapped = true;
   if (processor_ != nullptr && mapping.kind == MemoryKind::doorbell)
     processor_->attach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address), buffer.host,
                                      request.size_bytes);

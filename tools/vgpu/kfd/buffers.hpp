@@ -73,10 +73,9 @@ class Buffers {
     std::uint64_t file_bytes = 0;           // taken from VRAM or GTT, 0 for the other kinds
     std::unique_ptr<SharedPages> shared{};  // of a USERPTR buffer, where the device has a mapping of its own
     bool mapped = false;
-    bool was_mapped = false;
   };
 
-  void watch(Buffer& buffer);
+  void watch(const Buffer& buffer);
   int place(Buffer& buffer, std::uint64_t& mmap_offset);
 
   Device& device_;

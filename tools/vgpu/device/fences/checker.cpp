@@ -380,13 +380,21 @@ void Checker::host_opened(GpuAddress page, std::uint64_t host_ns) {
 
 void Checker::host_wrote(GpuAddress address, std::uint32_t bytes, std::uint64_t closed_ns,
                          const KindOf& kind_of) {
+  PageMask mask{};
+  for (GpuAddress byte = address % kPageBytes; byte < address % kPageBytes + bytes; ++byte)
+    mask[byte / 64] |= std::uint64_t{1} << byte % 64;
+  host_wrote(page_of(address), mask, closed_ns, kind_of);
+}
+
+void Checker::host_wrote(GpuAddress page, const PageMask& bytes, std::uint64_t closed_ns,
+                         const KindOf& kind_of) {
   const std::lock_guard lock(impl_->mutex);
-  const auto type = impl_->type_at(address, kind_of);
-  const auto opened = impl_->opened.find(page_of(address));
+  const auto type = impl_->type_at(page, kind_of);
+  const auto opened = impl_->opened.find(page);
   if (!type || opened == impl_->opened.end()) return;
   // It stored between opening and closing: what was launched after the first may rely on it, and it on what had completed by the second.
   const TaskPtr task = impl_->host_task(opened->second, impl_->host_at(closed_ns));
-  impl_->shadow.write(task, address, bytes, *type, impl_->ages, impl_->reporter());
+  impl_->shadow.write(task, page, bytes, *type, impl_->ages, impl_->reporter());
   impl_->deliver();
 }
 

@@ -26,6 +26,7 @@
 
 #include "device/fences/access_set.hpp"
 #include "device/fences/finding.hpp"
+#include "device/host_events.hpp"
 
 namespace uptempo::vgpu::fences {
 
@@ -102,6 +103,7 @@ class Checker {
   void host_opened(GpuAddress page, std::uint64_t host_ns);
   // ... and when the page was closed these bytes had changed.
   void host_wrote(GpuAddress address, std::uint32_t bytes, std::uint64_t closed_ns, const KindOf& kind_of);
+  void host_wrote(GpuAddress page, const PageMask& bytes, std::uint64_t closed_ns, const KindOf& kind_of);
 
   // Somebody, perhaps the host, may have changed these bytes of a page.
   void unknown(GpuAddress address, std::uint32_t bytes);

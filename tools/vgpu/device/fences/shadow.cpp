@@ -270,22 +270,36 @@ void Shadow::read(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, 
 
 void Shadow::write(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type,
                    CacheAges ages, const Report& report) {
-  Page& to = page(address);
+  PageMask mask{};
   const auto begin = static_cast<std::uint32_t>(address % kPageBytes);
-  std::vector<Piece> pieces;
   for (std::uint32_t byte = begin; byte < begin + bytes;) {
-    const std::uint32_t line = byte / kLineBytes;
-    const std::uint32_t end = std::min(begin + bytes, (line + 1) * kLineBytes);
+    const std::uint32_t count = std::min(begin + bytes - byte, 64 - byte % 64);
+    mask[byte / 64] |= (count == 64 ? kAllBits : (std::uint64_t{1} << count) - 1) << byte % 64;
+    byte += count;
+  }
+  write(task, page_of(address), mask, type, ages, report);
+}
+
+void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& bytes, MemoryType type,
+                   CacheAges ages, const Report& report) {
+  static_assert(kLineBytes == 64);
+  Page& to = page(address);
+  std::vector<Piece> pieces;
+  for (std::uint32_t line = 0; line < kLinesPerPage; ++line) {
+    if (bytes[line] == 0) continue;
     // A line of L2 is two of these.
     const bool l2 = to.l2[line] == ages.l2 || to.l2[line ^ (kL2LineBytes / kLineBytes - 1)] == ages.l2;
     const Kind kind{
         false, true, false, {}, {to.vector_l1[line] == ages.l1, to.scalar_l1[line] == ages.l1, l2}};
-    if (!pieces.empty() && pieces.back().kind == kind) {
-      pieces.back().end = static_cast<std::uint16_t>(end);
-    } else {
-      pieces.push_back({static_cast<std::uint16_t>(byte), static_cast<std::uint16_t>(end), kind});
-    }
-    byte = end;
+    for_runs(bytes[line], std::array{bytes[line]}, [&](unsigned first, unsigned end) {
+      const auto begin = static_cast<std::uint16_t>(line * kLineBytes + first);
+      const auto stop = static_cast<std::uint16_t>(line * kLineBytes + end);
+      if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
+        pieces.back().end = stop;
+      } else {
+        pieces.push_back({begin, stop, kind});
+      }
+    });
   }
   apply(task, page_of(address), to, pieces, type, report);
 }

@@ -14,6 +14,7 @@
 
 #include "device/fences/access_set.hpp"
 #include "device/fences/rules.hpp"
+#include "device/host_events.hpp"
 
 namespace uptempo::vgpu::fences {
 
@@ -46,6 +47,9 @@ class Shadow {
   void read(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type,
             const Report& report);
   void write(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type, CacheAges ages,
+             const Report& report);
+
+  void write(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type, CacheAges ages,
              const Report& report);
 
   // Visits what is left of each dispatch's writes in [begin, end): visit(writer, address, bytes).
