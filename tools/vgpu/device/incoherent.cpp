@@ -103,7 +103,7 @@ template <std::size_t Bytes>
 struct Line {
   static constexpr std::size_t kSectors = Bytes / kSectorBytes;
 
-  std::byte* home = nullptr;  // the line's place in host memory; null: the line is free
+  std::byte* home = nullptr;  // the line's place in host memory
   std::uint32_t place = 0;    // in SetAssociative::used_
   std::array<ByteMask, kSectors> valid{};
   std::array<ByteMask, kSectors> dirty{};
@@ -128,41 +128,48 @@ class SetAssociative {
 
   Entry* find(std::byte* home) noexcept {
     if (used_.empty()) return nullptr;
-    Entry* const set = set_of(home);
-    for (unsigned way = 0; way < ways_; ++way)
-      if (set[way].home == home) return set + way;
+    const std::size_t set = set_of(home);
+    for (std::size_t index = set; index < set + ways_; ++index)
+      if (homes_[index] == home) return &lines_[index];
     return nullptr;
   }
 
   // A line for `home`, which has none: a free one, else one of its set, after `replace(line)`.
   template <class Replace>
   Entry& add(std::byte* home, Random& random, Replace&& replace) {
-    if (lines_.empty()) lines_.resize(sets_ * ways_);
-    Entry* const set = set_of(home);
-    Entry* free = std::find_if(set, set + ways_, [](const Entry& line) { return line.home == nullptr; });
-    if (free == set + ways_) {
-      free = set + random.below(ways_);
-      replace(*free);
-      drop(*free);
+    if (lines_.empty()) {
+      lines_.resize(sets_ * ways_);
+      homes_.resize(sets_ * ways_);
     }
-    free->home = home;
-    free->valid = {};
-    free->dirty = {};
-    free->place = static_cast<std::uint32_t>(used_.size());
-    used_.push_back(static_cast<std::uint32_t>(free - lines_.data()));
-    return *free;
+    const auto set = homes_.begin() + static_cast<std::ptrdiff_t>(set_of(home));
+    auto free = std::find(set, set + ways_, nullptr);
+    if (free == set + ways_) {
+      free = set + static_cast<std::ptrdiff_t>(random.below(ways_));
+      Entry& old = lines_[static_cast<std::size_t>(free - homes_.begin())];
+      replace(old);
+      drop(old);
+    }
+    *free = home;
+    const auto index = static_cast<std::uint32_t>(free - homes_.begin());
+    Entry& line = lines_[index];
+    line.home = home;
+    line.valid = {};
+    line.dirty = {};
+    line.place = static_cast<std::uint32_t>(used_.size());
+    used_.push_back(index);
+    return line;
   }
 
   void drop(Entry& line) noexcept {
+    homes_[used_[line.place]] = nullptr;
     const std::uint32_t last = used_.back();
     used_[line.place] = last;
     lines_[last].place = line.place;
     used_.pop_back();
-    line.home = nullptr;
   }
 
   void clear() noexcept {
-    for (const std::uint32_t index : used_) lines_[index].home = nullptr;
+    for (const std::uint32_t index : used_) homes_[index] = nullptr;
     used_.clear();
   }
 
@@ -177,13 +184,16 @@ class SetAssociative {
   }
 
  private:
-  Entry* set_of(std::byte* home) noexcept {
-    return lines_.data() + reinterpret_cast<std::uintptr_t>(home) / Bytes % sets_ * ways_;
+  // Index of the set's first line.
+  std::size_t set_of(std::byte* home) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(home) / Bytes % sets_ * ways_;
   }
 
   const unsigned ways_;
   const std::size_t sets_;
-  std::vector<Entry> lines_;         // empty until the first one is needed
+  std::vector<Entry> lines_;  // empty until the first one is needed
+  std::vector<std::byte*>
+      homes_;  // of the lines, side by side because every access looks for one; null: the line is free
   std::vector<std::uint32_t> used_;  // in any order
 };
 
