@@ -1,5 +1,6 @@
 // Figures of the command processor alone, on this machine: nanoseconds per packet, round trip, wake-up, idle cost.
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "cp/device_thread.hpp"
 #include "device/clock.hpp"
+#include "device/host_pages.hpp"
 #include "device_fixture.hpp"
 
 using namespace uptempo::vgpu;
@@ -175,6 +177,50 @@ int main() {
     });
     std::printf("dispatch of 64 x 1.5 us, %u worker(s)    %8.1f ns\n", workers,
                 full_ring(device, dispatch(busy, 64 * 64, 64, true), 256));
+  }
+  for (const bool others : {false, true}) {
+    // What it costs in check mode that the host stores to a page which the device used before and uses next.
+    constexpr std::size_t kPage = HostPages::kPageBytes;
+    constexpr std::size_t kPages = 256;
+    constexpr int kRounds = 40;
+    const int file = memfd_create("watched", MFD_CLOEXEC);
+    if (ftruncate(file, kPages * kPage) != 0) return 1;
+    const auto map = [file] {
+      return static_cast<std::byte*>(
+          mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    };
+    std::byte* const program = map();
+    std::byte* const alias = map();
+    HostPages pages;
+    pages.add(0x10000, program, alias, kPages * kPage);
+    std::atomic<bool> end{false};
+    std::thread other([&] {
+      while (others && !end) std::atomic_signal_fence(std::memory_order_seq_cst);
+    });
+    double fault_ns = 0;
+    double close_ns = 0;
+    HostEvent event;
+    PageMask changes;
+    for (int round = 0; round < kRounds; ++round) {
+      const auto begin = Clock::now();
+      for (std::size_t page = 0; page < kPages; ++page)
+        if (pages.close(0x10000 + page * kPage, true)) pages.device_wrote(0x10000 + page * kPage, nullptr);
+      const auto closed = Clock::now();
+      while (pages.take(event, changes)) {
+      }
+      const auto faulting = Clock::now();
+      for (std::size_t page = 0; page < kPages; ++page)
+        *static_cast<volatile std::byte*>(program + page * kPage + 8) = std::byte(round + 1);
+      if (round == 0) continue;  // twins are made
+      fault_ns += ns_between(faulting, Clock::now());
+      close_ns += ns_between(begin, closed);
+    }
+    end = true;
+    other.join();
+    std::printf("watched page%s  store that faults %8.1f ns, close with comparison %8.1f ns\n",
+                others ? ", a second thread runs" : "                       ",
+                fault_ns / (kRounds - 1) / kPages, close_ns / (kRounds - 1) / kPages);
+    close(file);
   }
   {
     DeviceFixture device;

@@ -8,6 +8,7 @@
 #include "device/host_pages.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
+#include "kfd/queues.hpp"
 #include "support/catch.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -204,6 +205,30 @@ TEST_CASE("a ring that is mapped twice is not watched", "[watched_buffers]") {
   Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM);
   REQUIRE(driver.buffers.map(memory.handle) == 0);
   CHECK_FALSE(memory.use(0));
+}
+
+TEST_CASE("the ring of a queue and its pointers are not watched while they are in use", "[watched_buffers]") {
+  Driver driver;
+  driver.options.device = &device_descriptions()[0];
+  Memory ring(driver, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR, 4);
+  Memory pointers(driver, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR, 3);
+  for (const Memory* memory : {&ring, &pointers}) REQUIRE(driver.buffers.map(memory->handle) == 0);
+  REQUIRE(ring.use(0));
+  REQUIRE(pointers.use(0));
+  Queues queues(driver.device, driver.buffers, driver.kfd_file);
+  kfd_ioctl_create_queue_args queue{};
+  queue.queue_type = KFD_IOC_QUEUE_TYPE_SDMA;
+  queue.queue_percentage = 100;
+  queue.ring_base_address = ring.gpu();
+  queue.ring_size = 4 * kPage;
+  queue.read_pointer_address = pointers.gpu();
+  queue.write_pointer_address = pointers.gpu() + kPage;
+  REQUIRE(queues.create(queue) == 0);
+  for (std::size_t page = 0; page < 4; ++page) CHECK_FALSE(ring.use(page));
+  CHECK_FALSE(pointers.use(0));
+  CHECK_FALSE(pointers.use(1));
+  CHECK(pointers.use(2));
+  CHECK(queues.destroy(queue.queue_id) == 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "device/host_pages.hpp"
 #include "kfd/log.hpp"
 #include "kfd/program_memory.hpp"
 
@@ -91,6 +92,16 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
   } catch (const std::system_error& error) {
     note(std::string("CREATE_QUEUE: ") + error.what());
     return -ENOMEM;
+  }
+  if (device_.host_pages != nullptr) {
+    // The host stores a packet, and the kernels of the packets before it read theirs (blockDim of HIP): every launch would cost a fault, to learn
+    // what a queue says anyway.
+    const auto unwatch = [&](std::uint64_t address, std::uint64_t bytes) {
+      device_.host_pages->unwatch(reinterpret_cast<const std::byte*>(address), bytes);
+    };
+    unwatch(args.ring_base_address, args.ring_size);
+    unwatch(args.read_pointer_address, sizeof(std::uint64_t));
+    unwatch(args.write_pointer_address, sizeof(std::uint64_t));
   }
   Queue queue{.device_queue = 0, .sdma = sdma, .xgmi = xgmi};
   // The device looks at the slot from now on; release: before the queue is known to it.
