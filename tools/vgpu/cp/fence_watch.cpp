@@ -106,18 +106,33 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
   if (access.scalar) return add(access, access.address[0], access.size_bytes, path, workgroup);
   if (is_one_run(access))
     return add(access, access.address[0], std::uint64_t{64} * access.size_bytes, path, workgroup);
-  for (std::uint64_t lanes = access.lanes; lanes != 0;) {
-    const auto first = static_cast<unsigned>(std::countr_zero(lanes));
-    lanes &= lanes - 1;
-    const GpuAddress address = access.address[first];
-    std::uint64_t bytes = access.size_bytes;
-    // Neighbouring lanes with neighbouring bytes go together.
-    while (lanes != 0 && access.address[std::countr_zero(lanes)] == address + bytes) {
-      bytes += access.size_bytes;
-      lanes &= lanes - 1;
+  // Lanes mostly ascend, so the bytes of one line come together.
+  GpuAddress line = 0;
+  std::uint64_t mask = 0;
+  const auto flush = [&] {
+    if (mask == 0) return;
+    fences::AccessSet& accesses = *running_.accesses;
+    if (access.access != Access::write) accesses.add_read_mask(line, mask, path, workgroup);
+    if (access.access != Access::read) accesses.add_write_mask(line, mask, path, workgroup);
+  };
+  const std::uint64_t element = (std::uint64_t{1} << access.size_bytes) - 1;  // 16 bytes at most
+  for (std::uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
+    const GpuAddress address = access.address[std::countr_zero(lanes)];
+    if (address >= scratch_begin_ && address < scratch_end_) continue;
+    const GpuAddress offset = address % fences::kLineBytes;
+    if (address - offset != line) {
+      flush();
+      line = address - offset;
+      mask = 0;
     }
-    add(access, address, bytes, path, workgroup);
+    mask |= element << offset;
+    if (offset + access.size_bytes > fences::kLineBytes) {
+      flush();
+      line += fences::kLineBytes;
+      mask = element >> (fences::kLineBytes - offset);
+    }
   }
+  flush();
 }
 
 FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,

@@ -15,24 +15,41 @@ struct Remembered {
   AccessSet::Page* page = nullptr;
 };
 constexpr std::size_t kRemembered = 256;
-thread_local std::array<Remembered, kRemembered> remembered;
+// The library is preloaded, never dlopened: its thread-locals lie at fixed offsets.
+[[gnu::tls_model("initial-exec")]] thread_local std::array<Remembered, kRemembered> remembered;
 
-// Visits the words of a page's mask that [first, first + bytes) covers: visit(word, mask).
-template <typename Visit>
-void for_words(std::uint32_t first, std::uint32_t bytes, Visit visit) {
-  while (bytes != 0) {
-    const std::uint32_t bit = first % 64;
-    const std::uint32_t count = std::min(bytes, 64 - bit);
-    const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << bit;
-    visit(first / 64, mask);
-    first += count;
-    bytes -= count;
+constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
+
+constexpr std::uint64_t bits(std::uint32_t first, std::uint32_t count) noexcept {
+  return (count == 64 ? kAllBits : (std::uint64_t{1} << count) - 1) << first;
+}
+
+// relaxed throughout: read after the dispatch has ended, which orders everything. Most accesses repeat others or fill whole words, so that
+// the bus is seldom locked.
+void set_bits(std::atomic<std::uint64_t>& word, std::uint64_t mask) noexcept {
+  if (mask == kAllBits) {
+    word.store(kAllBits, std::memory_order_relaxed);
+  } else if ((word.load(std::memory_order_relaxed) & mask) != mask) {
+    word.fetch_or(mask, std::memory_order_relaxed);
   }
 }
 
-// relaxed: read after the dispatch has ended, which orders everything. Most accesses repeat others, so look before locking the line.
-void set_bits(std::atomic<std::uint64_t>& word, std::uint64_t mask) noexcept {
-  if ((word.load(std::memory_order_relaxed) & mask) != mask) word.fetch_or(mask, std::memory_order_relaxed);
+// Splits [address, address + bytes) at pages and at lines: in_line(page, line, mask).
+template <typename Find, typename InLine>
+void for_lines(GpuAddress address, std::uint64_t bytes, Find find, InLine in_line) {
+  while (bytes != 0) {
+    auto first = static_cast<std::uint32_t>(address % kPageBytes);
+    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kPageBytes - first));
+    AccessSet::Page* const page = find(page_of(address));
+    address += count;
+    bytes -= count;
+    if (page == nullptr) continue;
+    for (const std::uint32_t end = first + count; first != end;) {
+      const std::uint32_t part = std::min(end - first, kLineBytes - first % kLineBytes);
+      in_line(*page, first / kLineBytes, bits(first % kLineBytes, part));
+      first += part;
+    }
+  }
 }
 
 }  // namespace
@@ -64,55 +81,56 @@ AccessSet::Page* AccessSet::find(GpuAddress address) noexcept {
   return page;
 }
 
-void AccessSet::touch(Page& page, std::uint32_t first, std::uint32_t bytes,
-                      std::uint32_t workgroup) noexcept {
+void AccessSet::touch(Page& page, std::uint32_t line, std::uint32_t workgroup) noexcept {
   const std::uint32_t mine = workgroup + 1;
-  for (std::uint32_t line = first / kLineBytes; line <= (first + bytes - 1) / kLineBytes; ++line) {
-    std::uint32_t before = page.workgroup[line].load(std::memory_order_relaxed);
-    if (before == mine || before == kSeveral) continue;
-    if (before == 0 && page.workgroup[line].compare_exchange_strong(before, mine, std::memory_order_relaxed))
-      continue;
-    if (before != mine) page.workgroup[line].store(kSeveral, std::memory_order_relaxed);
-  }
+  std::uint32_t before = page.workgroup[line].load(std::memory_order_relaxed);
+  if (before == mine || before == kSeveral) return;
+  if (before == 0 && page.workgroup[line].compare_exchange_strong(before, mine, std::memory_order_relaxed))
+    return;
+  if (before != mine) page.workgroup[line].store(kSeveral, std::memory_order_relaxed);
+}
+
+inline void AccessSet::read(Page& page, std::uint32_t line, std::uint64_t mask, Path path,
+                            std::uint32_t workgroup) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << line;
+  if (path == Path::vector) set_bits(page.vector_lines, bit);
+  if (path == Path::scalar) set_bits(page.scalar_lines, bit);
+  if (path == Path::synchronising) set_bits(page.synchronising[line], mask);
+  set_bits(page.read[line], mask & ~page.written[line].load(std::memory_order_relaxed));
+  touch(page, line, workgroup);
+}
+
+inline void AccessSet::write(Page& page, std::uint32_t line, std::uint64_t mask, Path path,
+                             std::uint32_t workgroup) noexcept {
+  if (path == Path::synchronising) set_bits(page.synchronising[line], mask);
+  set_bits(page.written[line], mask);
+  touch(page, line, workgroup);
 }
 
 void AccessSet::add_read(GpuAddress address, std::uint64_t bytes, Path path,
                          std::uint32_t workgroup) noexcept {
-  while (bytes != 0) {
-    const auto first = static_cast<std::uint32_t>(address % kPageBytes);
-    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kPageBytes - first));
-    if (Page* const page = find(page_of(address))) {
-      for_words(first, count, [&](std::uint32_t word, std::uint64_t mask) {
-        if (path == Path::synchronising) set_bits(page->synchronising[word], mask);
-        set_bits(page->read[word], mask & ~page->written[word].load(std::memory_order_relaxed));
-        // A line is a word: 64 bytes.
-        static_assert(kLineBytes == 64);
-        const std::uint64_t line = std::uint64_t{1} << word;
-        if (path == Path::vector) set_bits(page->vector_lines, line);
-        if (path == Path::scalar) set_bits(page->scalar_lines, line);
-      });
-      touch(*page, first, count, workgroup);
-    }
-    address += count;
-    bytes -= count;
-  }
+  for_lines(
+      address, bytes, [this](GpuAddress page) { return find(page); },
+      [&](Page& page, std::uint32_t line, std::uint64_t mask) { read(page, line, mask, path, workgroup); });
 }
 
 void AccessSet::add_write(GpuAddress address, std::uint64_t bytes, Path path,
                           std::uint32_t workgroup) noexcept {
-  while (bytes != 0) {
-    const auto first = static_cast<std::uint32_t>(address % kPageBytes);
-    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kPageBytes - first));
-    if (Page* const page = find(page_of(address))) {
-      for_words(first, count, [&](std::uint32_t word, std::uint64_t mask) {
-        if (path == Path::synchronising) set_bits(page->synchronising[word], mask);
-        set_bits(page->written[word], mask);
-      });
-      touch(*page, first, count, workgroup);
-    }
-    address += count;
-    bytes -= count;
-  }
+  for_lines(
+      address, bytes, [this](GpuAddress page) { return find(page); },
+      [&](Page& page, std::uint32_t line, std::uint64_t mask) { write(page, line, mask, path, workgroup); });
+}
+
+void AccessSet::add_read_mask(GpuAddress line, std::uint64_t bytes, Path path,
+                              std::uint32_t workgroup) noexcept {
+  if (Page* const page = find(page_of(line)))
+    read(*page, static_cast<std::uint32_t>(line % kPageBytes / kLineBytes), bytes, path, workgroup);
+}
+
+void AccessSet::add_write_mask(GpuAddress line, std::uint64_t bytes, Path path,
+                               std::uint32_t workgroup) noexcept {
+  if (Page* const page = find(page_of(line)))
+    write(*page, static_cast<std::uint32_t>(line % kPageBytes / kLineBytes), bytes, path, workgroup);
 }
 
 }  // namespace uptempo::vgpu::fences

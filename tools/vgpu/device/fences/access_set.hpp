@@ -58,6 +58,10 @@ class AccessSet {
   void add_read(GpuAddress address, std::uint64_t bytes, Path path, std::uint32_t workgroup) noexcept;
   void add_write(GpuAddress address, std::uint64_t bytes, Path path, std::uint32_t workgroup) noexcept;
 
+  // The same for some bytes of one line, which begins at `line`: bit i stands for byte i.
+  void add_read_mask(GpuAddress line, std::uint64_t bytes, Path path, std::uint32_t workgroup) noexcept;
+  void add_write_mask(GpuAddress line, std::uint64_t bytes, Path path, std::uint32_t workgroup) noexcept;
+
   // Memory for a page was refused: something was not recorded.
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
 
@@ -69,7 +73,10 @@ class AccessSet {
 
  private:
   Page* find(GpuAddress page) noexcept;
-  static void touch(Page& page, std::uint32_t first_byte, std::uint32_t bytes,
+  static void touch(Page& page, std::uint32_t line, std::uint32_t workgroup) noexcept;
+  static void read(Page& page, std::uint32_t line, std::uint64_t bytes, Path path,
+                   std::uint32_t workgroup) noexcept;
+  static void write(Page& page, std::uint32_t line, std::uint64_t bytes, Path path,
                     std::uint32_t workgroup) noexcept;
 
   Listener* const listener_;

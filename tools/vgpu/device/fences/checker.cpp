@@ -127,8 +127,9 @@ struct Checker::Impl {
     return [this](const Violation& violation, Finding::Conflict conflict, const TaskPtr& writer,
                   const TaskPtr& reader, GpuAddress address, std::uint32_t bytes) {
       if (!violation.possible_on_target && !options.specification) return;
-      const auto key = std::tuple(violation.what, conflict, violation.reason.data(),
-                                  violation.possible_on_target, writer.get(), reader.get());
+      const auto key =
+          std::tuple(violation.what, conflict, violation.reason.data(), violation.possible_on_target,
+                     writer->id.actor, writer->id.index, reader->id.actor, reader->id.index);
       Finding& finding = collected[key];
       if (finding.bytes == 0) {
         finding = {violation.what,   conflict,       writer,
@@ -242,7 +243,8 @@ struct Checker::Impl {
   std::uint64_t host_events = 0;
   std::unordered_map<GpuAddress, TaskId> opened;  // pages to which the host is storing
 
-  using Key = std::tuple<Finding::Class, Finding::Conflict, const char*, bool, const Task*, const Task*>;
+  using Key = std::tuple<Finding::Class, Finding::Conflict, const char*, bool, ActorId, std::uint64_t,
+                         ActorId, std::uint64_t>;
   std::map<Key, Finding> collected;
   std::map<std::tuple<int, const char*, std::string, std::string>, std::uint32_t> repetitions;
   Counts counts;
