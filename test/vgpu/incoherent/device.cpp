@@ -93,6 +93,14 @@ TestDevice::TestDevice() {
   load_code();
 }
 
+TestDevice::~TestDevice() {
+  check(hsa_executable_destroy(executable_), "hsa_executable_destroy");
+  check(hsa_queue_destroy(queue_), "hsa_queue_destroy");
+  check(hsa_signal_destroy(done_), "hsa_signal_destroy");
+  for (void* address : allocated_) check(hsa_amd_memory_pool_free(address), "hsa_amd_memory_pool_free");
+  check(hsa_shut_down(), "hsa_shut_down");
+}
+
 void TestDevice::load_code() {
   char target[64] = {};
   check(hsa_agent_get_info(gpu, HSA_AGENT_INFO_NAME, target), "the agent's name");
@@ -104,6 +112,7 @@ void TestDevice::load_code() {
         "hsa_executable_create_alt");
   check(hsa_executable_load_agent_code_object(executable_, gpu, reader, nullptr, nullptr), "loading code");
   check(hsa_executable_freeze(executable_, nullptr), "hsa_executable_freeze");
+  check(hsa_code_object_reader_destroy(reader), "hsa_code_object_reader_destroy");
 }
 
 TestDevice::Kernel TestDevice::kernel(const std::string& name) const {
@@ -127,6 +136,7 @@ void* TestDevice::allocate_bytes(Memory memory, std::size_t size_bytes) {
   const hsa_agent_t both[] = {gpu, cpu};
   check(hsa_amd_agents_allow_access(2, both, nullptr, address), "hsa_amd_agents_allow_access");
   std::memset(address, 0, size_bytes);
+  allocated_.push_back(address);
   return address;
 }
 

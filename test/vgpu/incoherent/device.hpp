@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,8 +24,11 @@ enum class Memory : std::uint8_t { host_fine, host_coarse, local };
 class TestDevice {
  public:
   TestDevice();
+  ~TestDevice();
+  TestDevice(const TestDevice&) = delete;
+  TestDevice& operator=(const TestDevice&) = delete;
 
-  // Readable and writable by the host and the GPU; kept to the end of the program, so that no address is used twice.
+  // Readable and writable by the host and the GPU; kept as long as the device, so that no address is used twice.
   template <class T = std::uint32_t>
   std::span<T> allocate(Memory memory, std::size_t count) {
     return {static_cast<T*>(allocate_bytes(memory, count * sizeof(T))), count};
@@ -82,6 +84,7 @@ class TestDevice {
   hsa_queue_t* queue_ = nullptr;
   hsa_signal_t done_{};
   std::span<std::byte> kernargs_;
+  std::vector<void*> allocated_;
 };
 
 void check(hsa_status_t status, const char* what);

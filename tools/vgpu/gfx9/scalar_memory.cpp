@@ -22,34 +22,48 @@ std::uint64_t offset_of(const Op& op, const Wave& wave) noexcept {
 // SMEM ignores the two low address bits (Vega ISA, "Scalar Memory Read").
 constexpr GpuAddress kDwordMask = ~GpuAddress{3};
 
-// Moves dwords between memory and scalar registers. False: the wave has stopped.
+void access_cached(const Op& op, Wave& wave, GpuAddress address, std::uint32_t* registers, unsigned dwords,
+                   Access access) {
+  Caches& caches = *wave.executor->caches;
+  const Mapping& mapping = *wave.executor->mapping(op, address);
+  const auto bytes = std::as_writable_bytes(std::span(registers, dwords));
+  if (access == Access::read) {
+    caches.scalar_load(wave.workgroup->compute_unit, mapping, address, bytes, op.in.glc);
+  } else {
+    caches.scalar_store(wave.workgroup->compute_unit, mapping, address, bytes);
+  }
+}
+
+// Moves dwords between scalar registers and `host`, which is where `address` lies.
 template <unsigned Dwords, Access Kind, class Observer>
-bool move(const Op& op, Wave& wave, GpuAddress address, std::uint32_t* registers) {
-  Observer::scalar_access(op, wave, Kind, 4 * Dwords, address);
-  std::byte* host = wave.executor->translate(op, address, 4 * Dwords, Kind);
-  if (host == nullptr) return stop_memory_fault(op, wave, address, Kind) != nullptr;
+inline void move(const Op& op, Wave& wave, GpuAddress address, std::byte* host, std::uint32_t* registers) {
   if constexpr (Observer::cached) {
-    Caches& caches = *wave.executor->caches;
-    const Mapping& mapping = *wave.executor->mapping(op, address);
-    const auto bytes = std::as_writable_bytes(std::span(registers, Dwords));
-    if constexpr (Kind == Access::read) {
-      caches.scalar_load(wave.workgroup->compute_unit, mapping, address, bytes, op.in.glc);
-    } else {
-      caches.scalar_store(wave.workgroup->compute_unit, mapping, address, bytes);
-    }
+    access_cached(op, wave, address, registers, Dwords, Kind);
   } else if constexpr (Kind == Access::read) {
     std::memcpy(registers, host, 4 * Dwords);
   } else {
     std::memcpy(host, registers, 4 * Dwords);
   }
-  return true;
 }
 
-template <unsigned Dwords, Access Kind, class Observer>
-const Op* plain(const Op& op, Wave& wave) {
+template <unsigned Dwords, class Observer>
+const Op* load(const Op& op, Wave& wave) {
   const GpuAddress address = (wave.pair(op.in.saddr) + offset_of(op, wave)) & kDwordMask;
-  std::uint32_t* const registers = &wave.scalar[Kind == Access::read ? op.in.dst : op.in.data0];
-  return move<Dwords, Kind, Observer>(op, wave, address, registers) ? next<2>(op) : nullptr;
+  Observer::scalar_access(op, wave, Access::read, 4 * Dwords, address);
+  std::byte* host = wave.executor->translate(op, address, 4 * Dwords, Access::read);
+  if (host == nullptr) return stop_memory_fault(op, wave, address, Access::read);
+  move<Dwords, Access::read, Observer>(op, wave, address, host, &wave.scalar[op.in.dst]);
+  return next<2>(op);
+}
+
+template <unsigned Dwords, class Observer>
+const Op* store(const Op& op, Wave& wave) {
+  const GpuAddress address = (wave.pair(op.in.saddr) + offset_of(op, wave)) & kDwordMask;
+  Observer::scalar_access(op, wave, Access::write, 4 * Dwords, address);
+  std::byte* host = wave.executor->translate(op, address, 4 * Dwords, Access::write);
+  if (host == nullptr) return stop_memory_fault(op, wave, address, Access::write);
+  move<Dwords, Access::write, Observer>(op, wave, address, host, &wave.scalar[op.in.data0]);
+  return next<2>(op);
 }
 
 // A buffer descriptor as scalar memory reads it: base, and bytes in it. Dwords past its end read 0 and are not written.
@@ -71,8 +85,11 @@ const Op* buffer(const Op& op, Wave& wave) {
   for (unsigned i = 0; i < Dwords; ++i) {
     const std::uint64_t at = offset + 4 * i;
     if (at + 4 > buffer.bytes || at + 4 < at) continue;
+    Observer::scalar_access(op, wave, Kind, 4, buffer.base + at);
+    std::byte* host = wave.executor->translate(op, buffer.base + at, 4, Kind);
+    if (host == nullptr) return stop_memory_fault(op, wave, buffer.base + at, Kind);
     std::uint32_t* const word = Kind == Access::read ? &data[i] : &wave.scalar[op.in.data0 + i];
-    if (!move<1, Kind, Observer>(op, wave, buffer.base + at, word)) return nullptr;
+    move<1, Kind, Observer>(op, wave, buffer.base + at, host, word);
   }
   if constexpr (Kind == Access::read) std::memcpy(&wave.scalar[op.in.dst], data, sizeof data);
   return next<2>(op);
@@ -100,21 +117,21 @@ Handler choose(Opcode opcode) noexcept {
   using enum Opcode;
   switch (opcode) {
     case s_load_dword:
-      return &plain<1, Access::read, Observer>;
+      return &load<1, Observer>;
     case s_load_dwordx2:
-      return &plain<2, Access::read, Observer>;
+      return &load<2, Observer>;
     case s_load_dwordx4:
-      return &plain<4, Access::read, Observer>;
+      return &load<4, Observer>;
     case s_load_dwordx8:
-      return &plain<8, Access::read, Observer>;
+      return &load<8, Observer>;
     case s_load_dwordx16:
-      return &plain<16, Access::read, Observer>;
+      return &load<16, Observer>;
     case s_store_dword:
-      return &plain<1, Access::write, Observer>;
+      return &store<1, Observer>;
     case s_store_dwordx2:
-      return &plain<2, Access::write, Observer>;
+      return &store<2, Observer>;
     case s_store_dwordx4:
-      return &plain<4, Access::write, Observer>;
+      return &store<4, Observer>;
     case s_buffer_load_dword:
       return &buffer<1, Access::read, Observer>;
     case s_buffer_load_dwordx2:
