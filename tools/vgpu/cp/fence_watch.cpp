@@ -232,7 +232,8 @@ void FenceWatch::end_copy(const sdma::Decoded* packet) {
 
 void FenceWatch::observe_host() {
   if (host_pages_ == nullptr) return;
-  for (HostEvent event; host_pages_->take(event);) {
+  PageMask bytes;
+  for (HostEvent event; host_pages_->take(event, bytes);) {
     switch (event.kind) {
       case HostEvent::Kind::read:
         checker_->host_read(event.address, event.host_ns, kind_of_);
@@ -241,10 +242,14 @@ void FenceWatch::observe_host() {
         checker_->host_opened(fences::page_of(event.address), event.host_ns);
         break;
       case HostEvent::Kind::wrote:
-        checker_->host_wrote(event.address, event.bytes, event.closed_ns, kind_of_);
+        checker_->host_wrote(event.address, bytes, event.closed_ns, kind_of_);
         break;
       case HostEvent::Kind::unknown:
-        checker_->unknown(event.address, event.bytes);
+        for (std::uint32_t end = 0, begin = find_byte(bytes, 0, true); begin < fences::kPageBytes;
+             begin = find_byte(bytes, end, true)) {
+          end = find_byte(bytes, begin, false);
+          checker_->unknown(event.address + begin, end - begin);
+        }
         break;
     }
   }
