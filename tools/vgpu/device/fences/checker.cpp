@@ -71,24 +71,19 @@ struct Checker::Impl {
 
   // ---- queues
 
-  // What the host knew when it published the packet (of SDMA: the bytes) at `position`.
+  // What the host knew when it published the packet (of SDMA: the bytes) at `position`: when it first rang for it. Positions only grow, so
+  // doorbells for earlier ones are not asked for again.
   ViewPtr host_behind(QueueState& queue, std::uint64_t position) {
-    const QueueState::Ring* behind = nullptr;
-    for (const QueueState::Ring& ring : queue.rings)
-      if (ring.value >= position && (behind == nullptr || ring.value < behind->value)) behind = &ring;
-    if (queue.shared || behind == nullptr) return host_at(host_clock_ns());
-    return behind->host;
-  }
-  // Doorbells that only covered earlier packets are not asked for again.
-  static void forget_rings(QueueState& queue, std::uint64_t position) {
     while (!queue.rings.empty() && queue.rings.front().value < position) queue.rings.pop_front();
+    // Of several producers, nobody knows who rang for whom.
+    if (queue.shared || queue.rings.empty()) return host_at(host_clock_ns());
+    return queue.rings.front().host;
   }
 
   View begin(ActorId actor, const Packet& packet) {
     QueueState& queue = queues[actor];
     View view = queue.started;
-    if (const ViewPtr known = host_behind(queue, packet.index)) view.join(*known);
-    forget_rings(queue, packet.index);
+    view.join(*host_behind(queue, packet.index));
     if (packet.barrier) {
       view.join(queue.completed);
       view.ordered.add_below(actor, packet.index);
@@ -337,7 +332,6 @@ void Checker::copy(ActorId actor, std::uint64_t offset, std::string_view engine,
   Impl& impl = *impl_;
   QueueState& queue = impl.queues[actor];
   queue.started.join(*impl.host_behind(queue, offset + 1));
-  Impl::forget_rings(queue, offset + 1);
   auto task = std::make_shared<Task>();
   task->id = {actor, queue.operations++};
   task->kind = Task::Kind::copy;
