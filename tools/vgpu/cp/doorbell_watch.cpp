@@ -126,7 +126,7 @@ void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, std::si
     free_page->begin.store(reinterpret_cast<std::uintptr_t>(program_address),
                            std::memory_order_release);  // last: the handler reads it first
   }
-  install_fault_chain(&DoorbellFault::settle);
+  install_fault_chain(FaultRank::doorbell, &DoorbellFault::settle);
   if (recording()) {
     // From its first doorbell on. Not by arm(): the processor may be asleep, and armed_ is what wakes it.
     const std::lock_guard pages(pages_mutex_);
@@ -176,7 +176,7 @@ void DoorbellWatch::protect_pages() {
     return page.watch.load(std::memory_order_relaxed) == this;
   };
   if (std::any_of(registry.begin(), registry.end(), attached_here))
-    install_fault_chain(&DoorbellFault::settle);  // before the protection, too
+    install_fault_chain(FaultRank::doorbell, &DoorbellFault::settle);  // before the protection, too
   for (AttachedPage& page : registry) {
     if (!attached_here(page)) continue;
     page.write_protected.store(true, std::memory_order_seq_cst);

@@ -81,7 +81,7 @@ const char* description(Loss loss) {
 
 }  // namespace
 
-void catch_lost_host_memory() noexcept { install_fault_chain(&settle); }
+void catch_lost_host_memory() noexcept { install_fault_chain(FaultRank::lost_memory, &settle); }
 
 bool host_memory_was_lost() noexcept { return lost.load(std::memory_order_relaxed) != 0; }
 

@@ -51,7 +51,7 @@ struct ProgramAction {
 };
 
 std::array<ProgramAction, 2> program_actions{{{.signal_number = SIGSEGV}, {.signal_number = SIGBUS}}};
-std::array<std::atomic<FaultClient>, 3> clients{};
+std::array<std::atomic<FaultClient>, 3> clients{};  // by rank
 std::atomic<pid_t> owner{0};
 
 std::atomic_flag actions_lock;
@@ -153,13 +153,9 @@ bool in_front(int signal_number, struct sigaction& current) noexcept {
 
 }  // namespace
 
-void install_fault_chain(FaultClient client) noexcept {
+void install_fault_chain(FaultRank rank, FaultClient client) noexcept {
   [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
-  for (auto& each : clients) {
-    FaultClient expected = nullptr;
-    if (each.compare_exchange_strong(expected, client, std::memory_order_acq_rel) || expected == client)
-      break;
-  }
+  clients[static_cast<std::size_t>(rank)].store(client, std::memory_order_release);
   owner.store(static_cast<pid_t>(syscall(SYS_getpid)), std::memory_order_relaxed);
   for (ProgramAction& program : program_actions) {
     struct sigaction current {};

@@ -17,6 +17,7 @@
 #include <ucontext.h>
 
 #include <csignal>
+#include <cstdint>
 
 namespace uptempo::vgpu {
 
@@ -24,8 +25,11 @@ namespace uptempo::vgpu {
 // the system calls that clients make). True: it is settled, and the thread goes on as the context says.
 using FaultClient = bool (*)(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept;
 
-// Adds the client, if it is new, after those that are there (three at most), and makes sure that the handler is in front.
-void install_fault_chain(FaultClient client) noexcept;
+// The order in which clients are asked. A doorbell rings most often, and finding out that a fault is not one costs nothing.
+enum class FaultRank : std::uint8_t { doorbell, host_pages, lost_memory };
+
+// The client of that rank from now on; makes sure that the handler is in front.
+void install_fault_chain(FaultRank rank, FaultClient client) noexcept;
 
 // sigaction(SIGSEGV or SIGBUS) of the program: replaces and reads the action that faults of its own go to. Either pointer may be null.
 // False: nothing done, the signal is another one or no handler is installed; the caller uses the real sigaction().

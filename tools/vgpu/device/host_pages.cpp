@@ -242,7 +242,7 @@ HostPages::HostPages(std::size_t events)
     : events_(events), made_here_(page_emptied_by_fork()), table_(new Table) {
   older_ = newest.load(std::memory_order_acquire);
   newest.store(this, std::memory_order_release);
-  install_fault_chain(&settle);
+  install_fault_chain(FaultRank::host_pages, &settle);
 }
 
 HostPages::~HostPages() {
