@@ -7,11 +7,12 @@ using namespace uptempo::test;
 
 namespace {
 
-constexpr Scope kScopes[] = {Scope::none, Scope::agent, Scope::system};
-constexpr Header kFenced{.barrier = true, .acquire = Scope::agent, .release = Scope::agent};
-constexpr Header kUnordered{.barrier = false, .acquire = Scope::agent, .release = Scope::agent};
+constexpr FenceScope kScopes[] = {FenceScope::none, FenceScope::agent, FenceScope::system};
+constexpr Header kFenced{.barrier = true, .acquire = FenceScope::agent, .release = FenceScope::agent};
+constexpr Header kUnordered{.barrier = false, .acquire = FenceScope::agent, .release = FenceScope::agent};
 
-std::string verdict(Scope acquire, Scope release, bool line_was_read, const std::string& target = "gfx90a") {
+std::string verdict(FenceScope acquire, FenceScope release, bool line_was_read,
+                    const std::string& target = "gfx90a") {
   Program program(target);
   const ActorId queue = program.compute();
   if (line_was_read) program.dispatch(queue, "early", {.barrier = true}, {reads(kCoarse)});
@@ -78,10 +79,10 @@ TEST_CASE("A packet that had ended by chance before the next was launched is not
 }
 
 TEST_CASE("The specification wants a release and an acquire between dispatches, of agent scope or wider") {
-  for (const Scope release : kScopes) {
-    for (const Scope acquire : kScopes) {
+  for (const FenceScope release : kScopes) {
+    for (const FenceScope acquire : kScopes) {
       CAPTURE(static_cast<int>(release), static_cast<int>(acquire));
-      const bool right = release != Scope::none && acquire != Scope::none;
+      const bool right = release != FenceScope::none && acquire != FenceScope::none;
       CHECK(verdict(acquire, release, false) == (right ? "" : "stale RAW fill->sum 0x0+4 harmless"));
     }
   }
@@ -90,13 +91,13 @@ TEST_CASE("The specification wants a release and an acquire between dispatches, 
 TEST_CASE(
     "L1 is written through: on gfx9 a missing release harms nobody, a missing acquire who has the old line") {
   for (const char* target : {"gfx900", "gfx90a"}) {
-    for (const Scope release : kScopes) {
+    for (const FenceScope release : kScopes) {
       CAPTURE(target, static_cast<int>(release));
-      CHECK(verdict(Scope::none, release, true, target) == "stale RAW fill->sum 0x0+4 possible");
-      CHECK(verdict(Scope::none, release, false, target) == "stale RAW fill->sum 0x0+4 harmless");
-      for (const Scope acquire : {Scope::agent, Scope::system})
+      CHECK(verdict(FenceScope::none, release, true, target) == "stale RAW fill->sum 0x0+4 possible");
+      CHECK(verdict(FenceScope::none, release, false, target) == "stale RAW fill->sum 0x0+4 harmless");
+      for (const FenceScope acquire : {FenceScope::agent, FenceScope::system})
         CHECK(verdict(acquire, release, true, target) ==
-              (release == Scope::none ? "stale RAW fill->sum 0x0+4 harmless" : ""));
+              (release == FenceScope::none ? "stale RAW fill->sum 0x0+4 harmless" : ""));
     }
   }
 }
@@ -113,17 +114,17 @@ TEST_CASE("Findings that the target forgives are kept for those who ask for the 
 TEST_CASE("An old line may be in an L1 by a read of any byte of it since the caches were invalidated last") {
   struct Case {
     Touch early;
-    Scope between;  // acquired by the writer
+    FenceScope between;  // acquired by the writer
     bool possible;
   };
   for (const auto& [early, between, possible] :
-       {Case{reads(kFine + 60), Scope::none, true}, Case{reads(kFine + 64), Scope::none, false},
-        Case{reads(kFine + 60), Scope::agent, false}, Case{writes(kFine + 60), Scope::none, false},
-        Case{reads(kFine + 60, 4, Path::synchronising), Scope::none, false}}) {
+       {Case{reads(kFine + 60), FenceScope::none, true}, Case{reads(kFine + 64), FenceScope::none, false},
+        Case{reads(kFine + 60), FenceScope::agent, false}, Case{writes(kFine + 60), FenceScope::none, false},
+        Case{reads(kFine + 60, 4, Path::synchronising), FenceScope::none, false}}) {
     Program program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "early", {.barrier = true}, {early});
-    program.dispatch(queue, "fill", {.barrier = true, .acquire = between, .release = Scope::agent},
+    program.dispatch(queue, "fill", {.barrier = true, .acquire = between, .release = FenceScope::agent},
                      {writes(kFine)});
     program.dispatch(queue, "sum", {.barrier = true}, {reads(kFine)});
     CAPTURE(early.address, early.write, static_cast<int>(between));
@@ -137,7 +138,8 @@ TEST_CASE(
   for (const std::uint32_t reader : {0u, 1u}) {
     Program program;
     const ActorId queue = program.compute();
-    program.dispatch(queue, "fill", {.barrier = true, .acquire = Scope::agent, .release = Scope::agent},
+    program.dispatch(queue, "fill",
+                     {.barrier = true, .acquire = FenceScope::agent, .release = FenceScope::agent},
                      {reads(kCoarse + 8, 4, Path::vector, reader), writes(kCoarse)});
     program.dispatch(queue, "sum", {.barrier = true}, {reads(kCoarse)});
     CAPTURE(reader);
@@ -147,7 +149,7 @@ TEST_CASE(
 }
 
 TEST_CASE("A kernel that wrote its arguments is not seen through the scalar cache without an acquire") {
-  for (const Scope acquire : {Scope::none, Scope::agent}) {
+  for (const FenceScope acquire : {FenceScope::none, FenceScope::agent}) {
     for (const bool scalar : {true, false}) {
       Program program;
       const ActorId queue = program.compute();
@@ -155,7 +157,7 @@ TEST_CASE("A kernel that wrote its arguments is not seen through the scalar cach
       program.dispatch(queue, "use", {.barrier = true, .acquire = acquire},
                        {reads(kFine, 8, scalar ? Path::scalar : Path::vector)});
       CAPTURE(static_cast<int>(acquire), scalar);
-      if (acquire == Scope::agent) {
+      if (acquire == FenceScope::agent) {
         CHECK(program.found() == "");
       } else {
         CHECK(program.found() ==
@@ -169,14 +171,14 @@ TEST_CASE("Another queue's fences count when its packet comes in between, and on
   constexpr std::uint64_t kDone = 1, kFencesDone = 2;
   struct Case {
     bool waits_for_writer, reader_waits;
-    Scope acquire, release;
+    FenceScope acquire, release;
     const char* found;
   };
   for (const auto& [waits_for_writer, reader_waits, acquire, release, found] :
-       {Case{true, true, Scope::none, Scope::agent, ""},
-        Case{true, true, Scope::none, Scope::none, "stale RAW fill->sum 0x0+4 harmless"},
-        Case{false, true, Scope::none, Scope::agent, "stale RAW fill->sum 0x0+4 harmless"},
-        Case{true, false, Scope::none, Scope::agent, "stale RAW fill->sum 0x0+4 harmless"}}) {
+       {Case{true, true, FenceScope::none, FenceScope::agent, ""},
+        Case{true, true, FenceScope::none, FenceScope::none, "stale RAW fill->sum 0x0+4 harmless"},
+        Case{false, true, FenceScope::none, FenceScope::agent, "stale RAW fill->sum 0x0+4 harmless"},
+        Case{true, false, FenceScope::none, FenceScope::agent, "stale RAW fill->sum 0x0+4 harmless"}}) {
     Program program;
     const ActorId compute = program.compute(), other = program.compute();
     program.ring(compute, 4);
@@ -193,20 +195,20 @@ TEST_CASE("Another queue's fences count when its packet comes in between, and on
     } else {
       program.barrier_packet(compute, {.barrier = true});
     }
-    program.dispatch(compute, "sum", {.barrier = true, .acquire = Scope::agent}, {reads(kCoarse)});
+    program.dispatch(compute, "sum", {.barrier = true, .acquire = FenceScope::agent}, {reads(kCoarse)});
     CAPTURE(waits_for_writer, reader_waits, static_cast<int>(release));
     CHECK(program.found() == found);
   }
 }
 
 TEST_CASE("Another queue's acquire serves a dispatch that comes after it") {
-  for (const Scope acquire : {Scope::agent, Scope::none}) {
+  for (const FenceScope acquire : {FenceScope::agent, FenceScope::none}) {
     for (const bool waits : {true, false}) {
       Program program;
       const ActorId compute = program.compute(), other = program.compute();
       program.ring(compute, 3);
       program.ring(other, 2);
-      program.dispatch(compute, "fill", {.release = Scope::agent, .signal = 1}, {writes(kCoarse)});
+      program.dispatch(compute, "fill", {.release = FenceScope::agent, .signal = 1}, {writes(kCoarse)});
       program.barrier_packet(other, {}, {1});
       program.dispatch(other, "acquires", {.acquire = acquire, .signal = 2});
       if (waits) {
@@ -217,7 +219,7 @@ TEST_CASE("Another queue's acquire serves a dispatch that comes after it") {
       program.dispatch(compute, "sum", {}, {reads(kCoarse)});
       CAPTURE(static_cast<int>(acquire), waits);
       CHECK(program.found() ==
-            (acquire == Scope::agent && waits ? "" : "stale RAW fill->sum 0x0+4 harmless"));
+            (acquire == FenceScope::agent && waits ? "" : "stale RAW fill->sum 0x0+4 harmless"));
     }
   }
 }
@@ -227,24 +229,24 @@ TEST_CASE("A release covers what is known to have ended: without the barrier bit
     Program program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "fill", {.barrier = true}, {writes(kCoarse)});
-    program.dispatch(queue, "releases", {.barrier = barrier, .release = Scope::agent});
-    program.dispatch(queue, "sum", {.barrier = true, .acquire = Scope::agent}, {reads(kCoarse)});
+    program.dispatch(queue, "releases", {.barrier = barrier, .release = FenceScope::agent});
+    program.dispatch(queue, "sum", {.barrier = true, .acquire = FenceScope::agent}, {reads(kCoarse)});
     CAPTURE(barrier);
     CHECK(program.found() == (barrier ? "" : "stale RAW fill->sum 0x0+4 harmless"));
   }
 }
 
 TEST_CASE("A barrier packet acquires when it completes: what its dependency released meanwhile is acquired") {
-  for (const Scope acquire : {Scope::agent, Scope::none}) {
+  for (const FenceScope acquire : {FenceScope::agent, FenceScope::none}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
     program.ring(producer);
     program.ring(consumer, 2);
-    program.dispatch(producer, "fill", {.release = Scope::agent, .signal = 1}, {writes(kCoarse)});
+    program.dispatch(producer, "fill", {.release = FenceScope::agent, .signal = 1}, {writes(kCoarse)});
     program.barrier_packet(consumer, {.acquire = acquire}, {1});
     program.dispatch(consumer, "sum", {}, {reads(kCoarse)});
     CAPTURE(static_cast<int>(acquire));
-    CHECK(program.found() == (acquire == Scope::agent ? "" : "stale RAW fill->sum 0x0+4 harmless"));
+    CHECK(program.found() == (acquire == FenceScope::agent ? "" : "stale RAW fill->sum 0x0+4 harmless"));
   }
 }
 
@@ -252,11 +254,12 @@ TEST_CASE("A barrier packet releases after it acquired, so it cannot acquire wha
   Program program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "fill", {}, {writes(kCoarse)});
-  program.barrier_packet(queue, {.barrier = true, .acquire = Scope::agent, .release = Scope::agent});
+  program.barrier_packet(queue,
+                         {.barrier = true, .acquire = FenceScope::agent, .release = FenceScope::agent});
   program.dispatch(queue, "sum", {}, {reads(kCoarse)});
   CHECK(program.found() == "stale RAW fill->sum 0x0+4 harmless");
   program.clear();
-  program.dispatch(queue, "again", {.acquire = Scope::agent}, {reads(kCoarse)});
+  program.dispatch(queue, "again", {.acquire = FenceScope::agent}, {reads(kCoarse)});
   CHECK(program.found() == "");
 }
 
@@ -270,11 +273,12 @@ TEST_CASE("Each of five dependencies orders, and what was not waited for does no
       program.ring(queues.emplace_back(program.compute()));
     for (std::uint64_t producer = 1; producer <= 5; ++producer) {
       program.dispatch(queues[producer], "fill" + std::to_string(producer),
-                       {.release = Scope::agent, .signal = producer}, {writes(kCoarse + 256 * producer)});
+                       {.release = FenceScope::agent, .signal = producer},
+                       {writes(kCoarse + 256 * producer)});
     }
     const auto signal = [missing](std::uint64_t which) { return which == missing ? which % 5 + 1 : which; };
     program.barrier_packet(consumer, {}, {signal(1), signal(2), signal(3), signal(4), signal(5)});
-    program.dispatch(consumer, "sum", {.acquire = Scope::agent}, {reads(kCoarse, 256 * 6)});
+    program.dispatch(consumer, "sum", {.acquire = FenceScope::agent}, {reads(kCoarse, 256 * 6)});
     CAPTURE(missing);
     const std::string name = std::to_string(missing);
     CHECK(program.found() ==

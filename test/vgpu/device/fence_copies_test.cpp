@@ -11,7 +11,7 @@ constexpr std::uint64_t kUploaded = 1, kComputed = 2, kDownloaded = 3;
 // Input copied to the device, worked on, the result copied back; the host only enqueues. What a test may take away:
 struct CopyKernelCopy {
   bool kernel_waits = true, download_waits = true;
-  Scope acquire = Scope::system, release = Scope::system;
+  FenceScope acquire = FenceScope::system, release = FenceScope::system;
   bool lines_in_l2 = true;
   GpuAddress data = kLocal;
 
@@ -53,7 +53,7 @@ TEST_CASE("Each dependency of copy, kernel, copy is needed") {
 }
 
 TEST_CASE("A kernel releases at system scope ahead of a copy: what L2 keeps back is missed otherwise") {
-  for (const Scope release : {Scope::agent, Scope::none}) {
+  for (const FenceScope release : {FenceScope::agent, FenceScope::none}) {
     const auto found = [release](GpuAddress data, const char* target) {
       return CopyKernelCopy{.release = release, .data = data}.found(target);
     };
@@ -70,16 +70,16 @@ TEST_CASE("A kernel releases at system scope ahead of a copy: what L2 keeps back
 TEST_CASE("A kernel acquires at system scope after a copy: an old line of L2 is read otherwise") {
   for (const char* target : {"gfx900", "gfx90a"}) {
     CAPTURE(target);
-    const auto found = [target](Scope acquire, GpuAddress data, bool lines_in_l2) {
+    const auto found = [target](FenceScope acquire, GpuAddress data, bool lines_in_l2) {
       return CopyKernelCopy{.acquire = acquire, .lines_in_l2 = lines_in_l2, .data = data}.found(target);
     };
-    CHECK(found(Scope::agent, kLocal, true) == "stale RAW up->work 0x0+64 possible");
-    CHECK(found(Scope::agent, kCoarse, true) == "stale RAW up->work 0x0+64 possible");
-    CHECK(found(Scope::agent, kLocal, false) == "stale RAW up->work 0x0+64 harmless");
-    CHECK(found(Scope::agent, kLocalFine, true) == "stale RAW up->work 0x0+64 harmless");
+    CHECK(found(FenceScope::agent, kLocal, true) == "stale RAW up->work 0x0+64 possible");
+    CHECK(found(FenceScope::agent, kCoarse, true) == "stale RAW up->work 0x0+64 possible");
+    CHECK(found(FenceScope::agent, kLocal, false) == "stale RAW up->work 0x0+64 harmless");
+    CHECK(found(FenceScope::agent, kLocalFine, true) == "stale RAW up->work 0x0+64 harmless");
     // Without any acquire the line may be in an L1, whatever the memory.
-    CHECK(found(Scope::none, kLocalFine, true) == "stale RAW up->work 0x0+64 possible");
-    CHECK(found(Scope::none, kLocalFine, false) == "stale RAW up->work 0x0+64 harmless");
+    CHECK(found(FenceScope::none, kLocalFine, true) == "stale RAW up->work 0x0+64 possible");
+    CHECK(found(FenceScope::none, kLocalFine, false) == "stale RAW up->work 0x0+64 harmless");
   }
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("A line of L2 is 128 bytes: a read of either half brings both") {
     program.dispatch(queue, "early", {.signal = kComputed}, {reads(neighbour)});
     program.fill(sdma, "fill", kLocal);
     program.sdma_signals(sdma, kUploaded);
-    program.dispatch(queue, "sum", {.acquire = Scope::agent}, {reads(kLocal)});
+    program.dispatch(queue, "sum", {.acquire = FenceScope::agent}, {reads(kLocal)});
     CAPTURE(neighbour);
     CHECK(program.found() == (neighbour == kLocal + 64 ? "stale RAW fill->sum 0x0+4 possible"
                                                        : "stale RAW fill->sum 0x0+4 harmless"));
@@ -105,7 +105,7 @@ TEST_CASE("A line that a dispatch reads beside a copy into it may be kept with t
     program.fill(sdma, "fill", kLocal);
     program.sdma_signals(sdma, kUploaded);
     program.end(reader);
-    program.dispatch(queue, "sum", {.acquire = Scope::agent}, {reads(kLocal)});
+    program.dispatch(queue, "sum", {.acquire = FenceScope::agent}, {reads(kLocal)});
     CAPTURE(beside);
     CHECK(program.found() ==
           (beside ? "stale RAW fill->sum 0x0+4 possible" : "stale RAW fill->sum 0x0+4 harmless"));
@@ -113,17 +113,17 @@ TEST_CASE("A line that a dispatch reads beside a copy into it may be kept with t
 }
 
 TEST_CASE("An acquire of agent scope leaves old lines in L2, one of system scope does not") {
-  for (const Scope between : {Scope::agent, Scope::system}) {
+  for (const FenceScope between : {FenceScope::agent, FenceScope::system}) {
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
     program.dispatch(queue, "early", {}, {reads(kLocal)});
     program.dispatch(queue, "between", {.barrier = true, .acquire = between, .signal = kComputed});
     program.fill(sdma, "fill", kLocal);
     program.sdma_signals(sdma, kUploaded);
-    program.dispatch(queue, "sum", {.acquire = Scope::agent}, {reads(kLocal)});
+    program.dispatch(queue, "sum", {.acquire = FenceScope::agent}, {reads(kLocal)});
     CAPTURE(static_cast<int>(between));
-    CHECK(program.found() == (between == Scope::agent ? "stale RAW fill->sum 0x0+4 possible"
-                                                      : "stale RAW fill->sum 0x0+4 harmless"));
+    CHECK(program.found() == (between == FenceScope::agent ? "stale RAW fill->sum 0x0+4 possible"
+                                                           : "stale RAW fill->sum 0x0+4 harmless"));
   }
 }
 
@@ -132,7 +132,8 @@ TEST_CASE("A kernel may write again what a download reads only after the downloa
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
     program.ring(queue, 3);
-    program.dispatch(queue, "work", {.release = Scope::system, .signal = kComputed}, {writes(kLocal, 64)});
+    program.dispatch(queue, "work", {.release = FenceScope::system, .signal = kComputed},
+                     {writes(kLocal, 64)});
     program.sdma_waits(sdma, kComputed);
     program.copy(sdma, "down", kLocal, kFine, 64);
     program.sdma_signals(sdma, kDownloaded);
@@ -148,7 +149,7 @@ TEST_CASE("A kernel may write again what a download reads only after the downloa
 }
 
 TEST_CASE("A fill over what a kernel wrote needs its release, or L2 writes the old data back over it") {
-  for (const Scope release : {Scope::system, Scope::agent}) {
+  for (const FenceScope release : {FenceScope::system, FenceScope::agent}) {
     for (const GpuAddress data : {kLocal, kLocalFine}) {
       Program program;
       const ActorId queue = program.compute(), sdma = program.sdma();
@@ -157,9 +158,9 @@ TEST_CASE("A fill over what a kernel wrote needs its release, or L2 writes the o
       program.sdma_waits(sdma, kComputed);
       program.fill(sdma, "fill", data, 16);
       CAPTURE(static_cast<int>(release), data);
-      CHECK(program.found() == (release == Scope::system ? ""
-                                : data == kLocal         ? "stale WAW work->fill 0x0+16 possible"
-                                                         : "stale WAW work->fill 0x0+16 harmless"));
+      CHECK(program.found() == (release == FenceScope::system ? ""
+                                : data == kLocal              ? "stale WAW work->fill 0x0+16 possible"
+                                                              : "stale WAW work->fill 0x0+16 harmless"));
     }
   }
 }
@@ -168,7 +169,7 @@ TEST_CASE("A fill that nothing orders after the kernel that wrote is found") {
   Program program;
   const ActorId queue = program.compute(), sdma = program.sdma();
   program.ring_sdma(sdma, 1);
-  program.dispatch(queue, "work", {.release = Scope::system, .signal = kComputed}, {writes(kLocal, 64)});
+  program.dispatch(queue, "work", {.release = FenceScope::system, .signal = kComputed}, {writes(kLocal, 64)});
   program.fill(sdma, "fill", kLocal, 64);
   CHECK(program.found() == "unordered WAW work->fill 0x0+64 possible");
 }

@@ -11,20 +11,20 @@ constexpr std::uint64_t kDone = 1;
 TEST_CASE("A dispatch acquires at system scope what the host stored, or may read old lines") {
   struct Case {
     GpuAddress data;
-    Scope acquire;
+    FenceScope acquire;
     bool used_before;
     const char* found;
   };
   for (const auto& [data, acquire, used_before, found] : {
-           Case{kFine, Scope::system, true, ""},
-           Case{kCoarse, Scope::system, true, ""},
-           Case{kFine, Scope::agent, true, "stale RAW host->sum 0x0+4 harmless"},
-           Case{kFine, Scope::none, true, "stale RAW host->sum 0x0+4 possible"},
-           Case{kFine, Scope::none, false, "stale RAW host->sum 0x0+4 harmless"},
-           Case{kCoarse, Scope::agent, true, "stale RAW host->sum 0x0+4 possible"},
-           Case{kCoarse, Scope::agent, false, "stale RAW host->sum 0x0+4 harmless"},
-           Case{kLocal, Scope::agent, true, "stale RAW host->sum 0x0+4 possible"},
-           Case{kLocalFine, Scope::agent, true, "stale RAW host->sum 0x0+4 harmless"},
+           Case{kFine, FenceScope::system, true, ""},
+           Case{kCoarse, FenceScope::system, true, ""},
+           Case{kFine, FenceScope::agent, true, "stale RAW host->sum 0x0+4 harmless"},
+           Case{kFine, FenceScope::none, true, "stale RAW host->sum 0x0+4 possible"},
+           Case{kFine, FenceScope::none, false, "stale RAW host->sum 0x0+4 harmless"},
+           Case{kCoarse, FenceScope::agent, true, "stale RAW host->sum 0x0+4 possible"},
+           Case{kCoarse, FenceScope::agent, false, "stale RAW host->sum 0x0+4 harmless"},
+           Case{kLocal, FenceScope::agent, true, "stale RAW host->sum 0x0+4 possible"},
+           Case{kLocalFine, FenceScope::agent, true, "stale RAW host->sum 0x0+4 harmless"},
        }) {
     for (const char* target : {"gfx900", "gfx90a"}) {
       Program program(target);
@@ -40,20 +40,20 @@ TEST_CASE("A dispatch acquires at system scope what the host stored, or may read
 
 TEST_CASE("A kernarg block used again under acquire none may be old in the scalar cache") {
   for (const bool used_before : {true, false}) {
-    for (const Scope acquire : {Scope::none, Scope::agent, Scope::system}) {
+    for (const FenceScope acquire : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
       Program program;
       const ActorId queue = program.compute();
       const Touch block = reads(kFine, 32, Path::scalar);
       program.host_writes(kFine, 32);
-      program.dispatch(queue, "first", {.acquire = Scope::system, .signal = kDone},
+      program.dispatch(queue, "first", {.acquire = FenceScope::system, .signal = kDone},
                        {used_before ? block : reads(kFine + 4096)});
       program.host_writes(kFine, 32);
       program.dispatch(queue, "again", {.acquire = acquire}, {block});
       CAPTURE(used_before, static_cast<int>(acquire));
-      if (acquire == Scope::system) {
+      if (acquire == FenceScope::system) {
         CHECK(program.found() == "");
       } else {
-        CHECK(program.found() == (acquire == Scope::none && used_before
+        CHECK(program.found() == (acquire == FenceScope::none && used_before
                                       ? "stale RAW host->again 0x0+32 possible"
                                       : "stale RAW host->again 0x0+32 harmless"));
       }
@@ -80,7 +80,7 @@ TEST_CASE("The host may not store to what a dispatch reads before it knows of it
 TEST_CASE("A host store while the dispatch that reads it runs is unordered") {
   Program program;
   const ActorId queue = program.compute();
-  auto sum = program.launch(queue, "sum", {.acquire = Scope::system}, {reads(kFine)});
+  auto sum = program.launch(queue, "sum", {.acquire = FenceScope::system}, {reads(kFine)});
   program.host_writes(kFine);
   program.end(sum);
   CHECK(program.found() == "unordered RAW host->sum 0x0+4 possible");
@@ -93,7 +93,7 @@ TEST_CASE("A store after the doorbell of the packet that reads it is unordered, 
     if (!in_time) program.ring(queue);
     program.host_writes(kFine);
     if (in_time) program.ring(queue);
-    program.dispatch(queue, "sum", {.acquire = Scope::system}, {reads(kFine)});
+    program.dispatch(queue, "sum", {.acquire = FenceScope::system}, {reads(kFine)});
     CAPTURE(in_time);
     CHECK(program.found() == (in_time ? "" : "unordered RAW host->sum 0x0+4 possible"));
   }
@@ -101,7 +101,7 @@ TEST_CASE("A store after the doorbell of the packet that reads it is unordered, 
 
 TEST_CASE("The host reads a result after its completion, which needs a release of system scope") {
   for (const GpuAddress data : {kFine, kCoarse, kLocal, kLocalFine}) {
-    for (const Scope release : {Scope::none, Scope::agent, Scope::system}) {
+    for (const FenceScope release : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
       for (const bool announced : {true, false}) {
         Program program;
         const ActorId queue = program.compute();
@@ -110,10 +110,10 @@ TEST_CASE("The host reads a result after its completion, which needs a release o
         program.host_reads(data + 2);
         const bool cached = data == kCoarse || data == kLocal;
         CAPTURE(data, static_cast<int>(release), announced);
-        CHECK(program.found() == (!announced                 ? "unordered RAW fill->host 0x2+1 possible"
-                                  : release == Scope::system ? ""
-                                  : cached                   ? "stale RAW fill->host 0x2+1 possible"
-                                                             : "stale RAW fill->host 0x2+1 harmless"));
+        CHECK(program.found() == (!announced                      ? "unordered RAW fill->host 0x2+1 possible"
+                                  : release == FenceScope::system ? ""
+                                  : cached                        ? "stale RAW fill->host 0x2+1 possible"
+                                                                  : "stale RAW fill->host 0x2+1 harmless"));
       }
     }
   }
@@ -122,7 +122,7 @@ TEST_CASE("The host reads a result after its completion, which needs a release o
 TEST_CASE("The host may overwrite what it read, and a dispatch what the host read and then rang for") {
   Program program;
   const ActorId queue = program.compute();
-  program.dispatch(queue, "fill", {.release = Scope::system, .signal = kDone}, {writes(kFine)});
+  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone}, {writes(kFine)});
   program.host_reads(kFine);
   program.host_writes(kFine);
   program.dispatch(queue, "refill", {}, {writes(kFine)});
@@ -133,7 +133,7 @@ TEST_CASE("A dispatch that was published before the host read its old result ove
   Program program;
   const ActorId queue = program.compute();
   program.ring(queue, 2);
-  program.dispatch(queue, "fill", {.release = Scope::system, .signal = kDone}, {writes(kFine)});
+  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone}, {writes(kFine)});
   program.host_reads(kFine);
   program.dispatch(queue, "refill", {.barrier = true}, {writes(kFine)});
   CHECK(program.found() == "unordered WAR refill->host 0x0+1 possible");
@@ -144,11 +144,11 @@ TEST_CASE("A page that stays open over several batches gives no false findings")
     Program program;
     const ActorId queue = program.compute();
     program.host_opens(kFine);
-    program.dispatch(queue, "a", {.acquire = Scope::system, .signal = signal}, {reads(kFine)});
-    program.dispatch(queue, "b", {.barrier = true, .acquire = Scope::system, .signal = signal},
+    program.dispatch(queue, "a", {.acquire = FenceScope::system, .signal = signal}, {reads(kFine)});
+    program.dispatch(queue, "b", {.barrier = true, .acquire = FenceScope::system, .signal = signal},
                      {reads(kFine), writes(kFine + 64)});
     program.host_wrote(kFine, 128);
-    program.dispatch(queue, "c", {.barrier = true, .acquire = Scope::system, .signal = signal},
+    program.dispatch(queue, "c", {.barrier = true, .acquire = FenceScope::system, .signal = signal},
                      {reads(kFine, 128)});
     CAPTURE(signal);
     CHECK(program.found() == "");
@@ -159,7 +159,7 @@ TEST_CASE("A page is judged anew each time that it is opened") {
   Program program;
   const ActorId queue = program.compute();
   program.host_writes(kFine);
-  program.dispatch(queue, "a", {.acquire = Scope::system}, {reads(kFine)});
+  program.dispatch(queue, "a", {.acquire = FenceScope::system}, {reads(kFine)});
   program.host_writes(kFine);
   CHECK(program.found() == "unordered WAR host->a 0x0+4 possible");
 }
@@ -177,18 +177,18 @@ TEST_CASE("What was written to a page that was not seen to open is not guessed a
 TEST_CASE("Announced data that no release of system scope covers is found when the program ends") {
   struct Case {
     GpuAddress data;
-    Scope release;
+    FenceScope release;
     std::uint64_t signal;
     const char* found;
   };
   for (const auto& [data, release, signal, found] : {
-           Case{kCoarse, Scope::agent, kDone, "unreleased RAW fill->host 0x0+64 possible"},
-           Case{kCoarse, Scope::none, kDone, "unreleased RAW fill->host 0x0+64 possible"},
-           Case{kCoarse, Scope::system, kDone, ""},
-           Case{kCoarse, Scope::agent, 0, ""},
-           Case{kFine, Scope::agent, kDone, "unreleased RAW fill->host 0x0+64 harmless"},
-           Case{kLocal, Scope::agent, kDone, ""},
-           Case{kLocalFine, Scope::agent, kDone, ""},
+           Case{kCoarse, FenceScope::agent, kDone, "unreleased RAW fill->host 0x0+64 possible"},
+           Case{kCoarse, FenceScope::none, kDone, "unreleased RAW fill->host 0x0+64 possible"},
+           Case{kCoarse, FenceScope::system, kDone, ""},
+           Case{kCoarse, FenceScope::agent, 0, ""},
+           Case{kFine, FenceScope::agent, kDone, "unreleased RAW fill->host 0x0+64 harmless"},
+           Case{kLocal, FenceScope::agent, kDone, ""},
+           Case{kLocalFine, FenceScope::agent, kDone, ""},
        }) {
     for (const bool forgotten : {true, false}) {
       Program program;
@@ -210,8 +210,8 @@ TEST_CASE("A later release of system scope that is announced too covers what cam
     Program program;
     const ActorId queue = program.compute();
     program.ring(queue, 2);
-    program.dispatch(queue, "fill", {.release = Scope::agent, .signal = kDone}, {writes(kCoarse)});
-    program.dispatch(queue, "last", {.barrier = barrier, .release = Scope::system, .signal = kDone});
+    program.dispatch(queue, "fill", {.release = FenceScope::agent, .signal = kDone}, {writes(kCoarse)});
+    program.dispatch(queue, "last", {.barrier = barrier, .release = FenceScope::system, .signal = kDone});
     program.finish();
     CAPTURE(barrier);
     CHECK(program.found() == (barrier ? "" : "unreleased RAW fill->host 0x0+4 possible"));
@@ -221,7 +221,7 @@ TEST_CASE("A later release of system scope that is announced too covers what cam
 TEST_CASE("What a copy or the host wrote over is not unreleased any more") {
   Program program;
   const ActorId queue = program.compute(), sdma = program.sdma();
-  program.dispatch(queue, "fill", {.release = Scope::system, .signal = kDone}, {writes(kCoarse)});
+  program.dispatch(queue, "fill", {.release = FenceScope::system, .signal = kDone}, {writes(kCoarse)});
   program.fill(sdma, "fill", kCoarse);
   program.sdma_signals(sdma, kDone);
   program.finish();

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace uptempo::vgpu::fences;
+using uptempo::vgpu::FenceScope;
 
 TEST_CASE("A prefix holds all tasks below it") {
   Progress progress;
@@ -75,31 +76,31 @@ View after_both() {
 
 TEST_CASE("An acquire shows what had been released when it was carried out") {
   View view = after_both();
-  view.acquire(Scope::agent, is_dispatcher);
+  view.acquire(FenceScope::agent, is_dispatcher);
   CHECK_FALSE(view.visible.contains(kDispatch));
-  view.release(Scope::agent);
+  view.release(FenceScope::agent);
   CHECK_FALSE(view.visible.contains(kDispatch));
-  view.acquire(Scope::agent, is_dispatcher);
+  view.acquire(FenceScope::agent, is_dispatcher);
   CHECK(view.visible.contains(kDispatch));
 }
 
 TEST_CASE("A copy becomes visible by an acquire of system scope only") {
   View view = after_both();
-  view.acquire(Scope::agent, is_dispatcher);
+  view.acquire(FenceScope::agent, is_dispatcher);
   CHECK_FALSE(view.visible.contains(kCopy));
   CHECK(view.l1_clean.contains(kCopy));
-  view.acquire(Scope::system, is_dispatcher);
+  view.acquire(FenceScope::system, is_dispatcher);
   CHECK(view.visible.contains(kCopy));
 }
 
 TEST_CASE("A release covers what had ended, as wide as its scope") {
   View view = after_both();
-  view.release(Scope::none);
+  view.release(FenceScope::none);
   CHECK_FALSE(view.released_agent.contains(kDispatch));
-  view.release(Scope::agent);
+  view.release(FenceScope::agent);
   CHECK(view.released_agent.contains(kDispatch));
   CHECK_FALSE(view.released_system.contains(kDispatch));
-  view.release(Scope::system);
+  view.release(FenceScope::system);
   CHECK(view.released_system.contains(kDispatch));
   const TaskId later{1, 1};
   view.ordered.add(later);

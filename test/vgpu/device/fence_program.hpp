@@ -18,6 +18,7 @@
 namespace uptempo::test {
 
 using namespace vgpu::fences;
+using vgpu::FenceScope;
 using vgpu::GpuAddress;
 using vgpu::MemoryKind;
 
@@ -50,8 +51,8 @@ inline Touch writes(GpuAddress address, std::uint64_t bytes = 4, Path path = Pat
 // What a test chooses of a packet's header; `signal` is a handle, 0: none.
 struct Header {
   bool barrier = false;
-  Scope acquire = Scope::none;
-  Scope release = Scope::none;
+  FenceScope acquire = FenceScope::none;
+  FenceScope release = FenceScope::none;
   std::uint64_t signal = 0;
 };
 

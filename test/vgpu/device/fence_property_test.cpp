@@ -15,7 +15,7 @@ using Agent = FenceOracle::Agent;
 using Node = FenceOracle::Node;
 using Nodes = FenceOracle::Nodes;
 
-constexpr Width width(Scope scope) { return static_cast<Width>(scope); }
+constexpr Width width(FenceScope scope) { return static_cast<Width>(scope); }
 
 // Two neighbouring bytes of coarse-grained memory, one of fine-grained and one of device-local memory.
 constexpr GpuAddress kCells[] = {kCoarse + 0x40, kCoarse + 0x41, kFine + 0x100, kLocal + 0x200};
@@ -109,7 +109,7 @@ class RandomProgram {
   Checker& checker() { return checker_; }
   std::size_t pick(std::size_t below) { return static_cast<std::size_t>(random_() % below); }
   bool likely() { return pick(8) != 0; }
-  Scope any_scope() { return static_cast<Scope>(pick(3)); }
+  FenceScope any_scope() { return static_cast<FenceScope>(pick(3)); }
   static std::uint64_t now() { return uptempo::vgpu::host_clock_ns(); }
   void say(const std::string& line) { text_ += line + '\n'; }
 

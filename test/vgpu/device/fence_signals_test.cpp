@@ -6,8 +6,8 @@ using namespace uptempo::test;
 
 namespace {
 constexpr std::uint64_t kDone = 1;
-constexpr Header kProduces{.release = Scope::agent, .signal = kDone};
-constexpr Header kConsumes{.acquire = Scope::agent};
+constexpr Header kProduces{.release = FenceScope::agent, .signal = kDone};
+constexpr Header kConsumes{.acquire = FenceScope::agent};
 constexpr const char* kRace = "unordered RAW fill->sum 0x0+4 possible";
 }  // namespace
 
@@ -34,7 +34,7 @@ TEST_CASE("The producer may overwrite what the consumer read only after it waite
     program.ring(consumer, 2);
     program.dispatch(producer, "fill", kProduces, {writes(kCoarse)});
     program.barrier_packet(consumer, {}, {kDone});
-    program.dispatch(consumer, "sum", {.acquire = Scope::agent, .signal = kRead}, {reads(kCoarse)});
+    program.dispatch(consumer, "sum", {.acquire = FenceScope::agent, .signal = kRead}, {reads(kCoarse)});
     if (dependency) program.barrier_packet(producer, {}, {kRead});
     program.dispatch(producer, "refill", {.barrier = true}, {writes(kCoarse)});
     CAPTURE(dependency);
@@ -59,7 +59,7 @@ TEST_CASE("A doorbell carries the completions that were announced before it, and
 TEST_CASE("The end of a dispatch without a completion signal is unknown to the host") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
-  program.dispatch(producer, "fill", {.release = Scope::system}, {writes(kCoarse)});
+  program.dispatch(producer, "fill", {.release = FenceScope::system}, {writes(kCoarse)});
   program.ring(consumer);
   program.dispatch(consumer, "sum", kConsumes, {reads(kCoarse)});
   CHECK(program.found() == kRace);
@@ -86,9 +86,9 @@ TEST_CASE("Where several producers ring out of order, the host is taken to know 
     program.checker().doorbell(consumer, 1, uptempo::vgpu::host_clock_ns());
     if (several) program.checker().doorbell(consumer, 0, uptempo::vgpu::host_clock_ns());
     program.dispatch(producer, "fill", kProduces, {writes(kCoarse)});
-    Running sum = program.checker().launch(consumer, {.index = 0, .acquire = Scope::agent}, "sum");
+    Running sum = program.checker().launch(consumer, {.index = 0, .acquire = FenceScope::agent}, "sum");
     sum.accesses->add_read(kCoarse, 4, Path::vector, 0);
-    program.checker().end(sum, {.index = 0, .acquire = Scope::agent}, Program::kind_of);
+    program.checker().end(sum, {.index = 0, .acquire = FenceScope::agent}, Program::kind_of);
     CAPTURE(several);
     CHECK(program.found() == (several ? "" : kRace));
   }
@@ -103,7 +103,7 @@ TEST_CASE(
     const ActorId producer = program.compute(), consumer = program.compute();
     program.ring(producer);
     program.ring(consumer, 2);
-    program.dispatch(producer, "fill", {.release = Scope::agent, .signal = announced ? kDone : 0},
+    program.dispatch(producer, "fill", {.release = FenceScope::agent, .signal = announced ? kDone : 0},
                      {writes(kCoarse)});
     program.host_stores_signal(kGate, 0);
     program.barrier_packet(consumer, {}, {kGate});
@@ -146,8 +146,8 @@ TEST_CASE("A barrier-OR packet orders after what it found satisfied alone") {
   Program program;
   const ActorId first = program.compute(), second = program.compute(), consumer = program.compute();
   program.ring(consumer, 2);
-  program.dispatch(first, "a", {.release = Scope::agent, .signal = 1}, {writes(kCoarse)});
-  program.dispatch(second, "b", {.release = Scope::agent, .signal = 2}, {writes(kCoarse + 64)});
+  program.dispatch(first, "a", {.release = FenceScope::agent, .signal = 1}, {writes(kCoarse)});
+  program.dispatch(second, "b", {.release = FenceScope::agent, .signal = 2}, {writes(kCoarse + 64)});
   program.barrier_packet(consumer, {}, {1});
   program.dispatch(consumer, "sum", kConsumes, {reads(kCoarse, 128)});
   CHECK(program.found() == "unordered RAW b->sum 0x40+4 possible");
@@ -160,7 +160,7 @@ TEST_CASE(
   const ActorId producer = program.compute(), consumer = program.compute();
   program.ring(consumer, 3);
   program.dispatch(producer, "fill", kProduces, {writes(kCoarse)});
-  program.dispatch(consumer, "own", {.release = Scope::agent}, {writes(kCoarse + 64)});
+  program.dispatch(consumer, "own", {.release = FenceScope::agent}, {writes(kCoarse + 64)});
   program.barrier_packet(consumer, {}, {kDone});
   program.dispatch(consumer, "sum", kConsumes, {reads(kCoarse, 128)});
   CHECK(program.found() == "unordered RAW own->sum 0x40+4 possible");
@@ -171,7 +171,7 @@ TEST_CASE("A batch of packets after the host waited for the one before is ordere
     Program program;
     const ActorId queue = program.compute();
     program.ring(queue, 2);
-    program.dispatch(queue, "fill", {.release = Scope::agent}, {writes(kCoarse)});
+    program.dispatch(queue, "fill", {.release = FenceScope::agent}, {writes(kCoarse)});
     // Whether the packet whose completion the host saw had waited for the one ahead.
     program.dispatch(queue, "last", {.barrier = covers, .signal = kDone});
     program.ring(queue);
@@ -218,10 +218,10 @@ TEST_CASE("What a dispatch learnt inside a kernel is not passed on by its packet
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
   for (const ActorId queue : {producer, consumer}) program.ring(queue, 2);
-  program.dispatch(producer, "fill", {.release = Scope::agent}, {writes(kCoarse), writes(kFine)});
-  program.dispatch(consumer, "sum", {.release = Scope::agent},
+  program.dispatch(producer, "fill", {.release = FenceScope::agent}, {writes(kCoarse), writes(kFine)});
+  program.dispatch(consumer, "sum", {.release = FenceScope::agent},
                    {reads(kFine, 4, Path::synchronising), reads(kCoarse)});
-  program.dispatch(consumer, "behind", {.barrier = true, .acquire = Scope::agent}, {reads(kCoarse)});
+  program.dispatch(consumer, "behind", {.barrier = true, .acquire = FenceScope::agent}, {reads(kCoarse)});
   CHECK(program.found() == "unordered RAW fill->behind 0x0+4 possible");
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("What a copy engine reads or overwrites needs order, atomics or not") 
     const ActorId queue = program.compute(), sdma = program.sdma();
     program.ring(queue);
     program.ring_sdma(sdma, 2);
-    program.dispatch(queue, "count", {.release = Scope::system, .signal = kDone},
+    program.dispatch(queue, "count", {.release = FenceScope::system, .signal = kDone},
                      {reads(kLocal, 4, Path::synchronising), writes(kLocal, 4, Path::synchronising)});
     if (dependency) program.sdma_waits(sdma, kDone);
     program.copy(sdma, "copy", kLocal, kFine);
@@ -241,7 +241,7 @@ TEST_CASE("What a copy engine reads or overwrites needs order, atomics or not") 
 }
 
 TEST_CASE("Atomics are carried out in L2: data of a copy engine still needs the acquire of system scope") {
-  for (const Scope acquire : {Scope::system, Scope::agent}) {
+  for (const FenceScope acquire : {FenceScope::system, FenceScope::agent}) {
     Program program;
     const ActorId queue = program.compute(), sdma = program.sdma();
     program.dispatch(queue, "early", {.signal = kDone}, {reads(kLocal)});
@@ -250,23 +250,23 @@ TEST_CASE("Atomics are carried out in L2: data of a copy engine still needs the 
     program.dispatch(queue, "count", {.acquire = acquire},
                      {reads(kLocal, 4, Path::synchronising), writes(kLocal, 4, Path::synchronising)});
     CAPTURE(static_cast<int>(acquire));
-    CHECK(program.found() == (acquire == Scope::system ? "" : "stale RAW fill->count 0x0+4 possible"));
+    CHECK(program.found() == (acquire == FenceScope::system ? "" : "stale RAW fill->count 0x0+4 possible"));
   }
 }
 
 TEST_CASE("What atomics left in L2 is read by a plain load behind an acquire, and past L1 without one") {
   struct Case {
-    Scope acquire;
+    FenceScope acquire;
     Path path;
     const char* found;
   };
   for (const auto& [acquire, path, found] :
-       {Case{Scope::none, Path::vector, "stale RAW count->sum 0x0+4 possible"},
-        Case{Scope::agent, Path::vector, ""}, Case{Scope::none, Path::synchronising, ""}}) {
+       {Case{FenceScope::none, Path::vector, "stale RAW count->sum 0x0+4 possible"},
+        Case{FenceScope::agent, Path::vector, ""}, Case{FenceScope::none, Path::synchronising, ""}}) {
     Program program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "early", {}, {reads(kCoarse)});
-    program.dispatch(queue, "count", {.barrier = true, .release = Scope::agent},
+    program.dispatch(queue, "count", {.barrier = true, .release = FenceScope::agent},
                      {reads(kCoarse, 4, Path::synchronising), writes(kCoarse, 4, Path::synchronising)});
     program.dispatch(queue, "sum", {.barrier = true, .acquire = acquire}, {reads(kCoarse, 4, path)});
     CAPTURE(static_cast<int>(acquire), static_cast<int>(path));

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::uint64_t kAllLanes = ~std::uint64_t{0};
 
-fences::Scope scope(std::uint32_t header_field) noexcept { return static_cast<fences::Scope>(header_field); }
-
 fences::Path path_of(const ObservedAccess& access) noexcept {
   if (access.access == Access::atomic || access.bypasses_l1) return fences::Path::synchronising;
   return access.scalar ? fences::Path::scalar : fences::Path::vector;
@@ -264,8 +262,8 @@ void FenceWatch::signal(std::uint64_t offset, GpuAddress decremented) {
 fences::Checker::Packet FenceWatch::packet(AqlHeader header, std::uint64_t index, hsa_signal_t completion) {
   return {.index = index,
           .barrier = header.barrier(),
-          .acquire = scope(header.acquire()),
-          .release = scope(header.release()),
+          .acquire = static_cast<FenceScope>(header.acquire()),
+          .release = static_cast<FenceScope>(header.release()),
           .signal = completion.handle == 0 ? std::nullopt : signal_at(completion.handle)};
 }
 

@@ -45,10 +45,10 @@ struct Checker::Impl {
   bool is_dispatcher(ActorId actor) const {
     return actor != kHost && queues[actor].kind == QueueKind::compute;
   }
-  void acquire(View& view, Scope scope) {
-    if (scope == Scope::none) return;
+  void acquire(View& view, FenceScope scope) {
+    if (scope == FenceScope::none) return;
     ++ages.l1;
-    if (scope == Scope::system) ++ages.l2;
+    if (scope == FenceScope::system) ++ages.l2;
     view.acquire(scope, [this](ActorId actor) { return is_dispatcher(actor); });
   }
 

@@ -67,8 +67,8 @@ class Checker {
   struct Packet {
     std::uint64_t index = 0;
     bool barrier = false;
-    Scope acquire = Scope::none;
-    Scope release = Scope::none;
+    FenceScope acquire = FenceScope::none;
+    FenceScope release = FenceScope::none;
     std::optional<SignalValue> signal =
         {};  // its completion signal, when it completes, ahead of the decrement
   };

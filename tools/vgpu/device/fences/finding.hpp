@@ -17,11 +17,11 @@ struct Task {
 
   TaskId id;
   Kind kind = Kind::dispatch;
-  std::uint32_t queue = 0;      // as in traces; not of the host
-  std::uint64_t position = 0;   // packet index; of SDMA: byte offset in the ring, as in traces
-  std::string name;             // kernel, or what the engine did
-  Scope acquire = Scope::none;  // of the packet, for messages
-  Scope release = Scope::none;
+  std::uint32_t queue = 0;                // as in traces; not of the host
+  std::uint64_t position = 0;             // packet index; of SDMA: byte offset in the ring, as in traces
+  std::string name;                       // kernel, or what the engine did
+  FenceScope acquire = FenceScope::none;  // of the packet, for messages
+  FenceScope release = FenceScope::none;
   View view;  // when it began, its acquire included
 };
 using TaskPtr = std::shared_ptr<const Task>;

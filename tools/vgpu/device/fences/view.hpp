@@ -10,11 +10,10 @@
 // Thread safety: none; a value type.
 #pragma once
 
+#include "device/caching.hpp"
 #include "device/fences/order.hpp"
 
 namespace uptempo::vgpu::fences {
-
-enum class Scope : std::uint8_t { none, agent, system };  // values of hsa_fence_scope_t
 
 struct View {
   Clock ordered;          // ended before
@@ -36,18 +35,18 @@ struct View {
 
   // `is_dispatcher(actor)`: a compute queue of the agent.
   template <typename IsDispatcher>
-  void acquire(Scope scope, IsDispatcher is_dispatcher) {
-    if (scope == Scope::none) return;
+  void acquire(FenceScope scope, IsDispatcher is_dispatcher) {
+    if (scope == FenceScope::none) return;
     visible.join_if(released_agent, is_dispatcher);
-    if (scope == Scope::system)
+    if (scope == FenceScope::system)
       visible.join_if(ordered, [&](ActorId actor) { return !is_dispatcher(actor); });
     l1_clean.join(ordered);
   }
 
-  void release(Scope scope) {
-    if (scope == Scope::none) return;
+  void release(FenceScope scope) {
+    if (scope == FenceScope::none) return;
     released_agent.join(ordered);
-    if (scope == Scope::system) released_system.join(ordered);
+    if (scope == FenceScope::system) released_system.join(ordered);
   }
 };
 
