@@ -7,6 +7,7 @@
 
 using namespace uptempo::vgpu::fences;
 using nlohmann::json;
+using uptempo::vgpu::FenceScope;
 
 namespace {
 
@@ -41,8 +42,20 @@ TEST_CASE("A finding is one line of JSON with every field of its pair") {
   CHECK(line.find('\n') == std::string::npos);
   CHECK(json::parse(line) == json{{"class", "stale"},
                                   {"conflict", "read-after-write"},
-                                  {"writer", {{"queue", 1}, {"index", 0}, {"kernel", "fill.kd"}}},
-                                  {"reader", {{"queue", 2}, {"index", 71}, {"kernel", "sum.kd"}}},
+                                  {"writer",
+                                   {{"queue", 1},
+                                    {"index", 0},
+                                    {"kernel", "fill.kd"},
+                                    {"barrier", false},
+                                    {"acquire", "none"},
+                                    {"release", "none"}}},
+                                  {"reader",
+                                   {{"queue", 2},
+                                    {"index", 71},
+                                    {"kernel", "sum.kd"},
+                                    {"barrier", false},
+                                    {"acquire", "none"},
+                                    {"release", "none"}}},
                                   {"address", 0x7f0000001000},
                                   {"bytes", 4096},
                                   {"reason", "no acquire"},
@@ -129,4 +142,29 @@ TEST_CASE("Numbers are written whole") {
   CHECK(line["bytes"] == std::uint64_t{1} << 40);
   CHECK(line["writer"]["index"] == ~std::uint64_t{0});
   CHECK(line["writer"]["queue"] == ~0u);
+}
+
+TEST_CASE("A sentence names both packets with their fences, the later access first") {
+  auto fill = std::make_shared<Task>(*dispatch(1, 0, "fill.kd"));
+  fill->release = FenceScope::agent;
+  auto sum = std::make_shared<Task>(*dispatch(2, 71, "sum.kd"));
+  sum->barrier = true;
+  sum->acquire = FenceScope::system;
+  Finding found = finding(fill, sum);
+  CHECK(to_sentence(found) ==
+        "stale: sum.kd (queue 2, packet 71: barrier, acquire system, release none) reads 4096 bytes from "
+        "address "
+        "139637976731648 on, which fill.kd (queue 1, packet 0: acquire none, release agent) wrote: no "
+        "acquire [HSA "
+        "2.9]");
+  found.what = Finding::Class::unordered;
+  found.conflict = Finding::Conflict::write_after_read;
+  CHECK(to_sentence(found).starts_with(
+      "unordered: fill.kd (queue 1, packet 0: acquire none, release agent) writes "));
+  found.conflict = Finding::Conflict::write_after_write;
+  CHECK(to_sentence(found).starts_with("unordered: sum.kd "));
+  found.reader = task(Task::Kind::host, 0, 0, "host");
+  CHECK(to_sentence(found).starts_with("unordered: the host writes "));
+  found.reader = task(Task::Kind::copy, 3, 64, "copy_linear");
+  CHECK(to_sentence(found).starts_with("unordered: copy_linear (queue 3, offset 64) writes "));
 }

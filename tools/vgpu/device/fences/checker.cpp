@@ -272,6 +272,7 @@ Running Checker::launch(ActorId actor, const Packet& packet, std::string kernel,
   task->queue = impl_->queues[actor].ordinal;
   task->position = packet.index;
   task->name = std::move(kernel);
+  task->barrier = packet.barrier;
   task->acquire = packet.acquire;
   task->release = packet.release;
   task->view = impl_->begin(actor, packet);

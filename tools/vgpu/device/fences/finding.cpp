@@ -37,12 +37,41 @@ std::string quoted(std::string_view text) {
   return result + '"';
 }
 
+std::string_view scope_name(FenceScope scope) {
+  constexpr std::array<std::string_view, 3> names{"none", "agent", "system"};
+  return names[static_cast<std::size_t>(scope)];
+}
+
 std::string to_json(const Task& task) {
-  if (task.kind == Task::Kind::host) return R"({"engine":"host"})";
-  const bool dispatch = task.kind == Task::Kind::dispatch;
-  return R"({"queue":)" + std::to_string(task.queue) + (dispatch ? R"(,"index":)" : R"(,"offset":)") +
-         std::to_string(task.position) + (dispatch ? R"(,"kernel":)" : R"(,"engine":)") + quoted(task.name) +
-         '}';
+  switch (task.kind) {
+    case Task::Kind::host:
+      return R"({"engine":"host"})";
+    case Task::Kind::copy:
+      return R"({"queue":)" + std::to_string(task.queue) + R"(,"offset":)" + std::to_string(task.position) +
+             R"(,"engine":)" + quoted(task.name) + '}';
+    case Task::Kind::dispatch:
+      break;
+  }
+  return R"({"queue":)" + std::to_string(task.queue) + R"(,"index":)" + std::to_string(task.position) +
+         R"(,"kernel":)" + quoted(task.name) + R"(,"barrier":)" + (task.barrier ? "true" : "false") +
+         R"(,"acquire":")" + std::string(scope_name(task.acquire)) + R"(","release":")" +
+         std::string(scope_name(task.release)) + R"("})";
+}
+
+// "sum.kd (queue 1, packet 7: barrier, acquire agent, release none)"
+std::string described(const Task& task) {
+  const std::string queue = " (queue " + std::to_string(task.queue);
+  const std::string position = std::to_string(task.position);
+  switch (task.kind) {
+    case Task::Kind::host:
+      return "the host";
+    case Task::Kind::copy:
+      return task.name + queue + ", offset " + position + ")";
+    case Task::Kind::dispatch:
+      break;
+  }
+  return task.name + queue + ", packet " + position + (task.barrier ? ": barrier, acquire " : ": acquire ") +
+         std::string(scope_name(task.acquire)) + ", release " + std::string(scope_name(task.release)) + ")";
 }
 
 constexpr std::array<std::string_view, 3> kConflicts{"read-after-write", "write-after-read",
@@ -62,6 +91,18 @@ std::string to_json(const Finding& finding, std::string_view target) {
          std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) + R"(,"reason":)" +
          quoted(finding.reason) + R"(,"rule":)" + quoted(finding.rule) + R"(,"hsa":"violated","target":")" +
          (finding.possible_on_target ? "possible" : "harmless") + R"(","device":)" + quoted(target) + '}';
+}
+
+std::string to_sentence(const Finding& finding) {
+  const bool overtakes = finding.conflict == Finding::Conflict::write_after_read;
+  const bool writes = finding.conflict != Finding::Conflict::read_after_write;
+  const Task& first = overtakes ? *finding.reader : *finding.writer;
+  const Task& second = overtakes ? *finding.writer : *finding.reader;
+  return std::string(class_name(finding.what)) + ": " + described(second) +
+         (writes ? " writes " : " reads ") + std::to_string(finding.bytes) + " bytes from address " +
+         std::to_string(finding.address) + " on, which " + described(first) +
+         (overtakes ? " reads: " : " wrote: ") + std::string(finding.reason) + " [" +
+         std::string(finding.rule) + ']';
 }
 
 }  // namespace uptempo::vgpu::fences

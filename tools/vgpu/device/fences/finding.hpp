@@ -17,10 +17,11 @@ struct Task {
 
   TaskId id;
   Kind kind = Kind::dispatch;
-  std::uint32_t queue = 0;                // as in traces; not of the host
-  std::uint64_t position = 0;             // packet index; of SDMA: byte offset in the ring, as in traces
-  std::string name;                       // kernel, or what the engine did
-  FenceScope acquire = FenceScope::none;  // of the packet, for messages
+  std::uint32_t queue = 0;     // as in traces; not of the host
+  std::uint64_t position = 0;  // packet index; of SDMA: byte offset in the ring, as in traces
+  std::string name;            // kernel, or what the engine did
+  bool barrier = false;        // of the packet, for messages
+  FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
   View view;  // when it began, its acquire included
 };
@@ -45,10 +46,15 @@ struct Finding {
 std::string_view class_name(Finding::Class what) noexcept;
 
 // One JSON object without a newline:
-// {"class":"stale","conflict":"read-after-write","writer":{"queue":1,"index":0,"kernel":"fill.kd"},
-//  "reader":{"queue":1,"index":1,"kernel":"sum.kd"},"address":140737,"bytes":4096,
+// {"class":"stale","conflict":"read-after-write",
+//  "writer":{"queue":1,"index":0,"kernel":"fill.kd","barrier":false,"acquire":"system","release":"agent"},
+//  "reader":{"queue":1,"index":1,"kernel":"sum.kd","barrier":true,"acquire":"none","release":"system"},
+//  "address":140737,"bytes":4096,
 //  "reason":"...","rule":"...","hsa":"violated","target":"possible","device":"gfx90a"}
 // A copy is {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target": possible or harmless.
 std::string to_json(const Finding& finding, std::string_view target);
+
+// The same for people, without the verdicts: "stale: sum.kd (queue 1, packet 1: ...) reads 4096 bytes from address 140737 on, which fill.kd ..."
+std::string to_sentence(const Finding& finding);
 
 }  // namespace uptempo::vgpu::fences

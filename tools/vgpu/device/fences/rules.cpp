@@ -37,15 +37,16 @@ std::optional<Violation> judge_read(const Task& writer, Residency at_write, cons
                      kFences};
   }
   if (view.visible.contains(writer.id)) return std::nullopt;
-  const bool in_l1 = !view.l1_clean.contains(writer.id) &&
-                     ((at_write.vector_l1 && paths.vector) || (at_write.scalar_l1 && paths.scalar));
-  if (is_dispatch(writer))
-    return Violation{Finding::Class::stale, in_l1,
-                     view.released_agent.contains(writer.id)
-                         ? "no acquire of agent scope or wider lies between the release of the write and the "
-                           "read"
-                         : "no release of agent scope or wider covers the write",
-                     kFences};
+  const bool acquired = view.l1_clean.contains(writer.id);
+  const bool in_l1 =
+      !acquired && ((at_write.vector_l1 && paths.vector) || (at_write.scalar_l1 && paths.scalar));
+  if (is_dispatch(writer)) {
+    std::string_view reason = "no release of agent scope or wider covers the write ahead of the acquire";
+    if (!acquired) reason = "neither a release nor an acquire of agent scope or wider lies between the two";
+    if (view.released_agent.contains(writer.id))
+      reason = "no acquire of agent scope or wider lies between the release of the write and the read";
+    return Violation{Finding::Class::stale, in_l1, reason, kFences};
+  }
   return Violation{Finding::Class::stale, in_l1 || (at_write.l2 && l2_needs_fences(type)),
                    writer.kind == Task::Kind::host
                        ? "no acquire of system scope lies between the host's store and the read"
