@@ -1,18 +1,25 @@
-// What litmus tests do to their cells, one work-item for each word. `rounds` lets a kernel last: races need two that are at work.
-#define LINGER(rounds) \
-  for (uint i = 0; i < rounds; ++i) __asm__ volatile("s_nop 7")
+// What litmus tests do to their cells, one work-item for each word. Races need kernels that last: `rounds` says for how long ahead of the
+// access (lower half) and behind it (upper half). The size of a workgroup is fixed so that nothing is read but arguments and cells.
+#define LITMUS kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
 
-kernel void litmus_store(global uint* to, uint value, uint rounds) {
-  LINGER(rounds);
+void linger(uint rounds) {
+  for (uint i = 0; i < rounds; ++i) __asm__ volatile("s_nop 7");
+}
+
+LITMUS litmus_store(global uint* to, uint value, uint rounds) {
+  linger(rounds & 0xffff);
   to[get_global_id(0)] = value;
+  linger(rounds >> 16);
 }
 
-kernel void litmus_copy(global const uint* from, global uint* to, uint rounds) {
-  LINGER(rounds);
+LITMUS litmus_copy(global const uint* from, global uint* to, uint rounds) {
+  linger(rounds & 0xffff);
   to[get_global_id(0)] = from[get_global_id(0)];
+  linger(rounds >> 16);
 }
 
-kernel void litmus_add(global uint* cell, uint value, uint rounds) {
-  LINGER(rounds);
+LITMUS litmus_add(global uint* cell, uint value, uint rounds) {
+  linger(rounds & 0xffff);
   cell[get_global_id(0)] += value;
+  linger(rounds >> 16);
 }

@@ -62,8 +62,11 @@ std::string name_of(const Step& step) {
 }
 
 uint32_t initial_word(const Cell& cell, uint32_t word) noexcept {
-  return cell.unsorted ? (word + 1) * 2654435761u
-                       : cell.initial;  // Knuth's multiplicative hash: a permutation
+  if (!cell.unsorted) return cell.initial;
+  uint32_t mixed = word + 1;  // the finaliser of MurmurHash3, a permutation
+  mixed = (mixed ^ mixed >> 16) * 0x85ebca6bu;
+  mixed = (mixed ^ mixed >> 13) * 0xc2b2ae35u;
+  return mixed ^ mixed >> 16;
 }
 
 StepId Test::push(Step step) {
@@ -121,12 +124,17 @@ StepId Test::host_wait(StepId after) {
   return push(std::move(step));
 }
 
+StepId Test::store_with_first_use(int block, uint32_t queue, CellId to, uint32_t value,
+                                  aql::HeaderFlags flags) {
+  Step step{.queue = queue, .flags = flags, .shared_block = block, .to = to, .value = value};
+  return push(std::move(step));
+}
+
 StepId Test::store_with_shared_block(int block, uint32_t queue, CellId to, uint32_t value,
                                      aql::HeaderFlags flags) {
   Step arguments{.kind = Step::Kind::host_arguments, .of = steps.size() + 1};
   push(std::move(arguments));
-  Step step{.queue = queue, .flags = flags, .shared_block = block, .to = to, .value = value};
-  return push(std::move(step));
+  return store_with_first_use(block, queue, to, value, flags);
 }
 
 size_t Test::loads() const noexcept {

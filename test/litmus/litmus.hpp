@@ -60,7 +60,7 @@ struct Step {
   // Of packets
   uint32_t queue = 0;
   aql::HeaderFlags flags{};
-  // Of dispatches. Its arguments are written and fenced ahead of the test, unless it has a block that several dispatches share.
+  // Of dispatches. Its arguments are written and fenced ahead of the test, unless a step does it: then several share a block.
   Kernel kernel = Kernel::store;
   int shared_block = -1;
   uint32_t stage = 0, pass = 0;  // of sort_pass
@@ -91,7 +91,8 @@ struct Test {
   StepId host_store(CellId to, uint32_t value);
   StepId host_load(CellId from);
   StepId host_wait(StepId after);
-  // Two steps: the host writes the arguments of the dispatch behind it into `block`.
+  // The arguments are in `block`: since ahead of the test, or (two steps) written there by the host.
+  StepId store_with_first_use(int block, uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags);
   StepId store_with_shared_block(int block, uint32_t queue, CellId to, uint32_t value,
                                  aql::HeaderFlags flags);
 

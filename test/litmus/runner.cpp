@@ -50,12 +50,31 @@ struct QueueDeleter {
   void operator()(hsa_queue_t* queue) const noexcept { hsa_queue_destroy(queue); }
 };
 
-// Half of the kernels do not linger; the others do up to some tens of microseconds.
-uint32_t rounds_of(uint64_t iteration, StepId step) {
-  uint64_t mixed = (iteration * 64 + step + 1) * 0x9e3779b97f4a7c15u;  // splitmix64's increment and finaliser
+// splitmix64's increment and finaliser.
+uint64_t mix(uint64_t value) {
+  uint64_t mixed = (value + 1) * 0x9e3779b97f4a7c15u;
   mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
-  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
-  return (mixed & 1) != 0 ? 0 : static_cast<uint32_t>(mixed >> 32) % 300;
+  return (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+}
+uint64_t mix(uint64_t iteration, StepId step) { return mix(iteration * 64 + step) >> 8; }
+
+// How long a kernel lasts ahead of its access and behind it: not at all, or up to some tens of microseconds, each with a probability of half.
+uint32_t rounds_of(uint64_t iteration, StepId step) {
+  const uint64_t chance = mix(iteration, step);
+  const auto half = [](uint64_t bits) {
+    return static_cast<uint32_t>((bits & 1) != 0 ? 0 : (bits >> 1) % 300);
+  };
+  return half(chance) | half(chance >> 20) << 16;
+}
+
+// The same for the host, and for engines, which a kernel of no other use keeps waiting.
+std::chrono::microseconds host_delay(uint64_t iteration, StepId step) {
+  const uint64_t chance = mix(iteration, step);
+  return std::chrono::microseconds((chance & 1) != 0 ? 0 : (chance >> 1) % 400);
+}
+uint32_t engine_delay(uint64_t iteration, StepId step) {
+  const uint64_t chance = mix(iteration, step);
+  return static_cast<uint32_t>((chance & 3) == 0 ? 0 : (chance >> 2) % 20000);
 }
 
 }  // namespace
@@ -71,9 +90,10 @@ struct Runner::Impl {
         add(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_add")),
         sort(sort_program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
         staging(gpu, MemoryKind::pinned, kCellBytes),
+        unused(gpu, MemoryKind::pinned, kCellBytes),
         done(SignalKind::interrupt) {
     // A queue's error is seen as a step that does not complete; its text is the runtime's.
-    for (uint32_t i = 0; i < queue_count; ++i) {
+    for (uint32_t i = 0; i <= delay_queue; ++i) {
       hsa_queue_t* queue = nullptr;
       check(hsa_queue_create(gpu.handle(), 1024, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX,
                              UINT32_MAX, &queue),
@@ -97,20 +117,19 @@ struct Runner::Impl {
     while (blocks.size() <= number / per_page) blocks.emplace_back(gpu, MemoryKind::kernarg, 4096);
     return static_cast<std::byte*>(blocks[number / per_page].data()) + number % per_page * kBlockBytes;
   }
-  // Blocks of single dispatches stand behind those that are shared.
-  static constexpr size_t shared_blocks = 16;
+  // Blocks of single dispatches stand behind those that are shared, of which there may be 15.
+  static constexpr size_t delay_block = 15, first_own_block = 16;
+  // Behind the queues of tests.
+  static constexpr uint32_t delay_queue = queue_count;
   std::byte* block_of(const Test& test, StepId step) {
     const int shared = test.steps[step].shared_block;
-    return block(shared >= 0 ? static_cast<size_t>(shared) : shared_blocks + step);
+    return block(shared >= 0 ? static_cast<size_t>(shared) : first_own_block + step);
   }
-  hsa_signal_t completion(StepId step) {
-    while (completions.size() <= step) completions.emplace_back(SignalKind::interrupt);
-    return completions[step].handle();
+  static hsa_signal_t pooled(std::vector<Signal>& pool, size_t number) {
+    while (pool.size() <= number) pool.emplace_back(SignalKind::interrupt);
+    return pool[number].handle();
   }
-  hsa_signal_t gate(size_t publication) {
-    while (gates.size() <= publication) gates.emplace_back(SignalKind::interrupt);
-    return gates[publication].handle();
-  }
+  hsa_signal_t completion(StepId step) { return pooled(completions, step); }
 
   [[noreturn]] static void throw_late(const std::string& what) {
     throw Error({.status = HSA_STATUS_ERROR,
@@ -128,6 +147,12 @@ struct Runner::Impl {
       if (std::chrono::steady_clock::now() > limit) throw_late(what);
   }
 
+  static void spin(std::chrono::microseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  }
+
   void publish(uint32_t queue, std::span<const aql::Packet64> packets) {
     if (!queues[queue].publish(packets, Deadline::after(kPatience)))
       throw_late("room in queue " + std::to_string(queue));
@@ -135,7 +160,7 @@ struct Runner::Impl {
 
   // Everything in all queues is complete, and visible to everybody.
   void flush() {
-    for (uint32_t queue = 0; queue < queue_count; ++queue) {
+    for (uint32_t queue = 0; queue <= delay_queue; ++queue) {
       hsa_signal_store_relaxed(done.handle(), 1);
       const aql::Packet64 packet =
           aql::to_packet(aql::BarrierAnd{.flags = kSystem, .completion_signal = done.handle()});
@@ -238,17 +263,47 @@ struct Runner::Impl {
     return aql::to_packet(aql::BarrierOr{step.flags, dependencies, signal});
   }
 
+  // Its arguments are written ahead of the fences that every test begins with.
+  void write_delay(uint32_t rounds) {
+    const ArgumentLayout& arguments = store.info().arguments;
+    std::byte* const to = block(delay_block);
+    arguments.fill_hidden(to, Grid{kWorkgroup}.by(kWorkgroup), {});
+    void* const target = unused.data();
+    std::memcpy(to + arguments.offset(0), &target, sizeof target);
+    std::memset(to + arguments.offset(1), 0, sizeof(uint32_t));
+    std::memcpy(to + arguments.offset(2), &rounds, sizeof rounds);
+  }
+  void publish_delay(hsa_signal_t the_gate, hsa_signal_t delayed) {
+    hsa_signal_store_relaxed(delayed, 1);
+    const aql::Packet64 packets[] = {
+        aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}}),
+        aql::to_packet(aql::KernelDispatch{.flags = {Barrier::on, FenceScope::none, FenceScope::none},
+                                           .grid = {kWorkgroup, 1, 1},
+                                           .workgroup = {kWorkgroup, 1, 1},
+                                           .kernel_object = store.info().object,
+                                           .kernarg_address = block(delay_block),
+                                           .completion_signal = delayed})};
+    publish(delay_queue, packets);
+  }
+
   // Steps [first, last), all on the device.
   void publish_steps(const Test& test, StepId first, StepId last, std::span<const bool> awaited,
-                     hsa_signal_t the_gate, Run& run) {
+                     bool delays_engines, size_t publication, Run& run) {
+    const hsa_signal_t the_gate = pooled(gates, publication), delayed = pooled(delays, publication);
     hsa_signal_store_relaxed(the_gate, 1);
     std::vector<aql::Packet64> packets[queue_count];
+    const bool late =
+        delays_engines && std::any_of(test.steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                      test.steps.begin() + static_cast<std::ptrdiff_t>(last),
+                                      [](const Step& step) { return step.kind == Step::Kind::copy; });
+    if (late) publish_delay(the_gate, delayed);
     const aql::Packet64 gate_packet = aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}});
     for (StepId number = first; number < last; ++number) {
       const Step& step = test.steps[number];
-      const hsa_signal_t signal = awaited[number] ? completion(number) : hsa_signal_t{0};
+      const hsa_signal_t completed = awaited[number] ? completion(number) : hsa_signal_t{0};
       if (step.kind == Step::Kind::copy) {
         std::vector<hsa_signal_t> after{the_gate};
+        if (late) after.push_back(delayed);
         for (const StepId dependency : step.after) after.push_back(completion(dependency));
         engine_copy(words(test, step.to), words(test, step.from),
                     test.cells[step.to].kind == CellKind::device_local, after, completion(number));
@@ -257,7 +312,7 @@ struct Runner::Impl {
       std::vector<aql::Packet64>& queue = packets[step.queue];
       if (queue.empty()) queue.push_back(gate_packet);
       run.placement[number].packet_index = queues[step.queue].next_index() + queue.size();
-      queue.push_back(packet_of(test, number, signal));
+      queue.push_back(packet_of(test, number, completed));
     }
     for (uint32_t queue = 0; queue < queue_count; ++queue)
       if (!packets[queue].empty()) publish(queue, packets[queue]);
@@ -272,16 +327,21 @@ struct Runner::Impl {
       for (const StepId dependency : step.after) awaited[dependency] = true;
 
     for (StepId number = 0; number < test.steps.size(); ++number) {
-      const Step& step = test.steps[number];
-      if (step.kind == Step::Kind::dispatch && step.shared_block < 0)
+      const bool by_step = std::ranges::any_of(test.steps, [&](const Step& step) {
+        return step.kind == Step::Kind::host_arguments && step.of == number;
+      });
+      if (test.steps[number].kind == Step::Kind::dispatch && !by_step)
         write_arguments(test, number, iteration);
       hsa_signal_store_relaxed(completion(number), 1);
     }
+    const uint32_t delay = engine_delay(iteration, test.steps.size());
+    write_delay(delay);
     initialise(test);
 
     size_t publications = 0;
     for (StepId number = 0; number < test.steps.size(); ++number) {
       const Step& step = test.steps[number];
+      if (!step.is_on_device() && step.kind != Step::Kind::host_wait) spin(host_delay(iteration, number));
       switch (step.kind) {
         case Step::Kind::host_store:
           std::fill_n(words(test, step.to), cell_words, step.value);
@@ -305,7 +365,8 @@ struct Runner::Impl {
         case Step::Kind::copy: {
           StepId last = number;
           while (last < test.steps.size() && test.steps[last].is_on_device()) ++last;
-          publish_steps(test, number, last, {awaited.get(), test.steps.size()}, gate(publications++), result);
+          publish_steps(test, number, last, {awaited.get(), test.steps.size()}, delay != 0, publications++,
+                        result);
           number = last - 1;
           break;
         }
@@ -326,8 +387,8 @@ struct Runner::Impl {
   Kernel<uint32_t*, uint32_t, uint32_t, uint32_t> sort;
   std::vector<Allocation> cells[3];  // by CellKind
   std::vector<Allocation> blocks;
-  Allocation staging;
-  std::vector<Signal> completions, gates;
+  Allocation staging, unused;
+  std::vector<Signal> completions, gates, delays;
   Signal done;
   std::vector<aql::AqlQueueWriter> queues;  // last: ended ahead of what they use
 };

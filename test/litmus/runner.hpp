@@ -2,6 +2,7 @@
 //   ahead      cells get their initial words and kernarg blocks their contents, all work is complete, and a barrier packet with system
 //              scopes empties the caches
 //   a gate     a barrier-AND packet without fences at the head of each publication, and one more dependency of each copy
+//   chance     kernels last, the host waits, and copies depend on a kernel in a queue of its own, for times that vary with the iteration
 //   behind     barrier packets with system scopes end whatever the test left unfinished
 //
 // Thread safety: one owner. Lifetime: within that of the Runtime. Cost: memory, signals and queues are made once and used by all tests.
@@ -34,7 +35,7 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // `iteration` varies how long kernels last. Throws Error if a step is not complete within ten seconds: the device has stopped, or the test
+  // `iteration` decides what is left to chance. Throws Error if a step is not complete within ten seconds: the device has stopped, or the test
   // waits for itself.
   Run run(const Test& test, uint64_t iteration);
 

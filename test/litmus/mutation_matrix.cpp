@@ -1,0 +1,353 @@
+// mutation_matrix [options]: every single mistake in the fences of programs.hpp, held against three judges that share no code:
+//   the rules      (rules.hpp) which pairs of steps lack order or a fence, and whether the target can show it
+//   the checker    uptempo-vgpu --check fences,hsa: must name such a pair, with the same verdict, and nothing else
+//   the caches     uptempo-vgpu --incoherent SEED: some seed must give wrong results where they are possible, none where they are not
+// Exit code 0 if all three agree on every mutant, and find nothing in the programs themselves; 1 if not; 2 usage.
+//
+// It runs itself under uptempo-vgpu: once for each mutant with the checker, once for each seed with all mutants.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "litmus/corpus.hpp"
+#include "litmus/findings.hpp"
+#include "litmus/programs.hpp"
+#include "litmus/report.hpp"
+#include "support/device.hpp"
+#include "support/program.hpp"
+#include "support/table.hpp"
+#include "test/support/command.hpp"
+#include "vgpu/launch.hpp"
+
+namespace {
+
+using namespace uptempo;
+using namespace uptempo::litmus;
+using nlohmann::json;
+
+// Two queues meet in it without any order.
+constexpr const char* kCalibration = "message-without-dependency/fine";
+
+constexpr uint32_t kMaxIterations = 256;
+
+struct Options {
+  std::vector<std::string> programs;
+  uint32_t seeds = 16;
+  uint32_t iterations = 4;
+  std::string json_file;
+  // Of the processes that it starts.
+  int check = -1;
+  bool run_all = false;
+};
+
+// The chosen programs and their mutants; number 0 is for finding out the queues' numbers.
+struct Case {
+  Test test;
+  std::string program;
+  const Test* original = nullptr;  // null: it is the program itself
+  Mutant mutant;
+};
+
+class Cases {
+ public:
+  explicit Cases(const std::vector<std::string>& names) : programs_(programs()) {
+    for (const std::string& name : names)
+      if (std::ranges::none_of(programs_, [&](const Test& test) { return test.name == name; }))
+        throw support::UsageError("--program: there is no program '" + name + "'");
+    for (const Test& program : programs_) {
+      if (!names.empty() && std::ranges::find(names, program.name) == names.end()) continue;
+      all_.push_back({program, program.name, nullptr, {}});
+      for (Mutant& mutant : mutants_of(program))
+        all_.push_back({mutant.test, program.name, &program, std::move(mutant)});
+    }
+  }
+  const std::vector<Case>& all() const { return all_; }
+
+ private:
+  std::vector<Test> programs_;
+  std::vector<Case> all_;
+};
+
+const Test& calibration() {
+  static const Test test = [] {
+    for (const Test& candidate : corpus())
+      if (candidate.name == kCalibration) return candidate;
+    throw std::logic_error(std::string("the corpus has no test ") + kCalibration);
+  }();
+  return test;
+}
+
+// ---- under uptempo-vgpu
+
+// Prints where the packets of each run were.
+void check_one(const Test& test, uint32_t iterations) {
+  const Runtime runtime;
+  Runner runner(runtime.gpu());
+  json out = json::array();
+  for (uint32_t i = 0; i < iterations; ++i) {
+    json indices = json::array();
+    for (const Placement& placement : runner.run(test, i).placement)
+      indices.push_back(placement.packet_index);
+    out.push_back(std::move(indices));
+  }
+  std::cout << out.dump() << '\n';
+}
+
+// Prints how many words of each case were wrong.
+void run_all(const std::vector<Case>& cases, uint32_t iterations) {
+  const Runtime runtime;
+  Runner runner(runtime.gpu());
+  json out = json::array();
+  for (const Case& one : cases) {
+    Counter counter(one.test);
+    for (uint32_t i = 0; i < iterations; ++i) counter.add(runner.run(one.test, i).outcome);
+    out.push_back(counter.others());
+  }
+  std::cout << out.dump() << '\n';
+}
+
+// ---- the matrix
+
+// A load of the host ahead of the write that it should have waited for leaves no trace, unless a dispatch has finished with the page before: page
+// protection sees no more (tools/vgpu/device/README.md). Where it has seen nothing, the caches alone judge.
+bool is_early_load_alone(const Test& test, const std::vector<Hazard>& hazards) {
+  return !hazards.empty() && std::ranges::all_of(hazards, [&](const Hazard& hazard) {
+    return !hazard.ordered && test.steps[hazard.later].kind == Step::Kind::host_load;
+  });
+}
+
+struct Row {
+  std::string program, packet, mutation;
+  Verdict verdict = Verdict::correct;
+  bool found = false, found_possible = false;
+  bool unobservable = false;
+  std::string pair;
+  uint32_t wrong_seeds = 0;
+  std::vector<std::string> disagreements;
+};
+
+class Matrix {
+ public:
+  Matrix(const Options& options, const Cases& cases)
+      : options_(options),
+        cases_(cases),
+        launcher_(vgpu::find_launcher()),
+        self_(std::filesystem::read_symlink("/proc/self/exe").string()) {}
+
+  std::vector<Row> fill() {
+    support::Progress progress;
+    progress.show("queues");
+    const Checked calibrated = check(-1, options_.iterations);
+    std::ifstream report(calibrated.report);
+    queues_ = queues_of_first_finding(report);
+
+    std::vector<Row> rows;
+    for (size_t number = 0; number < cases_.all().size(); ++number) {
+      const Case& one = cases_.all()[number];
+      progress.show(fmt::format("checker, {} of {}: {}", number + 1, cases_.all().size(), one.program));
+      rows.push_back(judge(one, static_cast<int>(number)));
+    }
+    for (uint32_t seed = 1; seed <= options_.seeds; ++seed) {
+      progress.show(fmt::format("seed {} of {}", seed, options_.seeds));
+      const json wrong = run_self({"--incoherent", std::to_string(seed)}, options_.iterations, {"--run-all"});
+      for (size_t number = 0; number < rows.size(); ++number)
+        if (wrong.at(number) != 0) ++rows[number].wrong_seeds;
+    }
+    for (Row& row : rows) {
+      if (row.verdict == Verdict::possible && row.wrong_seeds == 0)
+        row.disagreements.push_back("no seed gave a wrong result, and one should");
+      if (row.verdict != Verdict::possible && row.wrong_seeds != 0)
+        row.disagreements.push_back("wrong results, which the caches of the target exclude");
+    }
+    return rows;
+  }
+
+ private:
+  struct Checked {
+    std::string report;
+    std::vector<Run> runs;
+  };
+
+  json run_self(const std::vector<std::string>& launcher_options, uint32_t iterations,
+                const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command{launcher_};
+    command.insert(command.end(), launcher_options.begin(), launcher_options.end());
+    command.insert(command.end(), {"--", self_, "--iterations", std::to_string(iterations)});
+    for (const std::string& program : options_.programs)
+      command.insert(command.end(), {"--program", program});
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const test::CommandResult result = test::run_command(command);
+    const json out = json::parse(result.out, nullptr, false);
+    if (result.exit_code != 0 || out.is_discarded())
+      throw std::runtime_error(
+          fmt::format("{} ended with {}: {}", fmt::join(command, " "), result.exit_code, result.err));
+    return out;
+  }
+
+  Checked check(int number, uint32_t iterations) const {
+    Checked checked{.report = directory_.file("report.jsonl"), .runs = {}};
+    const json placements = run_self({"--check", "fences,hsa", "--report", checked.report}, iterations,
+                                     {"--check", std::to_string(number + 1)});
+    for (const json& indices : placements) {
+      Run& run = checked.runs.emplace_back();
+      for (const json& index : indices) run.placement.push_back({index.get<uint64_t>()});
+    }
+    return checked;
+  }
+
+  Row judge(const Case& one, int number) const {
+    const std::vector<Hazard> hazards = hazards_of(one.test);
+    Row row;
+    row.program = one.program;
+    row.verdict = verdict_of(hazards);
+    row.unobservable = is_early_load_alone(one.test, hazards);
+    std::vector<Found> all;
+    // A race with the host is found only if the host comes at the right time: by more runs, then.
+    for (uint32_t iterations = options_.iterations; all.empty(); iterations *= 8) {
+      const Checked checked = check(number, iterations);
+      std::ifstream report(checked.report);
+      all = read_findings(report, one.test, checked.runs, queues_);
+      if (row.verdict != Verdict::possible || iterations >= kMaxIterations) break;
+    }
+    std::set<std::string> pairs, unexplained;
+    for (const Found& found : all) {
+      row.found = true;
+      row.found_possible |= found.possible_on_target;
+      bool explained = false;
+      for (const Hazard& hazard : hazards) {
+        if (!agrees(found, hazard)) continue;
+        explained = true;
+        pairs.insert(fmt::format("{}-{}{}", hazard.earlier, hazard.later, hazard.ordered ? "" : " race"));
+      }
+      if (!explained) unexplained.insert("the rules know nothing of this: " + found.line);
+    }
+    if (!unexplained.empty()) {
+      row.disagreements.push_back(*unexplained.begin());
+      if (unexplained.size() > 1)
+        row.disagreements.push_back(fmt::format("and nothing of {} more", unexplained.size() - 1));
+    }
+    if (pairs.size() > 2) {
+      row.pair = fmt::format("{} and {} more", *pairs.begin(), pairs.size() - 1);
+    } else {
+      row.pair = fmt::format("{}", fmt::join(pairs, ", "));
+    }
+
+    if (one.original == nullptr) {
+      row.packet = "-";
+      row.mutation = "none";
+      if (row.verdict != Verdict::correct)
+        row.disagreements.push_back("the program itself is not correct by the rules");
+    } else {
+      row.packet = fmt::format("{} {}", one.mutant.step, name_of(one.original->steps[one.mutant.step]));
+      row.mutation = one.mutant.mutation;
+      if (row.verdict == Verdict::correct) row.pair = why_harmless(*one.original, one.mutant);
+    }
+    if (row.unobservable && !row.found)
+      row.pair = "a load of the host ahead of the write leaves no trace: by the caches alone";
+    if (row.verdict != Verdict::correct && !row.found && !row.unobservable)
+      row.disagreements.push_back("the checker found nothing");
+    if (row.verdict == Verdict::possible && row.found && !row.found_possible)
+      row.disagreements.push_back("the checker takes it for harmless");
+    return row;
+  }
+
+  const Options& options_;
+  const Cases& cases_;
+  const std::string launcher_, self_;
+  const test::TemporaryDirectory directory_;
+  QueueNumbers queues_{};
+};
+
+std::string table(const std::vector<Row>& rows, uint32_t seeds) {
+  using support::Align;
+  support::Table table({{"program", Align::left},
+                        {"step", Align::left},
+                        {"mutation", Align::left},
+                        {"hsa", Align::left},
+                        {"target", Align::left},
+                        {"seeds\nwrong"},
+                        {"pair found, or why there is none", Align::left}});
+  for (const Row& row : rows)
+    table.add_row({row.program, row.packet, row.mutation, row.found ? "found" : "-",
+                   row.found_possible ? "possible"
+                   : row.found        ? "harmless"
+                                      : "-",
+                   fmt::format("{}/{}", row.wrong_seeds, seeds), row.pair});
+  return table.text();
+}
+
+support::ExitCode run_matrix(const Options& options, const Cases& cases) {
+  const std::vector<Row> rows = Matrix(options, cases).fill();
+  size_t agreed = 0, possible = 0, unobserved = 0, harmless = 0, by_rules = 0, originals = 0;
+  std::string disagreements;
+  json out = json::array();
+  for (const Row& row : rows) {
+    for (const std::string& reason : row.disagreements)
+      disagreements +=
+          fmt::format("DISAGREE  {}, {}, {}: {}\n", row.program, row.packet, row.mutation, reason);
+    if (row.disagreements.empty()) ++agreed;
+    if (row.mutation == "none") {
+      ++originals;
+    } else {
+      const bool by_caches_alone = row.unobservable && !row.found;
+      ++(by_caches_alone                    ? unobserved
+         : row.verdict == Verdict::possible ? possible
+         : row.verdict == Verdict::harmless ? harmless
+                                            : by_rules);
+    }
+    out.push_back({{"program", row.program},
+                   {"step", row.packet},
+                   {"mutation", row.mutation},
+                   {"rules", name_of(row.verdict)},
+                   {"found", row.found},
+                   {"target_possible", row.found_possible},
+                   {"wrong_seeds", row.wrong_seeds},
+                   {"pair", row.pair},
+                   {"disagreements", row.disagreements}});
+  }
+  support::print_report(
+      options.json_file,
+      fmt::format("{}\n{} programs, {} mutants: {} found and shown by a seed, {} shown by "
+                  "a seed alone,\n{} found and harmless on the target, "
+                  "{} harmless by the rules. {} of {} rows agree, over {} seeds.\n{}",
+                  table(rows, options.seeds), originals, rows.size() - originals, possible, unobserved,
+                  harmless, by_rules, agreed, rows.size(), options.seeds, disagreements));
+  if (!options.json_file.empty()) support::write_output(options.json_file, out.dump(2) + '\n');
+  return agreed == rows.size() ? support::exit_ok : support::exit_measured_failure;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Every single mistake in the fences of correct programs: is it found, and does it show?",
+               "mutation_matrix");
+  Options options;
+  app.add_option("--program", options.programs, "Only this program; may be given more than once")
+      ->type_name("NAME");
+  app.add_option("--seeds", options.seeds, "Seeds of the incoherent mode (16)")
+      ->check(CLI::Range(1u, 100000u).description(""))
+      ->type_name("N");
+  app.add_option("--iterations", options.iterations, "Runs of each mutant in a process (4)")
+      ->check(CLI::Range(1u, 100000u).description(""))
+      ->type_name("N");
+  support::add_json_option(app, options.json_file);
+  app.add_option("--check", options.check)->group("");
+  app.add_flag("--run-all", options.run_all)->group("");
+  return support::run_program(app, argc, argv, [&] {
+    const Cases cases(options.programs);
+    if (options.check >= 0) {
+      const auto number = static_cast<size_t>(options.check);
+      check_one(number == 0 ? calibration() : cases.all().at(number - 1).test, options.iterations);
+    } else if (options.run_all) {
+      run_all(cases.all(), options.iterations);
+    } else {
+      return run_matrix(options, cases);
+    }
+    return support::exit_ok;
+  });
+}
