@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "aql/text.hpp"
+
 namespace uptempo::litmus {
 namespace {
 
@@ -282,8 +284,8 @@ std::vector<Test> corpus() {
         for (const FenceScope acquire : scopes(shape.chooses_acquire)) {
           Test& test = tests.emplace_back();
           test.name = std::string(shape.name) + '/' + name_of(memory);
-          if (shape.chooses_release) test.name += std::string("/release-") + name_of(release);
-          if (shape.chooses_acquire) test.name += std::string("/acquire-") + name_of(acquire);
+          if (shape.chooses_release) test.name += std::string("/release-").append(aql::scope_name(release));
+          if (shape.chooses_acquire) test.name += std::string("/acquire-").append(aql::scope_name(acquire));
           shape.build(test, {memory, release, acquire});
         }
       }

@@ -17,18 +17,6 @@ const char* name_of(CellKind kind) noexcept {
   return "undefined";
 }
 
-const char* name_of(aql::FenceScope scope) noexcept {
-  switch (scope) {
-    case aql::FenceScope::none:
-      return "none";
-    case aql::FenceScope::agent:
-      return "agent";
-    case aql::FenceScope::system:
-      return "system";
-  }
-  return "undefined";
-}
-
 std::string name_of(const Step& step) {
   switch (step.kind) {
     case Step::Kind::dispatch:

@@ -30,7 +30,6 @@ inline constexpr uint32_t queue_count = 2;
 
 enum class CellKind : uint8_t { device_local, coarse_grained, fine_grained };
 const char* name_of(CellKind kind) noexcept;
-const char* name_of(aql::FenceScope scope) noexcept;
 
 using CellId = size_t;
 using StepId = size_t;

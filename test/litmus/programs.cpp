@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aql/text.hpp"
 #include "litmus/rules.hpp"
 
 namespace uptempo::litmus {
@@ -122,7 +123,11 @@ Test host_polling() {
 }
 
 std::string narrowing(const char* fence, FenceScope from, FenceScope to) {
-  return std::string(fence) + ' ' + name_of(from) + " -> " + name_of(to);
+  return std::string(fence)
+      .append(" ")
+      .append(aql::scope_name(from))
+      .append(" -> ")
+      .append(aql::scope_name(to));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "aql/text.hpp"
 #include "support/statistics.hpp"
 #include "support/table.hpp"
 
@@ -12,18 +13,6 @@ namespace {
 
 constexpr aql::FenceScope kScopes[] = {aql::FenceScope::none, aql::FenceScope::agent,
                                        aql::FenceScope::system};
-
-const char* name_of(aql::FenceScope scope) {
-  switch (scope) {
-    case aql::FenceScope::none:
-      return "none";
-    case aql::FenceScope::agent:
-      return "agent";
-    case aql::FenceScope::system:
-      return "system";
-  }
-  return "undefined";
-}
 
 const char* verdict(const VariantResult& result) {
   if (result.correct()) return guaranteed(result.interior) ? "right" : "right, by luck";
@@ -55,7 +44,8 @@ std::vector<VariantResult> measure(uint32_t iterations,
     for (VariantResult& result : results) {
       if (progress)
         progress(fmt::format("iteration {}/{}, {}/{}, barrier bit {}", i + 1, iterations,
-                             name_of(result.interior.acquire), name_of(result.interior.release),
+                             aql::scope_name(result.interior.acquire),
+                             aql::scope_name(result.interior.release),
                              result.interior.barrier == aql::Barrier::on ? "on" : "off"));
       const sort::Iteration iteration = sort(result.interior);
       result.iteration_us.push_back(iteration.us);
@@ -78,7 +68,8 @@ std::string table(const ScopesReport& report) {
                         {"\nresult", Align::left}});
   for (const VariantResult& result : report.variants)
     table.add_row({result.interior.barrier == aql::Barrier::on ? "on" : "off",
-                   name_of(result.interior.acquire), name_of(result.interior.release),
+                   std::string(aql::scope_name(result.interior.acquire)),
+                   std::string(aql::scope_name(result.interior.release)),
                    fmt::format("{:.1f}", support::median(result.iteration_us)),
                    std::to_string(result.counts.barrier_bits), std::to_string(result.counts.system_acquires),
                    std::to_string(result.counts.system_releases), verdict(result)});
@@ -100,8 +91,8 @@ nlohmann::ordered_json json(const ScopesReport& report) {
     nlohmann::ordered_json counts{{"barrier_bits", result.counts.barrier_bits}};
     for (const sort::CountInfo& info : sort::kDispatchCounts) counts[info.name] = result.counts.*info.member;
     out["variants"].push_back({{"barrier", result.interior.barrier == aql::Barrier::on},
-                               {"acquire", name_of(result.interior.acquire)},
-                               {"release", name_of(result.interior.release)},
+                               {"acquire", aql::scope_name(result.interior.acquire)},
+                               {"release", aql::scope_name(result.interior.release)},
                                {"us_per_iteration", us.median},
                                {"us_low", us.low},
                                {"us_high", us.high},
