@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "device/host_pages.hpp"
 #include "kfd/log.hpp"
 
 namespace uptempo::vgpu::kfd {
@@ -20,7 +21,7 @@ FenceReport::FenceReport(const Options& options)
       });
 }
 
-void FenceReport::finish(AddressSpace& memory) {
+void FenceReport::finish(AddressSpace& memory, const HostPages* host_pages) {
   if (checker_ == nullptr || finished_.exchange(true)) return;
   AddressSpace::Reader reader(memory);
   reader.enter();
@@ -30,6 +31,15 @@ void FenceReport::finish(AddressSpace& memory) {
     return mapping->kind;
   });
   reader.leave();
+  if (const auto unrecorded = checker_->counts().unrecorded; unrecorded != 0)
+    report("fences: no memory to record all accesses of " + std::to_string(unrecorded) + " dispatches");
+  if (host_pages == nullptr) return;
+  if (host_pages->lost() != 0)
+    report("fences: the host was too fast to be observed on " + std::to_string(host_pages->lost()) +
+           " pages");
+  if (host_pages->unwatched() != 0)
+    note("fences: the host was not observed on " + std::to_string(host_pages->unwatched()) +
+         " pages, which it uses too often");
 }
 
 }  // namespace uptempo::vgpu::kfd

@@ -19,8 +19,8 @@ class FenceReport {
   // Null: not asked for.
   fences::Checker* checker() noexcept { return checker_.get(); }
 
-  // The program ends; once.
-  void finish(AddressSpace& memory);
+  // The program ends; once. Says, too, what could not be observed for want of memory or time. `host_pages` may be null.
+  void finish(AddressSpace& memory, const HostPages* host_pages);
 
  private:
   Trace lines_;

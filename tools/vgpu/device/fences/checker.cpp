@@ -91,12 +91,14 @@ struct Checker::Impl {
     return view;
   }
 
-  void finish_packet(ActorId actor, const Packet& packet, View view) {
+  // What comes after the packet may rely on this, too: `view`, itself and its release.
+  View finish_packet(ActorId actor, const Packet& packet, View view) {
     QueueState& queue = queues[actor];
     view.ordered.add({actor, packet.index});
     view.release(packet.release);
     queue.completed.join(view);
     if (packet.signal) complete_signal(*packet.signal, view);
+    return view;
   }
 
   void complete_signal(const SignalValue& signal, const View& view) {
@@ -290,7 +292,7 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of)
   accesses->for_each([&](GpuAddress page, const AccessSet::Page& touched) {
     impl.shadow.meet(task, page, touched, [&](const TaskPtr& partner) { partners.push_back(partner); });
   });
-  const View before = task->view;
+  View before = task->view;
   for (const TaskPtr& partner : partners) {
     // Whatever the partner came after, and it itself, is taken to be ordered and visible.
     Clock known = partner->view.ordered;
@@ -305,7 +307,8 @@ void Checker::end(Running& running, const Packet& packet, const KindOf& kind_of)
     if (const auto type = impl.type_at(page, kind_of))
       impl.shadow.apply(task, page, touched, *type, impl.ages, report);
   });
-  impl.finish_packet(task->id.actor, packet, before);
+  impl.finish_packet(task->id.actor, packet, std::move(before));
+  if (accesses->incomplete()) ++impl.counts.unrecorded;
   impl.deliver();
 }
 
@@ -314,10 +317,8 @@ void Checker::complete(ActorId actor, const Packet& packet, std::span<const Sign
   View view = impl_->begin(actor, packet);
   for (const SignalValue& dependency : satisfied) impl_->depend(view, dependency);
   impl_->acquire(view, packet.acquire);
-  impl_->finish_packet(actor, packet, view);
-  view.ordered.add({actor, packet.index});
-  view.release(packet.release);
-  impl_->queues[actor].started = std::move(view);  // what comes behind it waited for it
+  // What comes behind it waited for it.
+  impl_->queues[actor].started = impl_->finish_packet(actor, packet, std::move(view));
 }
 
 void Checker::wait(ActorId actor, std::uint64_t offset, const SignalValue& satisfied) {

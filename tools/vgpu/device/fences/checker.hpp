@@ -115,6 +115,7 @@ class Checker {
 
   struct Counts {
     std::uint64_t unordered = 0, stale = 0, unreleased = 0;
+    std::uint64_t unrecorded = 0;  // dispatches, some of whose accesses found no memory to be recorded in
     std::uint64_t total() const noexcept { return unordered + stale + unreleased; }
   };
   // Findings so far, all of them: the sink is spared repetitions (see kRepetitions).
