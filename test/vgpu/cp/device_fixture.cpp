@@ -83,7 +83,7 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
 
   if (options.check_fences)
     checker = std::make_unique<fences::Checker>(
-        fences::CheckerOptions{.specification = options.check_specification}, [this](const auto& finding) {
+        fences::JudgeOptions{.specification = options.check_specification}, [this](const auto& finding) {
           const std::lock_guard lock(findings_mutex_);
           findings_.push_back(finding);
         });

@@ -13,14 +13,14 @@ using namespace uptempo::vgpu::fences;
 namespace {
 
 constexpr GpuAddress kPage = 0x7f0000001000;
-using Mask = std::array<std::atomic<std::uint64_t>, 64>;
+using Mask = std::array<std::uint64_t, 64>;
 
 // The bytes of a mask as runs: "0-3 64-127".
 std::string bytes(const Mask& mask) {
   std::string text;
   for (std::uint32_t byte = 0; byte < kPageBytes;) {
     const auto is_set = [&mask](std::uint32_t at) {
-      return at < kPageBytes && (mask[at / 64].load() >> at % 64 & 1) != 0;
+      return at < kPageBytes && (mask[at / 64] >> at % 64 & 1) != 0;
     };
     if (!is_set(byte)) {
       ++byte;
@@ -33,9 +33,9 @@ std::string bytes(const Mask& mask) {
   return text;
 }
 
-const AccessSet::Page& page(AccessSet& set, GpuAddress address) {
-  const AccessSet::Page* found = nullptr;
-  set.for_each([&](GpuAddress at, const AccessSet::Page& one) {
+const PageAccesses& page(AccessSet& set, GpuAddress address) {
+  const PageAccesses* found = nullptr;
+  set.for_each([&](GpuAddress at, const PageAccesses& one) {
     if (at == address) found = &one;
   });
   REQUIRE(found != nullptr);
@@ -44,7 +44,7 @@ const AccessSet::Page& page(AccessSet& set, GpuAddress address) {
 
 std::vector<GpuAddress> pages(AccessSet& set) {
   std::vector<GpuAddress> result;
-  set.for_each([&](GpuAddress at, const AccessSet::Page&) { result.push_back(at); });
+  set.for_each([&](GpuAddress at, const PageAccesses&) { result.push_back(at); });
   std::sort(result.begin(), result.end());
   return result;
 }
@@ -136,10 +136,10 @@ TEST_CASE("A load of what the dispatch wrote itself leaves the line in L1 all th
   set.add_read(kPage, 4, Path::vector, 1);
   CHECK(bytes(page(set, kPage).read) == "");
   CHECK(page(set, kPage).vector_lines == 1);
-  CHECK(page(set, kPage).workgroup[0] == AccessSet::kSeveral);
+  CHECK(page(set, kPage).shared_lines == 1);
 }
 
-TEST_CASE("Of each line it is known which workgroup touched it, or that several did") {
+TEST_CASE("Of each line it is known whether several workgroups touched it") {
   AccessSet set;
   set.add_read(kPage, 128, Path::vector, 0);
   set.add_write(kPage + 64, 4, Path::vector, 7);
@@ -148,12 +148,7 @@ TEST_CASE("Of each line it is known which workgroup touched it, or that several 
   set.add_read(kPage + 192, 4, Path::vector, ~0u - 2);
   set.add_read(kPage + 192, 4, Path::vector, 0);
   set.add_read(kPage + 192, 4, Path::vector, ~0u - 2);
-  const auto& workgroup = page(set, kPage).workgroup;
-  CHECK(workgroup[0] == 1);
-  CHECK(workgroup[1] == AccessSet::kSeveral);
-  CHECK(workgroup[2] == 8);
-  CHECK(workgroup[3] == AccessSet::kSeveral);
-  CHECK(workgroup[4] == 0);
+  CHECK(page(set, kPage).shared_lines == 0b1010);
 }
 
 TEST_CASE("The listener is told of each page once, ahead of the access") {
@@ -161,7 +156,7 @@ TEST_CASE("The listener is told of each page once, ahead of the access") {
    public:
     void touched(GpuAddress page_address) noexcept override {
       order.push_back(page_address);
-      set->for_each([&](GpuAddress at, const AccessSet::Page& one) {
+      set->for_each([&](GpuAddress at, const PageAccesses& one) {
         if (at == page_address && (bytes(one.read) != "" || bytes(one.written) != "")) late = true;
       });
     }
@@ -199,7 +194,7 @@ TEST_CASE("Many pages are kept apart") {
       set.add_write(kPage + GpuAddress{number} * kPageBytes + number, 1, Path::vector, 0);
   CHECK(pages(set).size() == kPages);
   std::uint32_t wrong = 0;
-  set.for_each([&](GpuAddress at, const AccessSet::Page& one) {
+  set.for_each([&](GpuAddress at, const PageAccesses& one) {
     const std::string number = std::to_string((at - kPage) / kPageBytes);
     if (bytes(one.written) != number + '-' + number) ++wrong;
   });
@@ -230,13 +225,9 @@ TEST_CASE("All workers may add at once: nothing is lost, and each page is told o
   std::uint32_t wrong = 0;
   for (const auto& [address, times] : listener.times())
     if (times != 1) ++wrong;
-  set.for_each([&](GpuAddress, const AccessSet::Page& one) {
+  set.for_each([&](GpuAddress, const PageAccesses& one) {
     if (bytes(one.read) != "0-2047" || bytes(one.written) != "2048-2303") ++wrong;
-    for (std::uint32_t line = 0; line < 32; ++line)
-      if (one.workgroup[line] != AccessSet::kSeveral) ++wrong;
-    for (std::uint32_t worker = 0; worker < kWorkers; ++worker)
-      if (one.workgroup[32 + worker] != worker + 1) ++wrong;
-    if (one.vector_lines != 0xffffffff) ++wrong;
+    if (one.vector_lines != 0xffffffff || one.shared_lines != 0xffffffff) ++wrong;
   });
   CHECK(wrong == 0);
 }

@@ -14,6 +14,7 @@
 
 #include "device/clock.hpp"
 #include "device/fences/checker.hpp"
+#include "page_bytes.hpp"
 
 namespace uptempo::test {
 
@@ -88,7 +89,7 @@ class Program {
   void host_reads(GpuAddress address) { checker_.host_read(address, vgpu::host_clock_ns(), kind_of); }
   void host_opens(GpuAddress page) { checker_.host_opened(page_of(page), vgpu::host_clock_ns()); }
   void host_wrote(GpuAddress address, std::uint32_t bytes = 4) {
-    checker_.host_wrote(address, bytes, vgpu::host_clock_ns(), kind_of);
+    checker_.host_wrote(page_of(address), page_bytes(address, bytes), vgpu::host_clock_ns(), kind_of);
   }
   void host_writes(GpuAddress address, std::uint32_t bytes = 4) {
     host_opens(address);
@@ -158,8 +159,8 @@ class Program {
     checker_.doorbell(queue, position.published, vgpu::host_clock_ns());
   }
 
-  void finish() { checker_.finish(kind_of); }
-  void forget(GpuAddress begin, GpuAddress end) { checker_.forget(begin, end, kind_of); }
+  void finish() { checker_.finish(); }
+  void forget(GpuAddress begin, GpuAddress end) { checker_.forget(begin, end); }
 
   static std::optional<MemoryKind> kind_of(GpuAddress page) {
     for (const MemoryKind kind : {MemoryKind::fine_grained, MemoryKind::coarse_grained, MemoryKind::uncached,

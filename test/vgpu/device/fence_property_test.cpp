@@ -311,13 +311,14 @@ class RandomProgram {
       say("host wrote " + std::to_string(cell));
       oracle_.write(std::to_string(cell),
                     {opened->second.first, Agent::host, oracle_.host_event(), opened->second.second});
-      checker().host_wrote(kCells[cell], kCellBytes, now(), Program::kind_of);
+      checker().host_wrote(page_of(kCells[cell]), page_bytes(kCells[cell], kCellBytes), now(),
+                           Program::kind_of);
       opened_.erase(opened);
     }
   }
   void finish() {
     for (const std::size_t cell : {0, 1, 2}) oracle_.forget(std::to_string(cell));
-    checker().finish(Program::kind_of);
+    checker().finish();
   }
 
   static std::string name(const uptempo::vgpu::fences::Task& task) {

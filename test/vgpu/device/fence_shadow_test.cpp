@@ -6,10 +6,14 @@
 #include <set>
 #include <tuple>
 
+#include "device/fences/access_set.hpp"
+#include "page_bytes.hpp"
 #include "support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::fences;
+using uptempo::test::for_page_bytes;
+using uptempo::test::page_bytes;
 
 namespace {
 
@@ -38,7 +42,7 @@ class Memory {
   TaskPtr copy(std::initializer_list<TaskPtr> after = {}) { return task(Task::Kind::copy, after); }
 
   void apply(const TaskPtr& task, AccessSet& accesses, MemoryType type = kType) {
-    accesses.for_each([&](GpuAddress page, const AccessSet::Page& touched) {
+    accesses.for_each([&](GpuAddress page, const PageAccesses& touched) {
       shadow.apply(task, page, touched, type, ages, report());
     });
   }
@@ -48,7 +52,9 @@ class Memory {
       accesses.add_read(address, bytes, path, 0);
       apply(task, accesses);
     } else {
-      shadow.read(task, address, bytes, kType, report());
+      for_page_bytes(address, bytes, [&](GpuAddress page, const PageMask& mask) {
+        shadow.read(task, page, mask, kType, report());
+      });
     }
     return task;
   }
@@ -58,7 +64,9 @@ class Memory {
       accesses.add_write(address, bytes, path, 0);
       apply(task, accesses);
     } else {
-      shadow.write(task, address, bytes, kType, ages, report());
+      for_page_bytes(address, bytes, [&](GpuAddress page, const PageMask& mask) {
+        shadow.write(task, page, mask, kType, ages, report());
+      });
     }
     return task;
   }
@@ -260,7 +268,7 @@ TEST_CASE("Only tasks at synchronising accesses to the same byte meet, and only 
     AccessSet accesses;
     accesses.add_read(where, 4, second, 0);
     std::vector<TaskPtr> met;
-    accesses.for_each([&](GpuAddress page, const AccessSet::Page& touched) {
+    accesses.for_each([&](GpuAddress page, const PageAccesses& touched) {
       memory.shadow.meet(reader, page, touched, [&](const TaskPtr& task) { met.push_back(task); });
     });
     CAPTURE(static_cast<int>(first), static_cast<int>(second), where, ordered);
@@ -282,7 +290,7 @@ TEST_CASE("Bytes that somebody unobserved may have changed have no past, their n
                                            {100u, 50u, "1:0+100 1:150+3946"}}) {
     Memory memory;
     memory.writes(memory.dispatch(), kPage, 4096);
-    memory.shadow.forget_bytes(kPage + begin, bytes);
+    memory.shadow.forget_bytes(kPage, page_bytes(kPage + begin, bytes));
     CHECK(memory.writers(kPage, kPage + 4096) == left);
     memory.writes(memory.dispatch(), kPage + begin, bytes);
     CHECK(memory.found() == "");
@@ -359,7 +367,7 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
           at.readers.push_back(task);
         }
       }
-      accesses.for_each([&](GpuAddress page, const AccessSet::Page& touched) {
+      accesses.for_each([&](GpuAddress page, const PageAccesses& touched) {
         memory.shadow.apply(task, page, touched, kType, memory.ages,
                             [&](const Violation&, Finding::Conflict conflict, const TaskPtr& writer,
                                 const TaskPtr& reader, GpuAddress address, std::uint32_t bytes) {
@@ -376,7 +384,7 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
       const auto half = static_cast<std::uint32_t>(random() % 2 * (kBytes / 2));
       const auto begin = static_cast<std::uint32_t>(random() % (kBytes / 2));
       const auto count = static_cast<std::uint32_t>(1 + random() % (kBytes / 2 - begin));
-      memory.shadow.forget_bytes(kBase + half + begin, count);
+      memory.shadow.forget_bytes(page_of(kBase + half + begin), page_bytes(kBase + half + begin, count));
       for (std::uint32_t byte = half + begin; byte < half + begin + count; ++byte) model[byte] = {};
     }
   }

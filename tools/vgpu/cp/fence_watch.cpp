@@ -47,13 +47,19 @@ bool is_one_run(const ObservedAccess& access) noexcept {
   return difference == 0;
 }
 
+std::uint64_t waves_of(const gfx9::DispatchState& state) {
+  const auto groups = state.workgroups();
+  return std::uint64_t{groups[0]} * groups[1] * groups[2] * state.waves_per_workgroup();
+}
+
 }  // namespace
 
 WatchedDispatch::WatchedDispatch(fences::Checker& checker, fences::ActorId queue,
                                  const fences::Checker::Packet& packet, const gfx9::DispatchState& state,
                                  HostPages* host_pages)
     : host_pages_(host_pages),
-      running_(checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this)),
+      running_(
+          checker.launch(queue, packet, state.name, host_pages == nullptr ? nullptr : this, waves_of(state))),
       scratch_begin_(state.scratch_base),
       scratch_end_(state.scratch_base + state.scratch_bytes),
       groups_(state.workgroups()) {}
@@ -73,13 +79,12 @@ void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packe
   const std::set<GpuAddress> closed(closed_.begin(), closed_.end());
   closed_.clear();
   if (!closed.empty())
-    running_.accesses->for_each([&](GpuAddress page, const fences::AccessSet::Page& accesses) {
+    running_.accesses->for_each([&](GpuAddress page, const fences::PageAccesses& accesses) {
       if (closed.count(page) == 0) return;
-      PageMask written{};
-      std::copy(accesses.written.begin(), accesses.written.end(), written.begin());
-      host_pages_->device_wrote(page, &written);
+      host_pages_->device_wrote(page, &accesses.written);
       // What it has written the host must not read unnoticed.
-      if (written != PageMask{} && host_pages_->close(page, true)) host_pages_->device_wrote(page, nullptr);
+      if (accesses.written != PageMask{} && host_pages_->close(page, true))
+        host_pages_->device_wrote(page, nullptr);
     });
   checker.end(running_, packet, kind_of);
 }
@@ -243,11 +248,7 @@ void FenceWatch::observe_host() {
         checker_->host_wrote(event.address, bytes, event.closed_ns, kind_of_);
         break;
       case HostEvent::Kind::unknown:
-        for (std::uint32_t end = 0, begin = find_byte(bytes, 0, true); begin < fences::kPageBytes;
-             begin = find_byte(bytes, end, true)) {
-          end = find_byte(bytes, begin, false);
-          checker_->unknown(event.address + begin, end - begin);
-        }
+        checker_->unknown(event.address, bytes);
         break;
     }
   }

@@ -216,11 +216,8 @@ int Buffers::unmap(std::uint64_t handle) {
   const Request& request = buffer.request;
   if (processor_ != nullptr && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0)
     processor_->detach_doorbell_page(reinterpret_cast<std::byte*>(request.gpu_address));
-  if (device_.checker != nullptr) {
-    const MemoryKind kind = kind_of(request.flags);
-    device_.checker->forget(request.gpu_address, request.gpu_address + round_up(request.size_bytes, kPage),
-                            [kind](GpuAddress) { return std::optional(kind); });
-  }
+  if (device_.checker != nullptr)
+    device_.checker->forget(request.gpu_address, request.gpu_address + round_up(request.size_bytes, kPage));
   const auto remove = [this](GpuAddress begin) {
     if (processor_ != nullptr) {
       processor_->unmap(begin);

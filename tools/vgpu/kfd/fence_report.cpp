@@ -11,7 +11,7 @@ FenceReport::FenceReport(const Options& options)
   if (!options.check_fences) return;
   const std::string target(options.device->target);
   checker_ = std::make_unique<fences::Checker>(
-      fences::CheckerOptions{.target = target, .specification = options.check_specification},
+      fences::JudgeOptions{.target = target, .specification = options.check_specification},
       [this, target](const fences::Finding& finding) {
         if (lines_.enabled()) {
           lines_.write(to_json(finding, target));
@@ -21,16 +21,9 @@ FenceReport::FenceReport(const Options& options)
       });
 }
 
-void FenceReport::finish(AddressSpace& memory, const HostPages* host_pages) {
+void FenceReport::finish(const HostPages* host_pages) {
   if (checker_ == nullptr || finished_.exchange(true)) return;
-  AddressSpace::Reader reader(memory);
-  reader.enter();
-  checker_->finish([&](GpuAddress page) -> std::optional<MemoryKind> {
-    const Mapping* const mapping = reader.find(page);
-    if (mapping == nullptr) return std::nullopt;
-    return mapping->kind;
-  });
-  reader.leave();
+  checker_->finish();
   if (const auto unrecorded = checker_->counts().unrecorded; unrecorded != 0)
     report("fences: no memory to record all accesses of " + std::to_string(unrecorded) + " dispatches");
   if (host_pages == nullptr) return;

@@ -20,7 +20,7 @@ class FenceReport {
   fences::Checker* checker() noexcept { return checker_.get(); }
 
   // The program ends; once. Says, too, what could not be observed for want of memory or time. `host_pages` may be null.
-  void finish(AddressSpace& memory, const HostPages* host_pages);
+  void finish(const HostPages* host_pages);
 
  private:
   Trace lines_;

@@ -88,7 +88,7 @@ Process* Process::get() noexcept {
 const DeviceDescription& Process::description() const noexcept { return *requests_->options.device; }
 
 const fences::Checker* Process::checker() const noexcept { return requests_->fence_report.checker(); }
-void Process::finish_checks() { requests_->fence_report.finish(requests_->memory, requests_->host_pages.get()); }
+void Process::finish_checks() { requests_->fence_report.finish(requests_->host_pages.get()); }
 
 int Process::open_kfd(bool close_on_exec) { return requests_->kfd_file.open(close_on_exec); }
 int Process::open_render(bool close_on_exec) { return requests_->render_file.open(close_on_exec); }

@@ -12,7 +12,7 @@ std::atomic<std::uint64_t> next_serial{1};
 struct Remembered {
   std::uint64_t serial = 0;
   GpuAddress address = 0;
-  AccessSet::Page* page = nullptr;
+  void* page = nullptr;  // an AccessSet::Page
 };
 constexpr std::size_t kRemembered = 256;
 // The library is preloaded, never dlopened: its thread-locals lie at fixed offsets.
@@ -20,13 +20,10 @@ constexpr std::size_t kRemembered = 256;
 
 constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
 
-constexpr std::uint64_t bits(std::uint32_t first, std::uint32_t count) noexcept {
-  return (count == 64 ? kAllBits : (std::uint64_t{1} << count) - 1) << first;
-}
-
 // relaxed throughout: read after the dispatch has ended, which orders everything. Most accesses repeat others or fill whole words, so that
 // the bus is seldom locked.
-void set_bits(std::atomic<std::uint64_t>& word, std::uint64_t mask) noexcept {
+void set_bits(std::uint64_t& bits, std::uint64_t mask) noexcept {
+  const std::atomic_ref word(bits);
   if (mask == kAllBits) {
     word.store(kAllBits, std::memory_order_relaxed);
   } else if ((word.load(std::memory_order_relaxed) & mask) != mask) {
@@ -40,13 +37,13 @@ void for_lines(GpuAddress address, std::uint64_t bytes, Find find, InLine in_lin
   while (bytes != 0) {
     auto first = static_cast<std::uint32_t>(address % kPageBytes);
     const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kPageBytes - first));
-    AccessSet::Page* const page = find(page_of(address));
+    auto* const page = find(page_of(address));
     address += count;
     bytes -= count;
     if (page == nullptr) continue;
     for (const std::uint32_t end = first + count; first != end;) {
       const std::uint32_t part = std::min(end - first, kLineBytes - first % kLineBytes);
-      in_line(*page, first / kLineBytes, bits(first % kLineBytes, part));
+      in_line(*page, first / kLineBytes, line_bits(first % kLineBytes, part));
       first += part;
     }
   }
@@ -61,7 +58,7 @@ AccessSet::~AccessSet() = default;
 
 AccessSet::Page* AccessSet::find(GpuAddress address) noexcept {
   Remembered& hint = remembered[address / kPageBytes % kRemembered];
-  if (hint.serial == serial_ && hint.address == address) return hint.page;
+  if (hint.serial == serial_ && hint.address == address) return static_cast<Page*>(hint.page);
   bool is_new = false;
   Page* page = nullptr;
   try {
@@ -82,28 +79,32 @@ AccessSet::Page* AccessSet::find(GpuAddress address) noexcept {
 }
 
 void AccessSet::touch(Page& page, std::uint32_t line, std::uint32_t workgroup) noexcept {
+  const std::atomic_ref owner(page.workgroup[line]);
   const std::uint32_t mine = workgroup + 1;
-  std::uint32_t before = page.workgroup[line].load(std::memory_order_relaxed);
+  std::uint32_t before = owner.load(std::memory_order_relaxed);
   if (before == mine || before == kSeveral) return;
-  if (before == 0 && page.workgroup[line].compare_exchange_strong(before, mine, std::memory_order_relaxed))
-    return;
-  if (before != mine) page.workgroup[line].store(kSeveral, std::memory_order_relaxed);
+  if (before == 0 && owner.compare_exchange_strong(before, mine, std::memory_order_relaxed)) return;
+  if (before == mine) return;
+  owner.store(kSeveral, std::memory_order_relaxed);
+  set_bits(page.accesses.shared_lines, std::uint64_t{1} << line);
 }
 
 inline void AccessSet::read(Page& page, std::uint32_t line, std::uint64_t mask, Path path,
                             std::uint32_t workgroup) noexcept {
+  PageAccesses& accesses = page.accesses;
   const std::uint64_t bit = std::uint64_t{1} << line;
-  if (path == Path::vector) set_bits(page.vector_lines, bit);
-  if (path == Path::scalar) set_bits(page.scalar_lines, bit);
-  if (path == Path::synchronising) set_bits(page.synchronising[line], mask);
-  set_bits(page.read[line], mask & ~page.written[line].load(std::memory_order_relaxed));
+  if (path == Path::vector) set_bits(accesses.vector_lines, bit);
+  if (path == Path::scalar) set_bits(accesses.scalar_lines, bit);
+  if (path == Path::synchronising) set_bits(accesses.synchronising[line], mask);
+  set_bits(accesses.read[line],
+           mask & ~std::atomic_ref(accesses.written[line]).load(std::memory_order_relaxed));
   touch(page, line, workgroup);
 }
 
 inline void AccessSet::write(Page& page, std::uint32_t line, std::uint64_t mask, Path path,
                              std::uint32_t workgroup) noexcept {
-  if (path == Path::synchronising) set_bits(page.synchronising[line], mask);
-  set_bits(page.written[line], mask);
+  if (path == Path::synchronising) set_bits(page.accesses.synchronising[line], mask);
+  set_bits(page.accesses.written[line], mask);
   touch(page, line, workgroup);
 }
 

@@ -3,8 +3,8 @@
 // Only what fences between dispatches are about: of accesses of the same dispatch to the same byte, which come in no defined order, it is
 // known that there were some. A byte that the dispatch wrote before it read it is not counted as read: that was its own value.
 //
-// Thread safety: the add functions may be called by all workers at once, page() and for_each() when none is adding any more. An add takes no lock
-// but the first time that a worker meets a page. A page costs 2.4 KB.
+// Thread safety: the add functions may be called by all workers at once, for_each() when none is adding any more. An add takes no lock
+// but the first time that a worker meets a page. A page costs 1.8 KB.
 #pragma once
 
 #include <array>
@@ -14,15 +14,9 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "device/memory.hpp"
+#include "device/fences/page_accesses.hpp"
 
 namespace uptempo::vgpu::fences {
-
-inline constexpr std::uint32_t kPageBytes = 4096;
-inline constexpr std::uint32_t kLineBytes = 64;  // of both kinds of L1
-inline constexpr std::uint32_t kLinesPerPage = kPageBytes / kLineBytes;
-
-constexpr GpuAddress page_of(GpuAddress address) noexcept { return address & ~GpuAddress{kPageBytes - 1}; }
 
 // How a read or write was made.
 enum class Path : std::uint8_t {
@@ -33,15 +27,6 @@ enum class Path : std::uint8_t {
 
 class AccessSet {
  public:
-  struct Page {
-    std::array<std::atomic<std::uint64_t>, 64> read{}, written{}, synchronising{};
-    std::array<std::atomic<std::uint32_t>, kLinesPerPage>
-        workgroup{};                             // that touched the line: +1, or kSeveral
-    std::atomic<std::uint64_t> vector_lines{0};  // bit per line that a vector L1 may hold
-    std::atomic<std::uint64_t> scalar_lines{0};  // and a scalar L1
-  };
-  static constexpr std::uint32_t kSeveral = ~0u;
-
   // Told of each page that the dispatch touches, the first time, on the worker's thread and ahead of the access.
   class Listener {
    public:
@@ -65,13 +50,19 @@ class AccessSet {
   // Memory for a page was refused: something was not recorded.
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
 
-  template <typename Visit>  // Visit(GpuAddress page, Page&)
-  void for_each(Visit visit) {
-    for (auto& [address, page] : pages_) visit(address, *page);
+  template <typename Visit>  // visit(GpuAddress page, const PageAccesses&)
+  void for_each(Visit visit) const {
+    for (const auto& [address, page] : pages_) visit(address, page->accesses);
   }
   bool empty() const noexcept { return pages_.empty(); }
 
  private:
+  struct Page {
+    PageAccesses accesses;
+    std::array<std::uint32_t, kLinesPerPage> workgroup{};  // that touched the line: +1, or kSeveral
+  };
+  static constexpr std::uint32_t kSeveral = ~0u;
+
   Page* find(GpuAddress page) noexcept;
   static void touch(Page& page, std::uint32_t line, std::uint32_t workgroup) noexcept;
   static void read(Page& page, std::uint32_t line, std::uint64_t bytes, Path path,

@@ -1,17 +1,7 @@
 // The fence checker: watches packets, copies and memory accesses, and says which pairs of accesses lack order or a fence.
 //
-// How. Every packet begins with what it may rely on (view.hpp): what the packets before it in its queue began with, the earlier packets of
-// the queue if it has the barrier bit, the signals that a barrier packet waited for, and what the host knew when it rang the doorbell. What a
-// dispatch reads and writes is collected while it runs (access_set.hpp) and, when it has ended, held against the last accesses
-// to the same bytes (shadow.hpp, rules.hpp). Copies and observed accesses of the host are held against them at once.
-//
-// The host. Its waits are not observed, so it is given the benefit of the doubt: at any moment it is taken to know of every completion that a
-// signal had announced by then, and a doorbell to carry all that. It is not taken to know what no signal had announced yet: that is a
-// certain finding. A signal that the host itself has stored to passes on what the host knew.
-//
-// In-kernel synchronisation. Dispatches that meet at an atomic access, or at a load that bypasses L1, without being ordered by packets are taken to
-// have ordered themselves by it: nothing is said about such a pair, because the order inside a dispatch is not observed.
-// The same holds for the host and a dispatch, not for copy engines. Between accesses that packets do order, fences count, atomic or not.
+// What the device and the driver tell it becomes events (event.hpp), with a time and the kinds of the pages concerned, and is judged at once
+// (judge.hpp has the rules of the game).
 //
 // Thread safety: any thread; one lock, which is not held while kernels run. AccessSets are filled without it.
 #pragma once
@@ -25,57 +15,39 @@
 #include <string_view>
 
 #include "device/fences/access_set.hpp"
-#include "device/fences/finding.hpp"
+#include "device/fences/judge.hpp"
 #include "device/host_events.hpp"
 
 namespace uptempo::vgpu::fences {
 
-struct CheckerOptions {
-  std::string target = "gfx90a";
-  // Also what the specification forbids and the caches of this target forgive.
-  bool specification = false;
-};
-
 // A dispatch between its launch and its end.
 struct Running {
-  std::shared_ptr<Task> task;
+  TaskId id;
   std::unique_ptr<AccessSet> accesses;
 };
 
 class Checker {
  public:
   // Receives each finding once, under the lock.
-  using Sink = std::function<void(const Finding&)>;
+  using Sink = Judge::Sink;
+  using QueueKind = fences::QueueKind;
+  using SignalValue = fences::SignalValue;
+  using Packet = fences::Packet;
 
-  Checker(CheckerOptions options, Sink sink);
+  Checker(JudgeOptions options, Sink sink);
   ~Checker();
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
 
-  enum class QueueKind : std::uint8_t { compute, sdma };
   // `ordinal`: as in traces. Each queue is an actor of its own, from the first to the last packet.
   ActorId add_queue(QueueKind kind, std::uint32_t ordinal);
 
   // The producer rang: everything up to `value` (index of the last packet; of SDMA, the bytes written) had been published by then.
   void doorbell(ActorId queue, std::uint64_t value, std::uint64_t host_ns);
 
-  // A signal as the device found it.
-  struct SignalValue {
-    std::uint64_t handle = 0;
-    std::int64_t value = 0;
-  };
-  struct Packet {
-    std::uint64_t index = 0;
-    bool barrier = false;
-    FenceScope acquire = FenceScope::none;
-    FenceScope release = FenceScope::none;
-    std::optional<SignalValue> signal =
-        {};  // its completion signal, when it completes, ahead of the decrement
-  };
-
   // A dispatch starts. Its acquire is carried out now.
   Running launch(ActorId queue, const Packet& packet, std::string kernel,
-                 AccessSet::Listener* listener = nullptr);
+                 AccessSet::Listener* listener = nullptr, std::uint64_t waves = 0);
   // All its workgroups have ended; its release is carried out now, ahead of its completion signal. `kind_of(page)`: nothing where
   // it is not mapped any more.
   using KindOf = std::function<std::optional<MemoryKind>(GpuAddress page)>;
@@ -102,16 +74,15 @@ class Checker {
   // It began to store to the page of `address` ...
   void host_opened(GpuAddress page, std::uint64_t host_ns);
   // ... and when the page was closed these bytes had changed.
-  void host_wrote(GpuAddress address, std::uint32_t bytes, std::uint64_t closed_ns, const KindOf& kind_of);
   void host_wrote(GpuAddress page, const PageMask& bytes, std::uint64_t closed_ns, const KindOf& kind_of);
 
-  // Somebody, perhaps the host, may have changed these bytes of a page.
-  void unknown(GpuAddress address, std::uint32_t bytes);
+  // Somebody, perhaps the host, may have changed these bytes.
+  void unknown(GpuAddress page, const PageMask& bytes);
 
   // The range is about to be unmapped: what was announced and never released is found, then all of it is forgotten.
-  void forget(GpuAddress begin, GpuAddress end, const KindOf& kind_of);
+  void forget(GpuAddress begin, GpuAddress end);
   // The program ends: the same for all memory.
-  void finish(const KindOf& kind_of);
+  void finish();
 
   struct Counts {
     std::uint64_t unordered = 0, stale = 0, unreleased = 0;

@@ -21,6 +21,16 @@ void for_runs(std::uint64_t of, const std::array<std::uint64_t, Count>& masks, V
   }
 }
 
+// The same for a whole page, in runs across lines: visit(first, last + 1).
+template <typename Visit>
+void for_bytes(const PageMask& bytes, Visit visit) {
+  for (std::uint32_t end = 0, begin = find_byte(bytes, 0, true); begin < kPageBytes;
+       begin = find_byte(bytes, end, true)) {
+    end = find_byte(bytes, begin, false);
+    visit(static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(end));
+  }
+}
+
 }  // namespace
 
 // Whether the last write was another task's that may have been at it when `reader` had begun.
@@ -32,19 +42,19 @@ bool Shadow::is_overlapping(const History* history, const Task& reader) {
 // What one task makes of each history that it meets. Most bytes of a task share a few histories, so each is judged once.
 class Shadow::Transitions {
  public:
-  Transitions(const TaskPtr& task, MemoryType type, const Report& report)
-      : task_(task), type_(type), report_(report) {}
+  Transitions(const TaskPtr& task, MemoryType type, const Report& report, std::uint64_t& presumed_bytes)
+      : task_(task), type_(type), report_(report), presumed_bytes_(presumed_bytes) {}
 
   HistoryPtr operator()(const HistoryPtr& before, const Kind& kind, GpuAddress address, std::uint32_t bytes) {
     for (const Done& done : done_) {
       if (done.before != before || done.kind != kind) continue;
-      for (const Conflict& conflict : done.conflicts) tell(conflict, address, bytes);
+      tell(done, address, bytes);
       return done.after;
     }
-    Done done{before, kind, nullptr, {}};
-    if (before != nullptr) judge(*before, kind, done.conflicts);
+    Done done{before, kind, nullptr, {}, false};
+    if (before != nullptr) judge(*before, kind, done);
     done.after = next(before, kind);
-    for (const Conflict& conflict : done.conflicts) tell(conflict, address, bytes);
+    tell(done, address, bytes);
     if (done_.size() == kRemembered) done_.clear();
     done_.push_back(done);
     return done.after;
@@ -62,38 +72,47 @@ class Shadow::Transitions {
     Kind kind;
     HistoryPtr after;
     std::vector<Conflict> conflicts;
+    bool presumed;  // some conflict was left out: the tasks may have ordered themselves
   };
 
   bool is_self(const TaskPtr& other) const { return other->id == task_->id; }
 
-  void judge(const History& before, const Kind& kind, std::vector<Conflict>& conflicts) const {
+  void judge(const History& before, const Kind& kind, Done& done) const {
     const TaskPtr& writer = before.writer;
     if (writer != nullptr && !is_self(writer)) {
-      const auto excused = [&](const Violation& violation) {
-        if (!before.written_synchronising && !kind.synchronising) return false;
-        if (violation.what == Finding::Class::unordered) return may_meet(*writer);
-        // In order, so fences count: no L1 has what atomics read and write, but L2 keeps it from the host and the copy engines.
-        return !violation.possible_on_target && (kind.synchronising || task_->kind != Task::Kind::dispatch);
+      const auto add = [&](const std::optional<Violation>& found, Finding::Conflict conflict) {
+        if (!found) return;
+        if (before.written_synchronising || kind.synchronising) {
+          if (found->what == Finding::Class::unordered && may_meet(*writer)) {
+            done.presumed = true;
+            return;
+          }
+          // In order, so fences count: no L1 has what atomics read and write, but L2 keeps it from the host and the copy engines.
+          if (found->what != Finding::Class::unordered && !found->possible_on_target &&
+              (kind.synchronising || task_->kind != Task::Kind::dispatch))
+            return;
+        }
+        done.conflicts.push_back({*found, conflict, writer, task_});
       };
       std::optional<Violation> found;
       if (kind.read) {
         found = judge_read(*writer, before.at_write, *task_, kind.synchronising ? ReadPaths{} : kind.paths,
                            type_);
-        if (found && !excused(*found))
-          conflicts.push_back({*found, Finding::Conflict::read_after_write, writer, task_});
+        add(found, Finding::Conflict::read_after_write);
       }
-      if (kind.written && !found) {
-        found = judge_overwrite(*writer, *task_, type_);
-        if (found && !excused(*found))
-          conflicts.push_back({*found, Finding::Conflict::write_after_write, writer, task_});
-      }
+      if (kind.written && !found)
+        add(judge_overwrite(*writer, *task_, type_), Finding::Conflict::write_after_write);
     }
     if (!kind.written) return;
     for (const Reader& reader : before.readers) {
       if (is_self(reader.task)) continue;
-      if ((reader.synchronising || kind.synchronising) && may_meet(*reader.task)) continue;
-      if (const auto found = judge_write_after_read(*reader.task, *task_))
-        conflicts.push_back({*found, Finding::Conflict::write_after_read, task_, reader.task});
+      const auto found = judge_write_after_read(*reader.task, *task_);
+      if (!found) continue;
+      if ((reader.synchronising || kind.synchronising) && may_meet(*reader.task)) {
+        done.presumed = true;
+      } else {
+        done.conflicts.push_back({*found, Finding::Conflict::write_after_read, task_, reader.task});
+      }
     }
   }
 
@@ -133,13 +152,16 @@ class Shadow::Transitions {
     return after;
   }
 
-  void tell(const Conflict& conflict, GpuAddress address, std::uint32_t bytes) const {
-    report_(conflict.violation, conflict.conflict, conflict.writer, conflict.reader, address, bytes);
+  void tell(const Done& done, GpuAddress address, std::uint32_t bytes) const {
+    if (done.presumed) presumed_bytes_ += bytes;
+    for (const Conflict& conflict : done.conflicts)
+      report_(conflict.violation, conflict.conflict, conflict.writer, conflict.reader, address, bytes);
   }
 
   const TaskPtr& task_;
   const MemoryType type_;
   const Report& report_;
+  std::uint64_t& presumed_bytes_;
   std::vector<Done> done_;
 };
 
@@ -149,15 +171,12 @@ Shadow::Page& Shadow::page(GpuAddress address) {
   return *entry;
 }
 
-void Shadow::meet(const TaskPtr& task, GpuAddress address, const AccessSet::Page& accesses,
+void Shadow::meet(const TaskPtr& task, GpuAddress address, const PageAccesses& accesses,
                   const Met& met) const {
   const auto found = pages_.find(address);
   if (found == pages_.end()) return;
   const Page& page = *found->second;
-  const auto is_set = [](const std::atomic<std::uint64_t>& word) { return word != 0; };
-  if (!page.synchronising &&
-      std::none_of(accesses.synchronising.begin(), accesses.synchronising.end(), is_set))
-    return;
+  if (!page.synchronising && accesses.synchronising == PageMask{}) return;
   const auto unordered = [&](const TaskPtr& other) {
     return other->id != task->id && other->kind != Task::Kind::copy &&
            !task->view.ordered.contains(other->id);
@@ -186,7 +205,7 @@ void Shadow::meet(const TaskPtr& task, GpuAddress address, const AccessSet::Page
   }
 }
 
-void Shadow::apply(const TaskPtr& task, GpuAddress address, const AccessSet::Page& accesses, MemoryType type,
+void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& accesses, MemoryType type,
                    CacheAges ages, const Report& report) {
   Page& to = page(address);
   std::vector<Piece> pieces, lines;
@@ -199,8 +218,7 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const AccessSet::Pag
     const bool scalar = (accesses.scalar_lines >> line & 1) != 0;
     // A vector L1 other than the writer's has old bytes when it held them before, or when another workgroup of this dispatch read the line.
     const Residency residency{
-        to.vector_l1[line] == ages.l1 ||
-            (vector && accesses.workgroup[line].load(std::memory_order_relaxed) == AccessSet::kSeveral),
+        to.vector_l1[line] == ages.l1 || (vector && (accesses.shared_lines >> line & 1) != 0),
         to.scalar_l1[line] == ages.l1 || scalar, false};
     for_runs(read | written, std::array{read, written, synchronising}, [&](unsigned first, unsigned end) {
       const auto has = [first](std::uint64_t mask) { return (mask >> first & 1) != 0; };
@@ -231,7 +249,7 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const AccessSet::Pag
 void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const std::vector<Piece>& pieces,
                    MemoryType type, const Report& report) {
   if (pieces.empty()) return;
-  Transitions transition(task, type, report);
+  Transitions transition(task, type, report, presumed_bytes_);
   std::vector<Segment> after;
   after.reserve(page.segments.size() + 2 * pieces.size());
   const auto append = [&after](std::uint32_t begin, const HistoryPtr& history) {
@@ -261,23 +279,13 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const st
   page.segments = std::move(after);
 }
 
-void Shadow::read(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type,
+void Shadow::read(const TaskPtr& task, GpuAddress address, const PageMask& bytes, MemoryType type,
                   const Report& report) {
-  const auto begin = static_cast<std::uint16_t>(address % kPageBytes);
-  apply(task, page_of(address), page(address),
-        {{begin, static_cast<std::uint16_t>(begin + bytes), {true, false, false, {}, {}}}}, type, report);
-}
-
-void Shadow::write(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type,
-                   CacheAges ages, const Report& report) {
-  PageMask mask{};
-  const auto begin = static_cast<std::uint32_t>(address % kPageBytes);
-  for (std::uint32_t byte = begin; byte < begin + bytes;) {
-    const std::uint32_t count = std::min(begin + bytes - byte, 64 - byte % 64);
-    mask[byte / 64] |= (count == 64 ? kAllBits : (std::uint64_t{1} << count) - 1) << byte % 64;
-    byte += count;
-  }
-  write(task, page_of(address), mask, type, ages, report);
+  std::vector<Piece> pieces;
+  for_bytes(bytes, [&](std::uint16_t begin, std::uint16_t end) {
+    pieces.push_back({begin, end, {true, false, false, {}, {}}});
+  });
+  apply(task, address, page(address), pieces, type, report);
 }
 
 void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& bytes, MemoryType type,
@@ -319,25 +327,24 @@ void Shadow::for_each_write(
   }
 }
 
-void Shadow::forget_bytes(GpuAddress address, std::uint32_t bytes) {
-  const auto found = pages_.find(page_of(address));
+void Shadow::forget_bytes(GpuAddress address, const PageMask& bytes) {
+  const auto found = pages_.find(address);
   if (found == pages_.end()) return;
-  std::vector<Segment>& segments = found->second->segments;
-  const auto begin = static_cast<std::uint16_t>(address % kPageBytes);
-  const auto end = static_cast<std::uint16_t>(begin + bytes);
-  std::vector<Segment> after;
-  const auto append = [&after](std::uint16_t at, const HistoryPtr& history) {
-    if (after.empty() || after.back().history != history) after.push_back({at, history});
+  const std::vector<Segment> before = std::move(found->second->segments);
+  std::vector<Segment>& after = found->second->segments;
+  after.clear();
+  const auto append = [&after](std::uint32_t at, const HistoryPtr& history) {
+    if (after.empty() || after.back().history != history)
+      after.push_back({static_cast<std::uint16_t>(at), history});
   };
-  for (std::size_t at = 0; at < segments.size(); ++at) {
-    const Segment& segment = segments[at];
-    const auto stop =
-        static_cast<std::uint16_t>(at + 1 < segments.size() ? segments[at + 1].begin : kPageBytes);
-    if (segment.begin < begin) append(segment.begin, segment.history);
-    if (segment.begin < end && stop > begin) append(std::max(segment.begin, begin), nullptr);
-    if (stop > end) append(std::max(segment.begin, end), segment.history);
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    const std::uint32_t end = at + 1 < before.size() ? before[at + 1].begin : kPageBytes;
+    for (std::uint32_t byte = before[at].begin; byte < end;) {
+      const bool gone = (bytes[byte / 64] >> byte % 64 & 1) != 0;
+      append(byte, gone ? nullptr : before[at].history);
+      byte = find_byte(bytes, byte, !gone);
+    }
   }
-  segments = std::move(after);
 }
 
 void Shadow::forget(GpuAddress begin, GpuAddress end) {

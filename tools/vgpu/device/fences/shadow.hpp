@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "device/fences/access_set.hpp"
+#include "device/fences/page_accesses.hpp"
 #include "device/fences/rules.hpp"
 #include "device/host_events.hpp"
 
@@ -39,16 +39,13 @@ class Shadow {
   using Met = std::function<void(const TaskPtr&)>;
 
   // What a dispatch did. `meet` first, for every page of it; then `apply`.
-  void meet(const TaskPtr& task, GpuAddress page, const AccessSet::Page& accesses, const Met& met) const;
-  void apply(const TaskPtr& task, GpuAddress page, const AccessSet::Page& accesses, MemoryType type,
+  void meet(const TaskPtr& task, GpuAddress page, const PageAccesses& accesses, const Met& met) const;
+  void apply(const TaskPtr& task, GpuAddress page, const PageAccesses& accesses, MemoryType type,
              CacheAges ages, const Report& report);
 
-  // What a copy engine or the host did: [address, address + bytes), within a page.
-  void read(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type,
+  // What a copy engine or the host did.
+  void read(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type,
             const Report& report);
-  void write(const TaskPtr& task, GpuAddress address, std::uint32_t bytes, MemoryType type, CacheAges ages,
-             const Report& report);
-
   void write(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type, CacheAges ages,
              const Report& report);
 
@@ -57,8 +54,12 @@ class Shadow {
       GpuAddress begin, GpuAddress end,
       const std::function<void(const TaskPtr&, GpuAddress address, std::uint32_t bytes)>& visit) const;
   void forget(GpuAddress begin, GpuAddress end);
-  // Within a page: somebody unobserved may have written these bytes.
-  void forget_bytes(GpuAddress address, std::uint32_t bytes);
+  // Somebody unobserved may have written these bytes.
+  void forget_bytes(GpuAddress page, const PageMask& bytes);
+
+  // Bytes, each as often as it happened, about which nothing was reported because two tasks without order were taken to have ordered
+  // themselves at a synchronising access.
+  std::uint64_t presumed_bytes() const noexcept { return presumed_bytes_; }
 
  private:
   struct Reader {
@@ -102,6 +103,7 @@ class Shadow {
   Page& page(GpuAddress address);
 
   std::map<GpuAddress, std::unique_ptr<Page>> pages_;
+  std::uint64_t presumed_bytes_ = 0;
 };
 
 }  // namespace uptempo::vgpu::fences

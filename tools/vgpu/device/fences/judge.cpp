@@ -1,0 +1,369 @@
+#include "device/fences/judge.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "device/fences/shadow.hpp"
+
+namespace uptempo::vgpu::fences {
+namespace {
+
+using ViewPtr = std::shared_ptr<const View>;
+
+// What a queue knows at each moment, and what it was told by doorbells.
+struct QueueState {
+  QueueKind kind = QueueKind::compute;
+  std::uint32_t ordinal = 0;
+  View started;                  // what the packet launched last relied on: the next one may, too
+  View completed;                // of all packets that have completed
+  std::uint64_t operations = 0;  // of SDMA: tasks so far
+
+  struct Ring {
+    std::uint64_t value;
+    ViewPtr host;
+  };
+  std::deque<Ring> rings;
+  bool shared = false;  // doorbells have come out of order: several producers
+  std::unordered_map<std::uint64_t, std::shared_ptr<Task>> running;  // by packet index
+};
+
+}  // namespace
+
+struct Judge::Impl {
+  Impl(JudgeOptions the_options, Sink the_sink)
+      : target(the_options.target), specification(the_options.specification), sink(std::move(the_sink)) {
+    queues.emplace_back();  // the host
+  }
+
+  bool is_dispatcher(ActorId actor) const {
+    return actor != kHost && queues[actor].kind == QueueKind::compute;
+  }
+  void acquire(View& view, FenceScope scope) {
+    if (scope == FenceScope::none) return;
+    ++ages.l1;
+    if (scope == FenceScope::system) ++ages.l2;
+    view.acquire(scope, [this](ActorId actor) { return is_dispatcher(actor); });
+  }
+
+  // ---- the host
+
+  // What it may know at that time.
+  const ViewPtr& host_at(std::uint64_t host_ns) {
+    if (announcements.empty() || announcements.front().host_ns > host_ns) return host;
+    View next = *host;
+    for (; !announcements.empty() && announcements.front().host_ns <= host_ns; announcements.pop_front())
+      next.join(announcements.front().view);
+    host = std::make_shared<const View>(std::move(next));
+    return host;
+  }
+
+  void announce(const View& view) {
+    announced.join(view);
+    announcements.push_back({now_ns, view});
+  }
+
+  static TaskPtr host_task(TaskId id, ViewPtr view) {
+    auto task = std::make_shared<Task>();
+    task->id = id;
+    task->kind = Task::Kind::host;
+    task->name = "host";
+    task->view = *view;
+    return task;
+  }
+  // A time of the host at which it does something: its later doorbells carry that.
+  TaskId host_event(std::uint64_t host_ns) {
+    View next = *host_at(host_ns);
+    const TaskId id{kHost, host_events++};
+    next.ordered.add(id);
+    next.released_agent.add(id);
+    next.released_system.add(id);
+    host = std::make_shared<const View>(std::move(next));
+    return id;
+  }
+
+  // ---- queues
+
+  // What the host knew when it published the packet (of SDMA: the bytes) at `position`: when it first rang for it. Positions only grow, so
+  // doorbells for earlier ones are not asked for again.
+  ViewPtr host_behind(QueueState& queue, std::uint64_t position) {
+    while (!queue.rings.empty() && queue.rings.front().value < position) queue.rings.pop_front();
+    // Of several producers, nobody knows who rang for whom.
+    if (queue.shared || queue.rings.empty()) return host_at(now_ns);
+    return queue.rings.front().host;
+  }
+
+  View begin(ActorId actor, const Packet& packet) {
+    QueueState& queue = queues[actor];
+    View view = queue.started;
+    view.join(*host_behind(queue, packet.index));
+    if (packet.barrier) {
+      view.join(queue.completed);
+      view.ordered.add_below(actor, packet.index);
+    }
+    return view;
+  }
+
+  // What comes after the packet may rely on this, too: `view`, itself and its release.
+  View finish_packet(ActorId actor, const Packet& packet, View view) {
+    QueueState& queue = queues[actor];
+    view.ordered.add({actor, packet.index});
+    view.release(packet.release);
+    queue.completed.join(view);
+    if (packet.signal) complete_signal(*packet.signal, view);
+    return view;
+  }
+
+  void complete_signal(const SignalValue& signal, const View& view) {
+    Signal& state = signals[signal.handle];
+    // A value that the device did not leave there: the host uses the signal anew, and who waits for it waits for what comes now.
+    if (state.left && *state.left != signal.value) state.view = {};
+    state.view.join(view);
+    state.left = signal.value - 1;
+    announce(view);
+  }
+
+  void depend(View& view, const SignalValue& dependency) {
+    const auto found = signals.find(dependency.handle);
+    if (found != signals.end()) view.join(found->second.view);
+    // A value that the device did not leave there came from the host, which passes on what it knows.
+    if (found == signals.end() || !found->second.left || *found->second.left != dependency.value)
+      view.join(*host_at(now_ns));
+  }
+
+  // ---- findings
+
+  Shadow::Report reporter() {
+    return [this](const Violation& violation, Finding::Conflict conflict, const TaskPtr& writer,
+                  const TaskPtr& reader, GpuAddress address, std::uint32_t bytes) {
+      if (!violation.possible_on_target && !specification) return;
+      const auto key =
+          std::tuple(violation.what, conflict, violation.reason.data(), violation.possible_on_target,
+                     writer->id.actor, writer->id.index, reader->id.actor, reader->id.index);
+      Finding& finding = collected[key];
+      if (finding.bytes == 0) {
+        finding = {violation.what,   conflict,       writer,
+                   reader,           address,        0,
+                   violation.reason, violation.rule, violation.possible_on_target};
+      }
+      finding.address = std::min(finding.address, address);
+      finding.bytes += bytes;
+    };
+  }
+
+  // Hands on what reporter() has collected, in the order of addresses.
+  void deliver() {
+    if (collected.empty()) return;
+    std::vector<Finding> findings;
+    for (auto& [key, finding] : collected) findings.push_back(std::move(finding));
+    collected.clear();
+    std::stable_sort(findings.begin(), findings.end(),
+                     [](const Finding& a, const Finding& b) { return a.address < b.address; });
+    for (const Finding& finding : findings) sink(finding);
+  }
+
+  MemoryType type_of(const TouchedPage& page) {
+    kinds[page.page] = page.kind;
+    return memory_type(target, page.kind);
+  }
+
+  void find_unreleased(GpuAddress begin, GpuAddress end) {
+    const TaskPtr reader = host_task({kHost, host_events}, host_at(now_ns));
+    const Shadow::Report report = reporter();
+    shadow.for_each_write(begin, end, [&](const TaskPtr& writer, GpuAddress address, std::uint32_t bytes) {
+      const MemoryKind kind = kinds.at(page_of(address));
+      // Device-local memory need never be seen by the host.
+      if (kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine) return;
+      if (const auto found = judge_announced(*writer, announced, memory_type(target, kind)))
+        report(*found, Finding::Conflict::read_after_write, writer, reader, address, bytes);
+    });
+  }
+
+  // ---- events
+
+  using Pages = std::vector<TouchedPage>;
+
+  void tell(const events::AddQueue& event, const Pages&) {
+    QueueState& queue = queues.emplace_back();
+    queue.kind = event.kind;
+    queue.ordinal = event.ordinal;
+  }
+
+  void tell(const events::Doorbell& event, const Pages&) {
+    QueueState& queue = queues[event.queue];
+    if (!queue.rings.empty() && event.value < queue.rings.back().value) queue.shared = true;
+    queue.rings.push_back({event.value, host_at(event.host_ns)});
+  }
+
+  void tell(const events::Launch& event, const Pages&) {
+    QueueState& queue = queues[event.queue];
+    auto task = std::make_shared<Task>();
+    task->id = {event.queue, event.packet.index};
+    task->queue = queue.ordinal;
+    task->position = event.packet.index;
+    task->name = event.kernel;
+    task->barrier = event.packet.barrier;
+    task->acquire = event.packet.acquire;
+    task->release = event.packet.release;
+    task->view = begin(event.queue, event.packet);
+    acquire(task->view, event.packet.acquire);
+    queue.started = task->view;
+    queue.running[event.packet.index] = std::move(task);
+  }
+
+  void tell(const events::End& event, const Pages& pages) {
+    const auto running = queues[event.queue].running.extract(event.packet.index);
+    const std::shared_ptr<Task>& task = running.mapped();
+    View before = task->view;
+    meet(task, pages);
+    const Shadow::Report report = reporter();
+    for (const TouchedPage& page : pages)
+      shadow.apply(task, page.page, *page.accesses, type_of(page), ages, report);
+    finish_packet(event.queue, event.packet, std::move(before));
+  }
+
+  // Whatever those came after whom the dispatch met, and they themselves, is taken to be ordered and visible.
+  void meet(const std::shared_ptr<Task>& task, const Pages& pages) {
+    std::vector<TaskPtr> partners;
+    for (const TouchedPage& page : pages)
+      shadow.meet(task, page.page, *page.accesses,
+                  [&](const TaskPtr& partner) { partners.push_back(partner); });
+    for (const TaskPtr& partner : partners) {
+      if (task->view.ordered.contains(partner->id)) continue;
+      ++meetings;
+      Clock known = partner->view.ordered;
+      known.add(partner->id);
+      View& view = task->view;
+      for (Clock* clock :
+           {&view.ordered, &view.released_agent, &view.released_system, &view.visible, &view.l1_clean})
+        clock->join(known);
+    }
+  }
+
+  void tell(const events::Complete& event, const Pages&) {
+    View view = begin(event.queue, event.packet);
+    for (const SignalValue& dependency : event.satisfied) depend(view, dependency);
+    acquire(view, event.packet.acquire);
+    // What comes behind it waited for it.
+    queues[event.queue].started = finish_packet(event.queue, event.packet, std::move(view));
+  }
+
+  void tell(const events::Wait& event, const Pages&) {
+    QueueState& queue = queues[event.queue];
+    queue.started.join(*host_behind(queue, event.offset + 1));
+    depend(queue.started, event.satisfied);
+  }
+
+  void tell(const events::Copy& event, const Pages& pages) {
+    QueueState& queue = queues[event.queue];
+    queue.started.join(*host_behind(queue, event.offset + 1));
+    auto task = std::make_shared<Task>();
+    task->id = {event.queue, queue.operations++};
+    task->kind = Task::Kind::copy;
+    task->queue = queue.ordinal;
+    task->position = event.offset;
+    task->name = event.engine;
+    task->view = queue.started;
+    read(task, pages);
+    write(task, pages);
+    for (Clock* clock :
+         {&queue.started.ordered, &queue.started.released_agent, &queue.started.released_system})
+      clock->add(task->id);
+  }
+
+  // What a copy engine or the host did.
+  void read(const TaskPtr& task, const Pages& pages) {
+    const Shadow::Report report = reporter();
+    for (const TouchedPage& page : pages)
+      shadow.read(task, page.page, page.accesses->read, type_of(page), report);
+  }
+  void write(const TaskPtr& task, const Pages& pages) {
+    const Shadow::Report report = reporter();
+    for (const TouchedPage& page : pages)
+      shadow.write(task, page.page, page.accesses->written, type_of(page), ages, report);
+  }
+
+  void tell(const events::Signal& event, const Pages&) {
+    QueueState& queue = queues[event.queue];
+    queue.started.join(*host_behind(queue, event.offset + 1));
+    complete_signal(event.signal, queue.started);
+  }
+
+  void tell(const events::HostRead& event, const Pages& pages) {
+    const ViewPtr known = host_at(event.host_ns);
+    read(host_task(host_event(event.host_ns), known), pages);
+  }
+
+  void tell(const events::HostOpened& event, const Pages&) { opened[event.page] = host_event(event.host_ns); }
+
+  void tell(const events::HostWrote& event, const Pages& pages) {
+    for (const TouchedPage& page : pages) {
+      const auto found = opened.find(page.page);
+      // It stored between opening and closing: what was launched after the first may rely on it, and it on what had completed by the second.
+      if (found != opened.end()) write(host_task(found->second, host_at(event.closed_ns)), {page});
+    }
+  }
+
+  void tell(const events::Unknown&, const Pages& pages) {
+    for (const TouchedPage& page : pages) shadow.forget_bytes(page.page, page.accesses->written);
+  }
+
+  void tell(const events::Forget& event, const Pages&) {
+    find_unreleased(event.begin, event.end);
+    shadow.forget(event.begin, event.end);
+    const auto is_gone = [&](const auto& page) {
+      return page.first >= event.begin && page.first < event.end;
+    };
+    std::erase_if(opened, is_gone);
+    std::erase_if(kinds, is_gone);
+  }
+
+  void tell(const events::Finish&, const Pages&) { find_unreleased(0, ~GpuAddress{0}); }
+
+  const std::string target;
+  const bool specification;
+  const Sink sink;
+  std::uint64_t now_ns = 0;       // of the present event
+  std::deque<QueueState> queues;  // by actor
+  Shadow shadow;
+  CacheAges ages;
+  std::uint64_t meetings = 0;
+
+  struct Signal {
+    View view;                         // of what has completed it since the host gave it a value
+    std::optional<std::int64_t> left;  // the value that the device gave it last
+  };
+  std::unordered_map<std::uint64_t, Signal> signals;
+
+  struct Announcement {
+    std::uint64_t host_ns;
+    View view;
+  };
+  std::deque<Announcement> announcements;  // that the host has not been taken to know yet, in order of time
+  View announced;                          // all of them
+  ViewPtr host = std::make_shared<const View>();
+  std::uint64_t host_events = 0;
+  std::unordered_map<GpuAddress, TaskId> opened;     // pages to which the host is storing
+  std::unordered_map<GpuAddress, MemoryKind> kinds;  // of all pages in `shadow`
+
+  using Key = std::tuple<Finding::Class, Finding::Conflict, const char*, bool, ActorId, std::uint64_t,
+                         ActorId, std::uint64_t>;
+  std::map<Key, Finding> collected;
+};
+
+Judge::Judge(JudgeOptions options, Sink sink) : impl_(std::make_unique<Impl>(options, std::move(sink))) {}
+Judge::~Judge() = default;
+
+void Judge::tell(const Event& event) {
+  impl_->now_ns = event.now_ns;
+  std::visit([&](const auto& what) { impl_->tell(what, event.pages); }, event.what);
+  impl_->deliver();
+}
+
+Judge::Presumed Judge::presumed() const noexcept { return {impl_->meetings, impl_->shadow.presumed_bytes()}; }
+
+}  // namespace uptempo::vgpu::fences
