@@ -25,6 +25,7 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
 void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
 
 void RecordedInterrupts::raise(std::uint32_t event_id) {
+  if (when_raised) when_raised(event_id);
   const std::lock_guard lock(mutex_);
   events_.push_back(event_id);
 }

@@ -39,6 +39,9 @@ class RecordedInterrupts final : public Interrupts {
   unsigned raised(std::uint32_t event_id) const;
   std::vector<MemoryFault> faults() const;
 
+  // Set before anything is raised: called on the processor's thread, in the middle of its turn.
+  std::function<void(std::uint32_t event_id)> when_raised;
+
  private:
   mutable std::mutex mutex_;
   std::vector<std::uint32_t> events_;

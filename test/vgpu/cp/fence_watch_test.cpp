@@ -152,6 +152,83 @@ TEST_CASE("What the host had waited for when it rang is known to what it rang fo
   CHECK(device.findings().empty());
 }
 
+TEST_CASE("What was rung before a completion was announced does not know of it") {
+  constexpr std::uint32_t kEvent = 7;
+  Options options = checked();
+  options.deterministic = true;
+  DeviceFixture device(options);
+  ComputeQueue first(device), second(device);
+  SdmaRing ring(device);
+  void* data = device.allocate(256);
+  void* copied = device.allocate(256);
+  amd_signal_t* raised = device.signal(1, kEvent);
+  amd_signal_t* written = device.signal(1);
+  amd_signal_t* done = device.signal(1);
+  ScriptedKernel* reader = accessing(device, Access::read, data);
+  const auto ring_for_dispatch = [&] { second.submit(packet(reader, false, kSystem, kSystem, done)); };
+  const auto ring_for_copy = [&] {
+    ring.write(test::copy(copied, data, 256));
+    ring.submit(decrement(low_word(done)));
+  };
+  std::function<void()> in_time, late;
+  SECTION("a dispatch, rung for in time") { in_time = ring_for_dispatch; }
+  SECTION("a dispatch, rung for afterwards") { late = ring_for_dispatch; }
+  SECTION("a copy, rung for in time") { in_time = ring_for_copy; }
+  SECTION("a copy, rung for afterwards") { late = ring_for_copy; }
+  // The end of the first dispatch raises an event in the turn in which the end of the second one, which writes, is announced: no turn begins in between.
+  device.interrupts.when_raised = [&](std::uint32_t event) {
+    if (event == kEvent && in_time) in_time();
+  };
+  bool has_written = false;
+  ScriptedKernel* write = accessing(device, Access::write, data);
+  first.write(dispatch(device.kernel([&](const Slice&) {
+    return has_written ? gfx9::Workgroup::Result::ended : gfx9::Workgroup::Result::preempted;
+  }),
+                       64, 64, false, raised));
+  first.submit(packet(device.kernel([&, body = write->body](const Slice& slice) {
+    has_written = true;
+    return body(slice);
+  }),
+                      false, kSystem, kSystem, written));
+  REQUIRE(fired(written));
+  if (late) late();
+  REQUIRE(fired(done));
+  if (late) {
+    CHECK(device.findings().empty());
+  } else {
+    REQUIRE(device.findings().size() == 1);
+    CHECK(device.findings().front().what == Class::unordered);
+  }
+}
+
+TEST_CASE("Each packet carries what the host knew when it first rang for it") {
+  DeviceFixture device(checked());
+  ComputeQueue first(device), second(device);
+  void* data = device.allocate(256);
+  amd_signal_t* written = device.signal(1);
+  amd_signal_t* done = device.signal(2);
+  ScriptedKernel* reader = accessing(device, Access::read, data);
+  ScriptedKernel* write = accessing(device, Access::write, data);
+  std::atomic<bool> go{false};
+  // Runs until the second doorbell has been rung, when the first packet has not begun.
+  second.submit(dispatch(device.kernel([&go](const Slice&) {
+    return go ? gfx9::Workgroup::Result::ended : gfx9::Workgroup::Result::preempted;
+  }),
+                         64, 64));
+  ScriptedKernel* kernel = device.kernel([&, body = write->body](const Slice& slice) {
+    second.submit(packet(reader, true, kSystem, kSystem, done));
+    return body(slice);
+  });
+  first.submit(packet(kernel, false, kSystem, kSystem, written));
+  REQUIRE(fired(written));
+  second.submit(packet(reader, true, kSystem, kSystem, done));
+  go = true;
+  REQUIRE(fired(done));
+  REQUIRE(device.findings().size() == 1);
+  CHECK(device.findings().front().what == Class::unordered);
+  CHECK(device.findings().front().reader->position == 1);
+}
+
 TEST_CASE("A copy behind a kernel needs its signal, and a release as wide as the system") {
   DeviceFixture device(checked());
   ComputeQueue queue(device);

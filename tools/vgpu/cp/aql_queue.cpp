@@ -484,6 +484,7 @@ bool AqlQueue::signal_completion(std::uint64_t index, const InFlight& packet,
     signal->start_ts = packet.start_ticks;
     signal->end_ts = gpu_clock_ticks();
   }
+  announcing();
   complete_signal(context_.device, context_.memory, *signal);
   return true;
 }

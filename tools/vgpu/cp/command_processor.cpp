@@ -78,11 +78,18 @@ struct CommandProcessor::Impl {
                                    })),
         scheduler(device, code, target_of(*device.options.device), worker_count(device.options),
                   [this] { watch.wake(); }),
-        context{device,        memory, scheduler, kernels, code, [this] { take_noted_doorbells(); },
-                packet_copies, random} {
+        context{device,
+                memory,
+                scheduler,
+                kernels,
+                code,
+                [this] { take_noted_doorbells(); },
+                [this](std::uint64_t host_ns) { look_for_checker(host_ns); },
+                packet_copies,
+                random} {
     if (!thread.joinable())
       throw std::system_error(EAGAIN, std::generic_category(), "the device's thread cannot be started");
-    if (device.trace.enabled() || device.checker != nullptr) watch.record_all();
+    if (device.trace.enabled()) watch.record_all();
     catch_lost_host_memory();
     complete.store(true, std::memory_order_release);  // all that run() uses
     complete.notify_one();
@@ -155,6 +162,7 @@ struct CommandProcessor::Impl {
     }
     kernels.forget_unmapped(device.memory.generation());
     take_noted_doorbells();
+    if (device.checker != nullptr) look_for_checker(host_clock_ns());
     bool progressed = false;
     // A new queue is the first one every turn: none is served before the others for good.
     const std::size_t count = queues.size();
@@ -174,6 +182,10 @@ struct CommandProcessor::Impl {
       const auto queue = std::find_if(queues.begin(), queues.end(), rung);
       if (queue != queues.end()) queue->queue->noted_doorbell(record->value, record->host_ns);
     }
+  }
+
+  void look_for_checker(std::uint64_t host_ns) {
+    for (const Entry& entry : queues) entry.queue->look_for_checker(host_ns);
   }
 
   // Something to be polled for, beside the program's stores to doorbells: a word in memory, a doorbell that no attached page shows, or one

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cp/signal.hpp"
+#include "device/clock.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -168,7 +169,7 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, std::uint6
 
 void FenceWatch::end(WatchedDispatch& dispatch, AqlHeader header, std::uint64_t index,
                      hsa_signal_t completion) {
-  observe_host();
+  before_completion();
   dispatch.end(*checker_, packet(header, index, completion), kind_of_);
 }
 
@@ -178,7 +179,7 @@ void FenceWatch::satisfied(hsa_signal_t signal, std::int64_t value) {
 
 void FenceWatch::complete(AqlHeader header, std::uint64_t index, hsa_signal_t completion) {
   if (checker_ == nullptr) return;
-  observe_host();
+  before_completion();
   checker_->complete(actor_, packet(header, index, completion), satisfied_);
   satisfied_.clear();
 }
@@ -254,9 +255,14 @@ void FenceWatch::observe_host() {
   }
 }
 
+void FenceWatch::before_completion() {
+  observe_host();
+  before_completion_ns_ = host_clock_ns();
+}
+
 void FenceWatch::signal(std::uint64_t offset, GpuAddress decremented) {
   if (checker_ == nullptr) return;
-  observe_host();
+  before_completion();
   if (const auto signal = signal_at(decremented)) checker_->signal(actor_, offset, *signal);
 }
 

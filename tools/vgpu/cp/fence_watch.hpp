@@ -73,11 +73,15 @@ class FenceWatch {
   void copy(std::uint64_t offset, const sdma::Decoded& packet);
   void signal(std::uint64_t offset, GpuAddress decremented);
 
+  // A time before the checker learned of the last completion, by end(), complete() or signal(), and after all others.
+  std::uint64_t before_completion_ns() const noexcept { return before_completion_ns_; }
+
  private:
   fences::Checker::Packet packet(AqlHeader header, std::uint64_t index, hsa_signal_t completion);
   std::optional<Signal> signal_at(GpuAddress address);
   // What the host has done since the last call.
   void observe_host();
+  void before_completion();
   void close(fences::Checker::Range range, bool written);
   void end_copy(const sdma::Decoded* packet);
 
@@ -86,6 +90,7 @@ class FenceWatch {
   AddressSpace::Reader& memory_;
   const fences::Checker::KindOf kind_of_;
   const fences::ActorId actor_;
+  std::uint64_t before_completion_ns_ = 0;
   std::vector<Signal> satisfied_;
   std::vector<GpuAddress> closed_;  // pages that the present copy has closed to the host
 };

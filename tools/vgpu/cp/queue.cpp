@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <string>
 
@@ -19,9 +20,7 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-void Queue::rung(std::uint64_t value, std::uint64_t host_ns) {
-  fences_.doorbell(value, host_ns);
-  if (!context_.device.trace.enabled()) return;
+void Queue::trace_doorbell(std::uint64_t value, std::uint64_t host_ns) {
   char line[128];
   std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu})", ordinal_,
                 static_cast<long long>(value), static_cast<unsigned long long>(host_ns));
@@ -29,15 +28,30 @@ void Queue::rung(std::uint64_t value, std::uint64_t host_ns) {
 }
 
 void Queue::noted_doorbell(std::uint64_t value, std::uint64_t host_ns) {
-  if (doorbell_lines_.noted(value, host_ns)) rung(value, host_ns);
+  if (doorbell_lines_.noted(value, host_ns)) trace_doorbell(value, host_ns);
+}
+
+void Queue::look_for_checker(std::uint64_t host_ns) {
+  if (doorbell() == nullptr) return;
+  // acquire: what the host did before it rang is observed before this doorbell is told of.
+  const std::uint64_t value =
+      std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(doorbell())).load(std::memory_order_acquire);
+  if (value == told_) return;
+  told_ = value;
+  fences_.doorbell(value, host_ns);
+}
+
+void Queue::announcing() {
+  if (fences_.enabled()) context_.look_for_checker(fences_.before_completion_ns());
 }
 
 void Queue::found_doorbell(std::uint64_t value) {
-  if (!context_.device.trace.enabled() && !fences_.enabled()) return;
+  if (fences_.enabled()) look_for_checker(host_clock_ns());
+  if (!context_.device.trace.enabled()) return;
   // Noted before it was stored: if the program rang it, then its note is there, perhaps with others before it.
   context_.take_noted_doorbells();
   const std::uint64_t now = host_clock_ns();
-  if (doorbell_lines_.found(value, now)) rung(value, now);
+  if (doorbell_lines_.found(value, now)) trace_doorbell(value, now);
 }
 
 }  // namespace uptempo::vgpu

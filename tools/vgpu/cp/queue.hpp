@@ -25,6 +25,8 @@ struct QueueContext {
   KernelTable& kernels;
   gfx9::CodeCache& code;
   std::function<void()> take_noted_doorbells;  // hands out those that the doorbell watch has noted so far
+  // look_for_checker() of every queue.
+  std::function<void(std::uint64_t host_ns)> look_for_checker;
   PacketCopies& packet_copies;
   std::minstd_rand& random;
 };
@@ -40,7 +42,10 @@ enum class Waiting : std::uint8_t {
 class Queue {
  public:
   Queue(QueueContext& context, std::uint32_t ordinal, fences::Checker::QueueKind kind)
-      : context_(context), ordinal_(ordinal), fences_(context.device, context.memory, kind, ordinal) {}
+      : context_(context),
+        ordinal_(ordinal),
+        fences_(context.device, context.memory, kind, ordinal),
+        told_(kind == fences::Checker::QueueKind::compute ? ~std::uint64_t{0} : 0) {}
   virtual ~Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -58,8 +63,13 @@ class Queue {
   virtual void lose_doorbell() noexcept = 0;
   virtual const std::uint64_t* doorbell() const noexcept = 0;
 
-  // A doorbell that was noted when it was rung.
+  // A doorbell that was noted when it was rung: for the trace.
   void noted_doorbell(std::uint64_t value, std::uint64_t host_ns);
+
+  // Tells the fence checker of a doorbell that was rung since the last look, by `host_ns` at the latest. The checker compares the times of doorbells with
+  // those of completions alone, so it needs no better time than this: every queue is looked at in each turn, and once more between a
+  // completion and the store that announces it to the host (announcing()).
+  void look_for_checker(std::uint64_t host_ns);
 
   Waiting waiting() const noexcept { return waiting_; }
   // The order of creation, from 0: how traces and messages call it.
@@ -70,6 +80,8 @@ class Queue {
   void report(std::string_view packet, std::string_view reason) const;
   // A doorbell that was found by looking.
   void found_doorbell(std::uint64_t value);
+  // The signal of a packet that the checker knows to be complete is about to be stored to: whoever has rung by now did so without knowing of it.
+  void announcing();
 
   QueueContext& context_;
   const std::uint32_t ordinal_;
@@ -77,8 +89,9 @@ class Queue {
   Waiting waiting_ = Waiting::doorbell;
 
  private:
-  void rung(std::uint64_t value, std::uint64_t host_ns);
+  void trace_doorbell(std::uint64_t value, std::uint64_t host_ns);
 
+  std::uint64_t told_;  // the doorbell that the checker was told of last
   DoorbellLines doorbell_lines_;
 };
 

@@ -115,6 +115,7 @@ SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
       return Outcome::stopped;
     }
     fences_.signal(read_, atomic->address);
+    announcing();
     // release: whoever sees the signal's new value sees what was copied.
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(word))
         .fetch_add(atomic->addend, std::memory_order_release);
