@@ -82,6 +82,16 @@ StepId Test::add(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags fla
   return push(std::move(step));
 }
 
+StepId Test::sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass, aql::HeaderFlags flags) {
+  Step step{.queue = queue,
+            .flags = flags,
+            .kernel = Step::Kernel::sort_pass,
+            .stage = stage,
+            .pass = pass,
+            .to = to};
+  return push(std::move(step));
+}
+
 StepId Test::barrier(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags) {
   Step step{.kind = Step::Kind::barrier_and, .queue = queue, .flags = flags, .after = std::move(after)};
   return push(std::move(step));
@@ -167,7 +177,7 @@ namespace {
 
 void sort_pass(std::vector<uint32_t>& keys, uint32_t stage, uint32_t pass) {
   const uint32_t distance_log2 = stage - pass, distance = 1u << distance_log2;
-  for (uint32_t item = 0; item < cell_words / 2; ++item) {
+  for (uint32_t item = 0; item < keys.size() / 2; ++item) {
     const uint32_t left = (item >> distance_log2) << (distance_log2 + 1) | (item & (distance - 1));
     const bool rising = (item >> stage & 1u) == 0;
     if ((keys[left] > keys[left + distance]) == rising) std::swap(keys[left], keys[left + distance]);
@@ -179,8 +189,8 @@ void sort_pass(std::vector<uint32_t>& keys, uint32_t stage, uint32_t pass) {
 std::vector<std::vector<uint32_t>> sequential_outcome(const Test& test) {
   std::vector<std::vector<uint32_t>> memory;
   for (const Cell& cell : test.cells) {
-    std::vector<uint32_t>& words = memory.emplace_back(cell_words);
-    for (uint32_t word = 0; word < cell_words; ++word) words[word] = initial_word(cell, word);
+    std::vector<uint32_t>& words = memory.emplace_back(test.words);
+    for (uint32_t word = 0; word < test.words; ++word) words[word] = initial_word(cell, word);
   }
   std::vector<std::vector<uint32_t>> outcome;
   for (const Step& step : test.steps) {
@@ -188,7 +198,7 @@ std::vector<std::vector<uint32_t>> sequential_outcome(const Test& test) {
       case Step::Kind::dispatch:
         switch (step.kernel) {
           case Step::Kernel::store:
-            memory[step.to].assign(cell_words, step.value);
+            memory[step.to].assign(test.words, step.value);
             break;
           case Step::Kernel::copy:
             memory[step.to] = memory[step.from];
@@ -205,7 +215,7 @@ std::vector<std::vector<uint32_t>> sequential_outcome(const Test& test) {
         memory[step.to] = memory[step.from];
         break;
       case Step::Kind::host_store:
-        memory[step.to].assign(cell_words, step.value);
+        memory[step.to].assign(test.words, step.value);
         break;
       case Step::Kind::host_load:
         outcome.push_back(memory[step.from]);

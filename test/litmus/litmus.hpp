@@ -7,8 +7,8 @@
 //   test.host_wait(read);
 //   test.host_load(r);
 //
-// A cell is a page of words that all have the same history, but for what chance does to them: every word is an experiment of its own. The outcome
-// of a word is what the test's host_load steps saw of it, in their order.
+// A cell is a page of words (of some tests: several pages) that all have the same history, but for what chance does to them: every word is an
+// experiment of its own. The outcome of a word is what the test's host_load steps saw of it, in their order.
 //
 // Packets and copies that stand next to each other are published together: they wait for one gate, which opens when all of them are in their
 // queues. A step that others depend on has a completion signal.
@@ -79,11 +79,14 @@ struct Test {
   std::string name;
   std::vector<Cell> cells;
   std::vector<Step> steps;
+  uint32_t words = cell_words;  // of each cell; a multiple of a page's
 
   CellId cell(std::string cell_name, CellKind kind, uint32_t initial = 0);
   StepId store(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags);
   StepId copy(uint32_t queue, CellId from, CellId to, aql::HeaderFlags flags);
   StepId add(uint32_t queue, CellId to, uint32_t value, aql::HeaderFlags flags);
+  // Of `to`, by the kernel of samples/bitonic_sort.
+  StepId sort_pass(uint32_t queue, CellId to, uint32_t stage, uint32_t pass, aql::HeaderFlags flags);
   StepId barrier(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags);
   StepId barrier_or(uint32_t queue, std::vector<StepId> after, aql::HeaderFlags flags);
   StepId engine_copy(CellId from, CellId to, std::vector<StepId> after);
@@ -96,6 +99,7 @@ struct Test {
                                  aql::HeaderFlags flags);
 
   size_t loads() const noexcept;
+  size_t cell_bytes() const noexcept { return words * sizeof(uint32_t); }
 
  private:
   StepId push(Step step);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "aql/text.hpp"
+#include "engine/dispatch/fence_plan.hpp"
 #include "litmus/rules.hpp"
 
 namespace uptempo::litmus {
@@ -18,25 +19,35 @@ constexpr HeaderFlags kLast{Barrier::on, FenceScope::agent, FenceScope::system};
 constexpr HeaderFlags kOnly{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr HeaderFlags kWait{Barrier::off, FenceScope::none, FenceScope::none};
 
-// The first stages of the bitonic sort: 15 dependent dispatches, fenced as the sample's 120 are. Each pass meets in the caches what those before
-// it have read.
-Test sort_chain() {
-  Test test{.name = "sort-chain", .cells = {}, .steps = {}};
-  const CellId keys = test.cell("keys", CellKind::device_local);
+// What the engine's fence plan gives to a batch of `count` dispatches that all read and write one buffer.
+std::vector<HeaderFlags> planned_flags(size_t count) {
+  const AccessRange buffer{.begin = 0, .end = 1, .writes = true};
+  const std::vector<PacketIntent> intents(count, {.declared = true, .first_access = 0, .access_count = 1});
+  std::vector<PacketPlan> plans(count);
+  plan_fences(intents, {&buffer, 1}, FencePolicy::planned, plans);
+  std::vector<HeaderFlags> flags;
+  for (const PacketPlan& plan : plans) flags.push_back(plan.flags);
+  return flags;
+}
+
+// The sample's sort of 32,768 keys between upload and download: 120 dispatches of its kernel, with the fences that the engine gives them. A dispatch
+// ahead has read the keys' buffer, so L2 knows it, as in a program that sorts again.
+Test sort() {
+  constexpr uint32_t stages = 15;
+  Test test{.name = "sort", .cells = {}, .steps = {}, .words = 1u << stages};
+  const CellId keys = test.cell("keys", CellKind::device_local, 7);
+  const CellId before = test.cell("before", CellKind::fine_grained);
   const CellId input = test.cell("input", CellKind::fine_grained);
   test.cells[input].unsorted = true;
   const CellId output = test.cell("output", CellKind::fine_grained);
+  test.host_wait(test.copy(0, keys, before, kOnly));
+  test.host_load(before);
   test.host_wait(test.engine_copy(input, keys, {}));
+  const std::vector<HeaderFlags> flags = planned_flags(stages * (stages + 1) / 2);
+  auto next = flags.begin();
   StepId last = 0;
-  for (uint32_t stage = 0; stage < 5; ++stage) {
-    for (uint32_t pass = 0; pass <= stage; ++pass) {
-      const bool first = stage == 0, final = stage == 4 && pass == 4;
-      last = test.add(0, keys, 0, first ? kFirst : final ? kLast : kInner);
-      test.steps[last].kernel = Step::Kernel::sort_pass;
-      test.steps[last].stage = stage;
-      test.steps[last].pass = pass;
-    }
-  }
+  for (uint32_t stage = 0; stage < stages; ++stage)
+    for (uint32_t pass = 0; pass <= stage; ++pass) last = test.sort_pass(0, keys, stage, pass, *next++);
   test.host_wait(test.engine_copy(keys, output, {last}));
   test.host_load(output);
   return test;
@@ -133,7 +144,7 @@ std::string narrowing(const char* fence, FenceScope from, FenceScope to) {
 }  // namespace
 
 std::vector<Test> programs() {
-  return {sort_chain(), chain(), producer_consumer(), copy_kernel_copy(), kernarg_reuse(), host_polling()};
+  return {sort(), chain(), producer_consumer(), copy_kernel_copy(), kernarg_reuse(), host_polling()};
 }
 
 std::vector<Mutant> mutants_of(const Test& program) {

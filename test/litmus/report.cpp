@@ -38,7 +38,7 @@ Counter::Counter(const Test& test) : expected_(sequential_outcome(test)) {
 }
 
 void Counter::add(const std::vector<std::vector<uint32_t>>& outcome) {
-  for (uint32_t word = 0; word < cell_words; ++word) {
+  for (size_t word = 0; word < outcome.front().size(); ++word) {
     Outcome text;
     bool sequential = true, known = true;
     for (size_t load = 0; load < expected_.size(); ++load) {

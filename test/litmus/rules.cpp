@@ -11,7 +11,8 @@ using aql::FenceScope;
 // The moments of a test, and which of them are before which.
 class Order {
  public:
-  explicit Order(const Test& test) : moments_(2 * test.steps.size()), before_(moments_ * moments_, 0) {
+  explicit Order(const Test& test)
+      : moments_(2 * test.steps.size()), row_((moments_ + 63) / 64), before_(moments_ * row_, 0) {
     for (StepId i = 0; i < test.steps.size(); ++i) {
       add(begin(i), end(i));
       for (StepId earlier = 0; earlier < i; ++earlier) add_pair(test.steps, earlier, i);
@@ -22,18 +23,17 @@ class Order {
     // Warshall's closure.
     for (size_t via = 0; via < moments_; ++via)
       for (size_t from = 0; from < moments_; ++from)
-        if (before_[from * moments_ + via] != 0)
-          for (size_t to = 0; to < moments_; ++to)
-            before_[from * moments_ + to] |= before_[via * moments_ + to];
+        if (before(from, via))
+          for (size_t to = 0; to < row_; ++to) before_[from * row_ + to] |= before_[via * row_ + to];
   }
 
   static size_t begin(StepId step) { return 2 * step; }
   static size_t end(StepId step) { return 2 * step + 1; }
-  bool before(size_t a, size_t b) const { return before_[a * moments_ + b] != 0; }
+  bool before(size_t a, size_t b) const { return (before_[a * row_ + b / 64] >> b % 64 & 1) != 0; }
   bool ended_before(StepId a, StepId b) const { return before(end(a), begin(b)); }
 
  private:
-  void add(size_t a, size_t b) { before_[a * moments_ + b] = 1; }
+  void add(size_t a, size_t b) { before_[a * row_ + b / 64] |= uint64_t{1} << b % 64; }
   void add_pair(const std::vector<Step>& steps, StepId earlier, StepId later) {
     const Step& a = steps[earlier];
     const Step& b = steps[later];
@@ -45,8 +45,8 @@ class Order {
     }
   }
 
-  size_t moments_;
-  std::vector<unsigned char> before_;
+  size_t moments_, row_;          // of 64 moments each
+  std::vector<uint64_t> before_;  // [moment][moment], a bit each
 };
 
 bool is_dispatch(const Step& step) { return step.kind == Step::Kind::dispatch; }

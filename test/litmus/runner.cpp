@@ -27,9 +27,8 @@ using aql::FenceScope;
 using aql::HeaderFlags;
 using namespace std::chrono_literals;
 
-constexpr size_t kCellBytes = cell_words * sizeof(uint32_t);
 constexpr size_t kBlockBytes = 256;
-constexpr uint32_t kWorkgroup = 64;
+constexpr uint32_t kWorkgroup = 64, kSortWorkgroup = 256;
 constexpr auto kPatience = 10s;
 constexpr HeaderFlags kSystem{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr HeaderFlags kOrderOnly{Barrier::off, FenceScope::none, FenceScope::none};
@@ -89,8 +88,7 @@ struct Runner::Impl {
         copy(own_program.kernel<const uint32_t*, uint32_t*, uint32_t>("litmus_copy")),
         add(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_add")),
         sort(sort_program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
-        staging(gpu, MemoryKind::pinned, kCellBytes),
-        unused(gpu, MemoryKind::pinned, kCellBytes),
+        unused(gpu, MemoryKind::pinned, kWorkgroup * sizeof(uint32_t)),
         done(SignalKind::interrupt) {
     // A queue's error is seen as a step that does not complete; its text is the runtime's.
     for (uint32_t i = 0; i <= delay_queue; ++i) {
@@ -109,8 +107,12 @@ struct Runner::Impl {
     for (CellId other = 0; other < cell; ++other)
       if (test.cells[other].kind == test.cells[cell].kind) ++number;
     std::vector<Allocation>& pages = cells[static_cast<size_t>(test.cells[cell].kind)];
-    while (pages.size() <= number) pages.emplace_back(gpu, memory_kind(test.cells[cell].kind), kCellBytes);
-    return static_cast<uint32_t*>(pages[number].data());
+    if (pages.size() <= number) pages.resize(number + 1);
+    return room(pages[number], memory_kind(test.cells[cell].kind), test.cell_bytes());
+  }
+  uint32_t* room(Allocation& memory, MemoryKind kind, size_t bytes) {
+    if (memory.size_bytes() < bytes) memory = Allocation(gpu, kind, bytes);
+    return static_cast<uint32_t*>(memory.data());
   }
   std::byte* block(size_t number) {
     constexpr size_t per_page = 4096 / kBlockBytes;
@@ -169,24 +171,24 @@ struct Runner::Impl {
     }
   }
 
-  void engine_copy(void* to, const void* from, bool to_device, std::span<const hsa_signal_t> after,
-                   hsa_signal_t signal) {
+  void engine_copy(void* to, const void* from, size_t bytes, bool to_device,
+                   std::span<const hsa_signal_t> after, hsa_signal_t signal) {
     // The agents choose the engine; memory of either side is reached by both.
     check(hsa_amd_memory_async_copy(
-              to, to_device ? gpu.handle() : host, from, to_device ? host : gpu.handle(), kCellBytes,
+              to, to_device ? gpu.handle() : host, from, to_device ? host : gpu.handle(), bytes,
               static_cast<uint32_t>(after.size()), after.empty() ? nullptr : after.data(), signal),
-          "hsa_amd_memory_async_copy", "a cell of " + std::to_string(kCellBytes) + " bytes");
+          "hsa_amd_memory_async_copy", "a cell of " + std::to_string(bytes) + " bytes");
   }
 
   void initialise(const Test& test) {
     for (CellId cell = 0; cell < test.cells.size(); ++cell) {
       uint32_t* const to = words(test, cell);
       const bool upload = test.cells[cell].kind == CellKind::device_local;
-      auto* const at = upload ? static_cast<uint32_t*>(staging.data()) : to;
-      for (uint32_t word = 0; word < cell_words; ++word) at[word] = initial_word(test.cells[cell], word);
+      uint32_t* const at = upload ? room(staging, MemoryKind::pinned, test.cell_bytes()) : to;
+      for (uint32_t word = 0; word < test.words; ++word) at[word] = initial_word(test.cells[cell], word);
       if (!upload) continue;
       hsa_signal_store_relaxed(done.handle(), 1);
-      engine_copy(to, at, true, {}, done.handle());
+      engine_copy(to, at, test.cell_bytes(), true, {}, done.handle());
       wait(done.handle(), "the upload of a cell");
     }
     flush();
@@ -207,15 +209,18 @@ struct Runner::Impl {
     }
     return sort.info();
   }
-  static Grid grid_of(const Step& step) {
-    return Grid{step.kernel == Step::Kernel::sort_pass ? cell_words / 2 : cell_words}.by(kWorkgroup);
+  static uint32_t work_items(const Test& test, const Step& step) {
+    return step.kernel == Step::Kernel::sort_pass ? test.words / 2 : test.words;
+  }
+  static uint32_t workgroup(const Step& step) {
+    return step.kernel == Step::Kernel::sort_pass ? kSortWorkgroup : kWorkgroup;
   }
 
   void write_arguments(const Test& test, StepId number, uint64_t iteration) {
     const Step& step = test.steps[number];
     const KernelInfo& kernel = kernel_of(step);
     std::byte* const to = block_of(test, number);
-    kernel.arguments.fill_hidden(to, grid_of(step), {});
+    kernel.arguments.fill_hidden(to, Grid{work_items(test, step)}.by(workgroup(step)), {});
     const auto put = [&](size_t argument, const auto& value) {
       std::memcpy(to + kernel.arguments.offset(argument), &value, sizeof value);
     };
@@ -246,15 +251,14 @@ struct Runner::Impl {
     const Step& step = test.steps[number];
     if (step.kind == Step::Kind::dispatch) {
       const KernelInfo& kernel = kernel_of(step);
-      return aql::to_packet(aql::KernelDispatch{
-          .flags = step.flags,
-          .grid = {step.kernel == Step::Kernel::sort_pass ? cell_words / 2 : cell_words, 1, 1},
-          .workgroup = {kWorkgroup, 1, 1},
-          .private_segment_size = kernel.private_segment_size,
-          .group_segment_size = kernel.group_segment_size,
-          .kernel_object = kernel.object,
-          .kernarg_address = block_of(test, number),
-          .completion_signal = signal});
+      return aql::to_packet(aql::KernelDispatch{.flags = step.flags,
+                                                .grid = {work_items(test, step), 1, 1},
+                                                .workgroup = {workgroup(step), 1, 1},
+                                                .private_segment_size = kernel.private_segment_size,
+                                                .group_segment_size = kernel.group_segment_size,
+                                                .kernel_object = kernel.object,
+                                                .kernarg_address = block_of(test, number),
+                                                .completion_signal = signal});
     }
     std::array<hsa_signal_t, 5> dependencies{};
     for (size_t i = 0; i < step.after.size(); ++i) dependencies.at(i) = completion(step.after[i]);
@@ -305,7 +309,7 @@ struct Runner::Impl {
         std::vector<hsa_signal_t> after{the_gate};
         if (late) after.push_back(delayed);
         for (const StepId dependency : step.after) after.push_back(completion(dependency));
-        engine_copy(words(test, step.to), words(test, step.from),
+        engine_copy(words(test, step.to), words(test, step.from), test.cell_bytes(),
                     test.cells[step.to].kind == CellKind::device_local, after, completion(number));
         continue;
       }
@@ -344,14 +348,14 @@ struct Runner::Impl {
       if (!step.is_on_device() && step.kind != Step::Kind::host_wait) spin(host_delay(iteration, number));
       switch (step.kind) {
         case Step::Kind::host_store:
-          std::fill_n(words(test, step.to), cell_words, step.value);
+          std::fill_n(words(test, step.to), test.words, step.value);
           break;
         case Step::Kind::host_arguments:
           write_arguments(test, step.of, iteration);
           break;
         case Step::Kind::host_load: {
           const uint32_t* const from = words(test, step.from);
-          result.outcome.emplace_back(from, from + cell_words);
+          result.outcome.emplace_back(from, from + test.words);
           break;
         }
         case Step::Kind::host_wait:
