@@ -82,9 +82,9 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
 #endif
   close(file);
 
-  if (options.check_fences)
+  if (options.checks.fences)
     checker = std::make_unique<fences::Checker>(
-        fences::JudgeOptions{.specification = options.check_specification}, [this](const auto& finding) {
+        fences::JudgeOptions{.specification = options.checks.specification}, [this](const auto& finding) {
           const std::lock_guard lock(findings_mutex_);
           findings_.push_back(finding);
         });

@@ -85,7 +85,7 @@ struct DeviceFixture {
   // The trace so far, one object per line. Needs `traced`.
   std::vector<std::string> trace_lines() const;
 
-  // Of the fence checker, in order. Needs options.check_fences.
+  // Of the fence checker, in order. Needs options.checks.fences.
   std::vector<fences::Finding> findings() const;
 
   Options options;

@@ -16,7 +16,7 @@ constexpr auto kNone = HSA_FENCE_SCOPE_NONE, kAgent = HSA_FENCE_SCOPE_AGENT, kSy
 
 Options checked() {
   Options options;
-  options.check_fences = options.check_specification = true;
+  options.checks.fences = options.checks.specification = true;
   return options;
 }
 

@@ -55,12 +55,14 @@ struct Header {
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
   std::uint64_t signal = 0;
+  std::uint64_t waves = 0;  // of a dispatch
 };
 
 class Program {
  public:
-  explicit Program(std::string target = "gfx90a", bool specification = true)
-      : checker_({std::move(target), specification}, [this](const Finding& finding) { add(finding); }) {}
+  explicit Program(std::string target = "gfx90a", bool specification = true, Journal* journal = nullptr)
+      : checker_(
+            {std::move(target), specification}, [this](const Finding& finding) { add(finding); }, journal) {}
 
   Checker& checker() { return checker_; }
   const std::string& found() const { return found_; }
@@ -106,7 +108,8 @@ class Program {
   Dispatch launch(ActorId queue, std::string kernel, Header header,
                   std::initializer_list<Touch> touches = {}) {
     const Checker::Packet packet = next(queue, header);
-    Dispatch dispatch{queue, header, packet, checker_.launch(queue, packet, std::move(kernel))};
+    Dispatch dispatch{queue, header, packet,
+                      checker_.launch(queue, packet, std::move(kernel), nullptr, header.waves)};
     touch(dispatch, touches);
     return dispatch;
   }

@@ -35,8 +35,9 @@ TEST_CASE("an empty environment means the default device and nothing special", "
   CHECK_FALSE(options.deterministic);
   CHECK_FALSE(options.incoherent);
   CHECK(options.seed == 1);
-  CHECK_FALSE(options.check_fences);
-  CHECK_FALSE(options.check_specification);
+  CHECK_FALSE(options.checks.fences);
+  CHECK_FALSE(options.checks.specification);
+  CHECK_FALSE(options.checks.advice);
   CHECK(options.report_file.empty());
   CHECK(options.workers == 0);
   CHECK_FALSE(options.verbose);
@@ -67,13 +68,21 @@ TEST_CASE("checks are a list", "[options]") {
   const CleanEnvironment clean;
   setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
   setenv("UPTEMPO_VGPU_REPORT", "/tmp/findings", 1);
-  CHECK(Options::from_environment().check_fences);
-  CHECK_FALSE(Options::from_environment().check_specification);
+  CHECK(Options::from_environment().checks.fences);
+  CHECK_FALSE(Options::from_environment().checks.specification);
   CHECK(Options::from_environment().report_file == "/tmp/findings");
   setenv("UPTEMPO_VGPU_CHECK", "fences,hsa", 1);
-  CHECK(Options::from_environment().check_fences);
-  CHECK(Options::from_environment().check_specification);
-  for (const char* wrong : {"fence", "fences,", ",fences", "fences;hsa", "all"}) {
+  CHECK(Options::from_environment().checks.fences);
+  CHECK(Options::from_environment().checks.specification);
+  CHECK_FALSE(Options::from_environment().checks.advice);
+  for (const char* both : {"fences,advice,hsa", "hsa,fences,advice"}) {
+    setenv("UPTEMPO_VGPU_CHECK", both, 1);
+    CHECK(Options::from_environment().checks.fences);
+    CHECK(Options::from_environment().checks.specification);
+    CHECK(Options::from_environment().checks.advice);
+  }
+  for (const char* wrong :
+       {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "hsa,advice"}) {
     CAPTURE(wrong);
     setenv("UPTEMPO_VGPU_CHECK", wrong, 1);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "device/caching.hpp"
+
 namespace uptempo::vgpu {
 namespace {
 
@@ -45,16 +47,7 @@ std::string_view packet_type_name(std::uint32_t type) noexcept {
 }
 
 std::string_view fence_scope_name(std::uint32_t scope) noexcept {
-  switch (scope) {
-    case HSA_FENCE_SCOPE_NONE:
-      return "none";
-    case HSA_FENCE_SCOPE_AGENT:
-      return "agent";
-    case HSA_FENCE_SCOPE_SYSTEM:
-      return "system";
-    default:
-      return "reserved";
-  }
+  return scope > HSA_FENCE_SCOPE_SYSTEM ? "reserved" : scope_name(static_cast<FenceScope>(scope));
 }
 
 std::optional<PacketError> check_header(AqlHeader header) {

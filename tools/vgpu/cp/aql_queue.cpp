@@ -9,6 +9,7 @@
 #include "cp/pm4.hpp"
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
+#include "device/json_text.hpp"
 #include "gfx9/wave_sync.hpp"
 
 namespace uptempo::vgpu {
@@ -539,7 +540,7 @@ void AqlQueue::trace_packet(std::uint64_t index, const InFlight& packet, std::ui
                      std::string(fence_scope_name(packet.header.release())) + R"(","completion_signal":)" +
                      (packet.completion_signal.handle != 0 ? "true" : "false");
   if (dispatch != nullptr) {
-    line += R"(,"kernel":")" + *kernel + R"(","grid":[)" + number(dispatch->grid_size_x) + ',' +
+    line += R"(,"kernel":)" + json_quoted(*kernel) + R"(,"grid":[)" + number(dispatch->grid_size_x) + ',' +
             number(dispatch->grid_size_y) + ',' + number(dispatch->grid_size_z) + R"(],"workgroup":[)" +
             number(dispatch->workgroup_size_x) + ',' + number(dispatch->workgroup_size_y) + ',' +
             number(dispatch->workgroup_size_z) + R"(],"kernarg":)" +

@@ -1,6 +1,13 @@
 #include "device/caching.hpp"
 
+#include <array>
+
 namespace uptempo::vgpu {
+
+std::string_view scope_name(FenceScope scope) noexcept {
+  constexpr std::array<std::string_view, 3> names{"none", "agent", "system"};
+  return names[static_cast<std::size_t>(scope)];
+}
 
 MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept {
   const bool local_types = target == "gfx908" || target == "gfx90a";  // others know UC and NC only

@@ -28,6 +28,7 @@ enum class MemoryType : std::uint8_t {
 
 // Fence scopes as a packet's header counts them (hsa.h, hsa_fence_scope_t).
 enum class FenceScope : std::uint8_t { none, agent, system };
+std::string_view scope_name(FenceScope scope) noexcept;  // as above
 
 // What a fence or a PM4 command has the caches of an agent do, each of them as a whole. L2 is written back before it is invalidated.
 struct CacheActions {
@@ -55,5 +56,8 @@ constexpr std::uint32_t kL2LineBytes =
 // gfx900 to gfx908 depends on which are fused off, and no rule depends on it.
 constexpr std::uint32_t kL1Bytes = 16 * 1024;
 constexpr std::uint32_t kComputeUnitsPerScalarL1 = 2;
+
+// What L2 can deliver to the vector L1 of one compute unit (AMD, "Graphics Core Next Architecture", whitepaper of 2012; not changed since).
+constexpr std::uint32_t kL1FillBytesPerClock = 64;
 
 }  // namespace uptempo::vgpu

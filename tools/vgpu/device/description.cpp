@@ -11,7 +11,8 @@ constexpr std::uint32_t kMiB = 1u << 20;
 
 // Sources. Compute units, clocks, memory size, bus width: AMD's product pages and the "Accelerator and GPU hardware
 // specifications" table of the ROCm documentation. PCI ids, revisions and names: libdrm's amdgpu.ids. Shader engines, units per array and waves per SIMD: gfx_v9_0.c and
-// kfd_device.c of Linux (max_waves_per_simd: 8 on gfx90a, else 10). SRAM ECC: LLVM's AMDGPUUsage, "Processors".
+// kfd_device.c of Linux (max_waves_per_simd: 8 on gfx90a, else 10). Host link: PCIe 4.0 x16,
+// of gfx900 3.0 x16, after encoding. SRAM ECC: LLVM's AMDGPUUsage, "Processors".
 constexpr std::array<DeviceDescription, 4> kDescriptions{{
     {
         .target = "gfx90a",
@@ -29,6 +30,7 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .engine_clock_mhz = 1700,
         .memory_clock_mhz = 1600,
         .memory_width_bits = 4096,
+        .host_link_mb_per_s = 31504,
         .compute_units_per_shader_array = 14,
         .sram_ecc = true,
         .unified_accumulation_registers = true,
@@ -49,6 +51,7 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .engine_clock_mhz = 1502,
         .memory_clock_mhz = 1200,
         .memory_width_bits = 4096,
+        .host_link_mb_per_s = 31504,
         .compute_units_per_shader_array = 16,
         .sram_ecc = true,
         .unified_accumulation_registers = false,
@@ -69,6 +72,7 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .engine_clock_mhz = 1800,
         .memory_clock_mhz = 1000,
         .memory_width_bits = 4096,
+        .host_link_mb_per_s = 31504,
         .compute_units_per_shader_array = 16,
         .sram_ecc = true,
         .unified_accumulation_registers = false,
@@ -89,6 +93,7 @@ constexpr std::array<DeviceDescription, 4> kDescriptions{{
         .engine_clock_mhz = 1500,
         .memory_clock_mhz = 945,
         .memory_width_bits = 2048,
+        .host_link_mb_per_s = 15752,
         .compute_units_per_shader_array = 16,
         .sram_ecc = false,
         .unified_accumulation_registers = false,

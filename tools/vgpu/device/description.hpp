@@ -23,6 +23,7 @@ struct DeviceDescription {
   std::uint32_t engine_clock_mhz;
   std::uint32_t memory_clock_mhz;
   std::uint32_t memory_width_bits;
+  std::uint32_t host_link_mb_per_s;
   std::uint32_t
       compute_units_per_shader_array;  // physical: one shader array per engine, some units are fused off
   bool sram_ecc;

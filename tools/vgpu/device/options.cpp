@@ -38,26 +38,29 @@ std::string known_targets() {
   return names;
 }
 
-// "fences" or "fences,hsa".
-void parse_checks(Options& options, std::string_view list) {
-  const std::string_view all = list;
-  for (bool more = !list.empty(); more;) {
-    const std::size_t comma = list.find(',');
-    const std::string_view check = list.substr(0, comma);
-    more = comma != std::string_view::npos;
-    list.remove_prefix(more ? comma + 1 : list.size());
-    if (check == "fences") {
-      options.check_fences = true;
-    } else if (check == "hsa") {
-      options.check_fences = options.check_specification = true;
+}  // namespace
+
+Checks Checks::parse(std::string_view list) {
+  Checks checks;
+  bool known = true;
+  for (std::size_t begin = 0, comma = 0; comma != std::string_view::npos; begin = comma + 1) {
+    comma = list.find(',', begin);
+    const std::string_view name = list.substr(begin, comma - begin);
+    if (name == "fences") {
+      checks.fences = true;
+    } else if (name == "hsa") {
+      checks.specification = true;
+    } else if (name == "advice") {
+      checks.advice = true;
     } else {
-      throw std::invalid_argument("UPTEMPO_VGPU_CHECK is '" + std::string(all) +
-                                  "': use fences, or fences,hsa");
+      known = false;
     }
   }
+  if (!known || !checks.fences)
+    throw std::invalid_argument("'" + std::string(list) +
+                                "': use fences, with ,hsa or ,advice or both behind it");
+  return checks;
 }
-
-}  // namespace
 
 Options Options::from_environment() {
   Options options;
@@ -68,7 +71,13 @@ Options Options::from_environment() {
     throw std::invalid_argument("UPTEMPO_VGPU_DEVICE is '" + std::string(target) + "': use one of " +
                                 known_targets());
   options.trace_file = value_of("UPTEMPO_VGPU_TRACE");
-  parse_checks(options, value_of("UPTEMPO_VGPU_CHECK"));
+  if (const std::string_view checks = value_of("UPTEMPO_VGPU_CHECK"); !checks.empty()) {
+    try {
+      options.checks = Checks::parse(checks);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(std::string("UPTEMPO_VGPU_CHECK is ") + error.what());
+    }
+  }
   options.report_file = value_of("UPTEMPO_VGPU_REPORT");
   options.null_kernels = flag("UPTEMPO_VGPU_NULL_KERNELS");
   options.early_read_index = flag("UPTEMPO_VGPU_EARLY_READ_INDEX");
@@ -77,7 +86,7 @@ Options Options::from_environment() {
     options.incoherent = number<std::uint64_t>("UPTEMPO_VGPU_INCOHERENT", 0);
     options.deterministic = true;
     options.seed = *options.incoherent;
-    if (options.check_fences)
+    if (options.checks.fences)
       throw std::invalid_argument(
           "UPTEMPO_VGPU_INCOHERENT and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }

@@ -5,17 +5,26 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "device/description.hpp"
 
 namespace uptempo::vgpu {
 
+struct Checks {
+  bool fences = false;         // the fence checker watches (device/fences)
+  bool specification = false;  // and tells what only the specification forbids, too
+  bool advice = false;         // and, at the end, which fences could have been narrower
+
+  // "fences", "fences,hsa", "fences,advice", "fences,hsa,advice". Throws std::invalid_argument naming the list and what is accepted.
+  static Checks parse(std::string_view list);
+};
+
 struct Options {
   const DeviceDescription* device = nullptr;  // never null after from_environment()
   std::string trace_file;                     // empty: no trace. "%p" stands for the process id.
-  bool check_fences = false;                  // the fence checker watches (device/fences)
-  bool check_specification = false;           // and tells what only the specification forbids, too
-  std::string report_file;                    // its findings; empty: stderr. "%p" as above.
+  Checks checks;
+  std::string report_file;        // its findings; empty: stderr. "%p" as above.
   bool null_kernels = false;      // dispatches complete without executing (for measuring dispatch cost)
   bool early_read_index = false;  // user queues: the read index passes a packet as soon as it is launched
   bool deterministic = false;     // one worker, seeded order

@@ -132,7 +132,7 @@ std::string memory_bank(std::uint64_t heap_type, std::uint64_t bytes, std::uint6
                      {"mem_clk_max", clock}});
 }
 
-std::string io_link(std::uint64_t from, std::uint64_t to) {
+std::string io_link(std::uint64_t from, std::uint64_t to, std::uint64_t mb_per_s) {
   constexpr std::uint64_t kPciExpress = 2;  // CRAT_IOLINK_TYPE_PCIEXPRESS
   return properties({{"type", kPciExpress},
                      {"version_major", 0},
@@ -143,7 +143,7 @@ std::string io_link(std::uint64_t from, std::uint64_t to) {
                      {"min_latency", 0},
                      {"max_latency", 0},
                      {"min_bandwidth", 312},
-                     {"max_bandwidth", 31504},
+                     {"max_bandwidth", mb_per_s},
                      {"recommended_transfer_size", 0},
                      {"flags", 1}});
 }
@@ -202,7 +202,7 @@ Tree device_tree() {
                 cpu_properties(static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)), apic_id));
   tree.add_file(cpu + "/mem_banks/0/properties", memory_bank(0, system_memory_bytes(), 72, 3200));
   tree.add_file(cpu + "/caches/0/properties", cache(apic_id, 3, 32768, 64, kCpuData));
-  tree.add_file(cpu + "/io_links/0/properties", io_link(0, 1));
+  tree.add_file(cpu + "/io_links/0/properties", io_link(0, 1, device.host_link_mb_per_s));
 
   constexpr std::uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can reach all of it
   tree.add_file(gpu + "/gpu_id", std::to_string(kfd::kGpuId) + '\n');
@@ -214,7 +214,7 @@ Tree device_tree() {
   tree.add_file(gpu + "/caches/0/properties", cache(2147487744, 1, 16, 64, kGpuData));
   tree.add_file(gpu + "/caches/1/properties", cache(2147487744, 1, 32, 64, kGpuInstruction));
   tree.add_file(gpu + "/caches/2/properties", cache(2147487744, 2, device.l2_bytes / 1024, 128, kGpuData));
-  tree.add_file(gpu + "/io_links/0/properties", io_link(1, 0));
+  tree.add_file(gpu + "/io_links/0/properties", io_link(1, 0, device.host_link_mb_per_s));
   return tree;
 }
 

@@ -2,23 +2,44 @@
 
 #include <string>
 
+#include "device/fences/advice.hpp"
 #include "device/host_pages.hpp"
 #include "kfd/log.hpp"
 
 namespace uptempo::vgpu::kfd {
+
 FenceReport::FenceReport(const Options& options)
-    : lines_(options.check_fences ? options.report_file : std::string()) {
-  if (!options.check_fences) return;
-  const std::string target(options.device->target);
+    : device_(*options.device), lines_(options.checks.fences ? options.report_file : std::string()) {
+  if (!options.checks.fences) return;
+  const std::string target(device_.target);
+  if (options.checks.advice) journal_ = std::make_unique<fences::Journal>();
   checker_ = std::make_unique<fences::Checker>(
-      fences::JudgeOptions{.target = target, .specification = options.check_specification},
+      fences::JudgeOptions{.target = target, .specification = options.checks.specification},
       [this, target](const fences::Finding& finding) {
         if (lines_.enabled()) {
           lines_.write(to_json(finding, target));
         } else {
           report(to_sentence(finding));
         }
-      });
+      },
+      journal_.get());
+}
+
+void FenceReport::advise() {
+  if (journal_->overflowed()) {
+    report("advice: none; the run was too long to be kept in " +
+           std::to_string(fences::Journal::kLimitBytes >> 20) + " MiB");
+    return;
+  }
+  const fences::Advices advices = fences::advise(journal_->recording(), device_);
+  for (const fences::Advice& advice : advices.list) {
+    if (lines_.enabled()) {
+      lines_.write(to_json(advice, device_));
+    } else {
+      report(to_sentence(advice, device_));
+    }
+  }
+  if (advices.incomplete) report("advice: the run was too long to try all its fences");
 }
 
 void FenceReport::finish(const HostPages* host_pages) {
@@ -26,6 +47,7 @@ void FenceReport::finish(const HostPages* host_pages) {
   checker_->finish();
   if (const auto unrecorded = checker_->counts().unrecorded; unrecorded != 0)
     report("fences: no memory to record all accesses of " + std::to_string(unrecorded) + " dispatches");
+  if (journal_ != nullptr) advise();
   if (host_pages == nullptr) return;
   if (host_pages->lost() != 0)
     report("fences: the host was too fast to be observed on " + std::to_string(host_pages->lost()) +

@@ -8,6 +8,7 @@
 
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
+#include "device/fences/journal.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -19,11 +20,15 @@ class FenceReport {
   // Null: not asked for.
   fences::Checker* checker() noexcept { return checker_.get(); }
 
-  // The program ends; once. Says, too, what could not be observed for want of memory or time. `host_pages` may be null.
+  // The program ends; once. Gives advice, if asked for. Says, too, what could not be observed for want of memory or time. `host_pages` may be null.
   void finish(const HostPages* host_pages);
 
  private:
+  void advise();
+
+  const DeviceDescription& device_;
   Trace lines_;
+  std::unique_ptr<fences::Journal> journal_;  // null: no advice asked for
   std::unique_ptr<fences::Checker> checker_;
   std::atomic<bool> finished_{false};
 };

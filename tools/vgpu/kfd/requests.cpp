@@ -98,7 +98,7 @@ Requests::Requests(const Options& from)
       render_file("uptempo-vgpu-render", Buffers::render_file_bytes(options.device->vram_bytes)),
       events(kGpuId),
       fence_report(options),
-      host_pages(options.check_fences ? std::make_unique<HostPages>() : nullptr),
+      host_pages(options.checks.fences ? std::make_unique<HostPages>() : nullptr),
       caches(options.incoherent ? std::make_unique<Caches>(
                                       *options.device, CacheHabits::of(*options.device, *options.incoherent))
                                 : nullptr),

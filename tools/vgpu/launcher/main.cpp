@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "device/description.hpp"
+#include "device/options.hpp"
 #include "launcher/elf_program.hpp"
 
 namespace fs = std::filesystem;
@@ -54,9 +55,12 @@ void print_help() {
       << " (default gfx90a)\n"
          "  --trace FILE        write every packet and doorbell as a line of JSON; %p stands for the process "
          "id\n"
-         "  --check fences[,hsa]  find accesses without order or fence between dispatches, copies and the "
+         "  --check fences[,hsa][,advice]\n"
+         "                      find accesses without order or fence between dispatches, copies and the "
          "host;\n"
-         "                      with hsa also those that only the specification forbids\n"
+         "                      with hsa also those that only the specification forbids; with advice, when "
+         "the\n"
+         "                      program ends, fences and barrier bits that could have been narrower\n"
          "  --report FILE       where --check writes its findings, as lines of JSON (default: sentences on "
          "stderr)\n"
          "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
@@ -131,8 +135,11 @@ std::size_t parse(const std::vector<std::string>& arguments) {
     } else if (option == "--trace") {
       set("UPTEMPO_VGPU_TRACE", prepare_lines(option, take()));
     } else if (option == "--check") {
-      if (take() != "fences" && value != "fences,hsa")
-        usage("--check: '" + value + "' is neither fences nor fences,hsa");
+      try {
+        Checks::parse(take());
+      } catch (const std::invalid_argument& error) {
+        usage(std::string("--check ") + error.what());
+      }
       set("UPTEMPO_VGPU_CHECK", value);
     } else if (option == "--report") {
       set("UPTEMPO_VGPU_REPORT", prepare_lines(option, take()));

@@ -12,13 +12,16 @@
 namespace uptempo::vgpu::fences {
 
 struct Checker::Impl {
-  Impl(JudgeOptions options, Sink the_sink)
+  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal)
       : judge(std::move(options), [this](const Finding& finding) { found(finding); }),
-        sink(std::move(the_sink)) {}
+        sink(std::move(the_sink)),
+        journal(the_journal) {}
 
   template <typename What>
   void tell(What what, std::vector<TouchedPage> pages = {}) {
-    judge.tell({host_clock_ns(), std::move(what), std::move(pages)});
+    const Event event{host_clock_ns(), std::move(what), std::move(pages)};
+    if (journal != nullptr) journal->add(event);
+    judge.tell(event);
   }
 
   void found(const Finding& finding) {
@@ -44,6 +47,7 @@ struct Checker::Impl {
   mutable std::mutex mutex;
   Judge judge;
   const Sink sink;
+  Journal* const journal;
   ActorId queues = 0;
   std::map<std::tuple<int, const char*, std::string, std::string>, std::uint32_t> repetitions;
   Counts counts;
@@ -88,8 +92,8 @@ class CopiedPages {
 
 }  // namespace
 
-Checker::Checker(JudgeOptions options, Sink sink)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(sink))) {}
+Checker::Checker(JudgeOptions options, Sink sink, Journal* journal)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal)) {}
 Checker::~Checker() = default;
 
 ActorId Checker::add_queue(QueueKind kind, std::uint32_t ordinal) {
@@ -157,7 +161,7 @@ void Checker::host_read(GpuAddress address, std::uint64_t host_ns, const KindOf&
 
 void Checker::host_opened(GpuAddress page, std::uint64_t host_ns) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->tell(events::HostOpened{page, host_ns});
+  impl_->tell(events::HostOpened{host_ns}, {{page, {}, nullptr}});
 }
 
 void Checker::host_wrote(GpuAddress page, const PageMask& bytes, std::uint64_t closed_ns,

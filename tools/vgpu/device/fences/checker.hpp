@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "device/fences/access_set.hpp"
+#include "device/fences/journal.hpp"
 #include "device/fences/judge.hpp"
 #include "device/host_events.hpp"
 
@@ -34,7 +35,8 @@ class Checker {
   using SignalValue = fences::SignalValue;
   using Packet = fences::Packet;
 
-  Checker(JudgeOptions options, Sink sink);
+  // `journal`: keeps the run, too; null: it is not kept.
+  Checker(JudgeOptions options, Sink sink, Journal* journal = nullptr);
   ~Checker();
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;

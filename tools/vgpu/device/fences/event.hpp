@@ -34,7 +34,7 @@ struct Packet {
 struct TouchedPage {
   GpuAddress page = 0;
   MemoryKind kind = MemoryKind::fine_grained;
-  // Whoever hands on the event keeps it until the call returns.
+  // Null: nothing yet. Whoever hands on the event keeps it until the call returns.
   const PageAccesses* accesses = nullptr;
 };
 
@@ -92,7 +92,6 @@ struct HostRead {
 };
 // The host began to store to the page ...
 struct HostOpened {
-  GpuAddress page = 0;
   std::uint64_t host_ns = 0;
 };
 // ... and when it was closed what the page's accesses write had changed.

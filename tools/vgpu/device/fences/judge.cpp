@@ -298,7 +298,10 @@ struct Judge::Impl {
     read(host_task(host_event(event.host_ns), known), pages);
   }
 
-  void tell(const events::HostOpened& event, const Pages&) { opened[event.page] = host_event(event.host_ns); }
+  void tell(const events::HostOpened& event, const Pages& pages) {
+    const TaskId id = host_event(event.host_ns);
+    for (const TouchedPage& page : pages) opened[page.page] = id;
+  }
 
   void tell(const events::HostWrote& event, const Pages& pages) {
     for (const TouchedPage& page : pages) {

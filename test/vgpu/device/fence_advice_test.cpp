@@ -1,0 +1,197 @@
+// Advice: which fences and barrier bits of a run could have been narrower.
+#include "device/fences/advice.hpp"
+
+#include <set>
+
+#include "fence_program.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::test;
+using namespace uptempo::vgpu;
+
+namespace {
+
+constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent, system_ = FenceScope::system;
+
+// A run that is kept, and what could have been narrower in it: "barrier b -> clear 1; release c -> none 2 3".
+class Run {
+ public:
+  Program program{"gfx90a", false, &journal_};
+
+  Advices advise() {
+    program.finish();
+    return fences::advise(journal_.recording(), *find_device_description("gfx90a"));
+  }
+  std::set<std::string> advice() {
+    std::set<std::string> lines;
+    for (const Advice& one : advise().list) {
+      constexpr const char* kParts[] = {"barrier", "acquire", "release"};
+      std::string line = std::string(kParts[static_cast<int>(one.part)]) + ' ' + one.kernel + " -> " +
+                         (one.part == Advice::Part::barrier ? "clear" : std::string(scope_name(one.to)));
+      for (const std::uint64_t packet : one.packets) line += ' ' + std::to_string(packet);
+      lines.insert(line);
+    }
+    return lines;
+  }
+
+ private:
+  Journal journal_;
+};
+
+using Lines = std::set<std::string>;
+
+}  // namespace
+
+TEST_CASE("What a chain of dispatches needs is not advised against, what a dispatch beside it has is") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "first", {false, none, agent}, {writes(kLocal)});
+  program.dispatch(queue, "beside", {true, agent, agent}, {writes(kLocal + 4096)});
+  program.dispatch(queue, "second", {true, agent, agent}, {reads(kLocal), writes(kLocal)});
+  program.dispatch(queue, "third", {true, agent, none}, {reads(kLocal)});
+  CHECK(run.advice() ==
+        Lines{"barrier beside -> clear 1", "acquire beside -> none 1", "release beside -> none 1"});
+}
+
+TEST_CASE("Packets with the same kernel and header are advised together, those that need it excepted") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "fill", {false, none, agent}, {writes(kLocal)});
+  for (std::uint32_t i = 1; i < 9; ++i)
+    program.dispatch(queue, "step", {true, agent, agent},
+                     {reads(kLocal + 4096 * (i % 4 == 0 ? i - 1 : 0)), writes(kLocal + 4096 * i)});
+  // Packet 1 is the first that reads what `fill` wrote, and what is behind it may rely on its barrier bit and its acquire; 4 and 8 read what
+  // 3 and 7 have written.
+  CHECK(run.advice() == Lines{"barrier step -> clear 2 3 5 6 7", "acquire step -> none 2 3 5 6 7",
+                              "release step -> none 1 2 4 5 6 8"});
+}
+
+TEST_CASE("Advice holds together: of two fences that would each do alone, one remains") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal)});
+  program.barrier_packet(queue, {true, agent, none});
+  program.dispatch(queue, "read", {true, agent, none}, {reads(kLocal)});
+  const Lines lines = run.advice();
+  CHECK(lines.count("barrier barrier packet -> clear 1") + lines.count("barrier read -> clear 2") == 1);
+  CHECK(lines.count("acquire barrier packet -> none 1") + lines.count("acquire read -> none 2") == 1);
+  CHECK(lines.size() == 2);
+}
+
+TEST_CASE(
+    "A release of system scope stays where the host or a copy reads the data or may read it, and becomes "
+    "narrower where another dispatch does") {
+  for (const int reader : {0, 1, 2, 3}) {
+    CAPTURE(reader);
+    Run run;
+    Program& program = run.program;
+    const ActorId queue = program.compute();
+    const GpuAddress data = reader == 3 ? kLocal : kCoarse;
+    program.ring(queue, 2);
+    program.dispatch(queue, "write", {false, none, system_, 7}, {writes(data)});
+    if (reader == 0) program.host_reads(data);
+    if (reader == 1) {
+      const ActorId engine = program.sdma();
+      program.sdma_waits(engine, 7);
+      program.copy(engine, "copy", data, kLocal);
+    }
+    if (reader == 3) program.dispatch(queue, "read", {true, agent, none}, {reads(data)});
+    CHECK(run.advice() == (reader == 3 ? Lines{"release write -> agent 0"} : Lines{}));
+  }
+}
+
+TEST_CASE(
+    "An acquire of system scope stays behind what the host has stored, and becomes narrower behind a "
+    "dispatch") {
+  for (const bool host : {true, false}) {
+    Run run;
+    Program& program = run.program;
+    const ActorId queue = program.compute();
+    if (host) program.host_writes(kFine);
+    program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal)});
+    program.dispatch(queue, "read", {true, system_, none}, {reads(kLocal), reads(kFine)});
+    CHECK(run.advice() == (host ? Lines{} : Lines{"acquire read -> agent 1"}));
+  }
+}
+
+TEST_CASE("Order by packets is not given up for order that is only presumed inside kernels") {
+  SECTION("between dispatches") {
+    Run run;
+    Program& program = run.program;
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "write", {false, none, agent},
+                     {writes(kLocal), writes(kLocal + 64, 4, Path::synchronising)});
+    program.dispatch(queue, "read", {true, agent, none},
+                     {reads(kLocal), reads(kLocal + 64, 4, Path::synchronising)});
+    CHECK(run.advice() == Lines{});
+  }
+  SECTION("between a dispatch and the host") {
+    Run run;
+    Program& program = run.program;
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "count", {false, none, system_}, {writes(kFine, 4, Path::synchronising)});
+    program.barrier_packet(queue, {true, none, none, 7});
+    program.host_reads(kFine);
+    CHECK(run.advice() == Lines{});
+  }
+}
+
+TEST_CASE("A run with findings is advised on, too, as long as they stay what they are") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal)});
+  program.dispatch(queue, "race", {false, agent, agent}, {reads(kLocal), writes(kLocal + 64)});
+  program.dispatch(queue, "read", {true, agent, none}, {reads(kLocal + 64)});
+  CHECK(program.found() == "unordered RAW write->race 0x0+4 possible");
+  const Lines lines = run.advice();
+  CHECK(lines.count("barrier read -> clear 2") == 0);
+  CHECK(lines.count("acquire race -> none 1") == 1);
+}
+
+TEST_CASE("What was running when the program ended is left alone") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  const Program::Dispatch never_ends = program.launch(queue, "spin", {true, system_, system_});
+  CHECK(run.advice() == Lines{});
+}
+
+TEST_CASE("What a run would take too long to try is not advised, and said to be missing") {
+  Journal journal;
+  Program program("gfx90a", false, &journal);
+  const ActorId queue = program.compute();
+  for (int i = 0; i < 8; ++i) program.dispatch(queue, "idle", {true, agent, agent});
+  program.finish();
+  const Advices advices = advise(journal.recording(), *find_device_description("gfx90a"), 60);
+  CHECK(advices.incomplete);
+  CHECK(advices.list.size() < 3);
+}
+
+TEST_CASE("Advice as JSON and as a sentence") {
+  Advice advice{Advice::Part::acquire,
+                agent,
+                3,
+                "sum\".kd",
+                {.barrier = true, .acquire = system_, .release = agent},
+                {4, 5},
+                120,
+                1234.4};
+  const DeviceDescription& device = *find_device_description("gfx90a");
+  CHECK(
+      to_json(advice, device) ==
+      R"({"advice":"acquire","queue":3,"kernel":"sum\".kd","header":{"barrier":true,"acquire":"system","release":"agent"},)"
+      R"("to":"agent","packets":[4,5],"count":2,"of":120,"saved_ns":1234,"basis":"estimate","device":"gfx90a"})");
+  CHECK(to_sentence(advice, device) ==
+        "advice: the acquire of system scope of sum\".kd (queue 3, packets 4, 5: 2 of 120) could be agent "
+        "for all that "
+        "this run did; it costs an estimated 1234 ns on AMD Instinct MI210");
+  advice.part = Advice::Part::barrier;
+  advice.packets.assign(100, 9);
+  CHECK(to_json(advice, device).find(R"("to":"clear")") != std::string::npos);
+  CHECK(to_json(advice, device).find(R"("count":100)") != std::string::npos);
+  CHECK(to_sentence(advice, device).find("9, 9, ...: 100 of 120) could be clear") != std::string::npos);
+}

@@ -1,0 +1,111 @@
+#include "device/fences/journal.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace uptempo::vgpu::fences {
+namespace {
+
+template <typename... Whats>
+bool is_one_of(const Event& event) {
+  return (std::holds_alternative<Whats>(event.what) || ...);
+}
+
+// When the host did it, as far as what it knew then matters.
+std::optional<std::uint64_t> host_time(const Event& event) {
+  if (const auto* read = std::get_if<events::HostRead>(&event.what)) return read->host_ns;
+  if (const auto* opened = std::get_if<events::HostOpened>(&event.what)) return opened->host_ns;
+  if (const auto* wrote = std::get_if<events::HostWrote>(&event.what)) return wrote->closed_ns;
+  return std::nullopt;
+}
+
+bool may_announce(const Event& event) {
+  return is_one_of<events::End, events::Complete, events::Signal>(event);
+}
+
+}  // namespace
+
+std::size_t Journal::Hash::operator()(const PageAccesses& accesses) const noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&hash](std::uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+  };
+  for (const auto& mask : {accesses.read, accesses.written, accesses.synchronising})
+    for (const std::uint64_t word : mask) mix(word);
+  for (const std::uint64_t word : {accesses.vector_lines, accesses.scalar_lines, accesses.shared_lines})
+    mix(word);
+  return hash;
+}
+
+// Of what had been announced, how much the host may have known.
+std::uint64_t Journal::known_at(std::uint64_t host_ns) const {
+  const auto known = std::upper_bound(announcements_ns_.begin(), announcements_ns_.end(), host_ns);
+  return static_cast<std::uint64_t>(known - announcements_ns_.begin());
+}
+
+const PageAccesses* Journal::intern(const PageAccesses* accesses) {
+  if (accesses == nullptr) return nullptr;
+  const auto [entry, is_new] = contents_.insert(*accesses);
+  if (is_new) grow(sizeof(PageAccesses) + 64);
+  return &*entry;
+}
+
+void Journal::touch(GpuAddress page, std::size_t what, std::uint64_t known, MemoryKind kind,
+                    const PageAccesses* accesses) {
+  const auto last = pages_.try_emplace(page, kNone).first;
+  const Key key{last->second, what, known, kind, intern(accesses)};
+  const auto [entry, is_new] = present_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
+  if (is_new) {
+    nodes_.push_back({key.parent, static_cast<std::uint32_t>(events_.size() - 1), kind, key.accesses});
+    grow(sizeof(Node) + 2 * sizeof(Key));
+  }
+  last->second = entry->second;
+}
+
+void Journal::grow(std::size_t bytes) { bytes_ += bytes; }
+
+void Journal::add(const Event& event) {
+  if (overflowed_) return;
+  const bool is_host =
+      is_one_of<events::HostRead, events::HostOpened, events::HostWrote, events::Unknown>(event);
+  if (!is_host || events_.empty() ||
+      !is_one_of<events::HostRead, events::HostOpened, events::HostWrote, events::Unknown>(events_.back()))
+    present_.clear();
+  events_.push_back({event.now_ns, event.what, {}});
+  grow(sizeof(Event) + 32);
+
+  const auto host_ns = host_time(event);
+  const std::uint64_t known = host_ns ? known_at(*host_ns) : 0;
+  for (const TouchedPage& page : event.pages)
+    touch(page.page, event.what.index(), known, page.kind, page.accesses);
+  if (const auto* forget = std::get_if<events::Forget>(&event.what))
+    for (auto page = pages_.lower_bound(forget->begin); page != pages_.end() && page->first < forget->end;
+         ++page)
+      touch(page->first, event.what.index(), 0, {}, nullptr);
+  if (may_announce(event)) announcements_ns_.push_back(event.now_ns);
+
+  if (bytes_ <= limit_bytes_) return;
+  overflowed_ = true;
+  events_ = {};
+  nodes_ = {};
+  present_.clear();
+  pages_.clear();
+  contents_.clear();
+}
+
+Recording Journal::recording() {
+  Recording result;
+  result.events = std::move(events_);
+  std::unordered_map<std::uint32_t, GpuAddress> kept;  // by their last node
+  for (const auto& [page, last] : pages_) ++result.page_count[kept.try_emplace(last, page).first->second];
+  for (const auto& [last, page] : kept)
+    for (std::uint32_t node = last; node != kNone; node = nodes_[node].parent)
+      result.events[nodes_[node].event].pages.push_back({page, nodes_[node].kind, nodes_[node].accesses});
+  // The range that an event forgets is its own.
+  for (Event& event : result.events)
+    if (std::holds_alternative<events::Forget>(event.what)) event.pages.clear();
+  return result;
+}
+
+}  // namespace uptempo::vgpu::fences

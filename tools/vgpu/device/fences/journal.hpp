@@ -1,0 +1,81 @@
+// A run as the fence checker saw it, kept so that it can be judged again.
+//
+// Programs do the same to many pages. Pages with the same past behave alike, whatever the packets' headers say, so one page of each kind is kept,
+// with their number. Two pages have the same past if the same events did the same to them, byte by byte. What the host did to several pages
+// between two events of the device counts as one event, as long as it knew the same each time.
+//
+// Thread safety: none; the checker's lock guards it. Cost: a hash of 1.6 KB for each page that an event touches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "device/fences/event.hpp"
+
+namespace uptempo::vgpu::fences {
+
+// Its pages' accesses belong to the Journal.
+struct Recording {
+  std::vector<Event> events;  // all of them, each with the pages that were kept
+  std::unordered_map<GpuAddress, std::uint64_t> page_count;  // how many pages each stands for
+};
+
+class Journal {
+ public:
+  explicit Journal(std::size_t limit_bytes = kLimitBytes) : limit_bytes_(limit_bytes) {}
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  void add(const Event& event);
+
+  // The run was too long: nothing of it is kept.
+  bool overflowed() const noexcept { return overflowed_; }
+
+  // Once, at the end.
+  Recording recording();
+
+  static constexpr std::size_t kLimitBytes = std::size_t{256} << 20;
+
+ private:
+  struct Hash {
+    std::size_t operator()(const PageAccesses& accesses) const noexcept;
+  };
+  // What an event did to pages that had the same past before it.
+  struct Node {
+    std::uint32_t parent;  // kNone: nothing before
+    std::uint32_t event;   // the first of those that count as one
+    MemoryKind kind;
+    const PageAccesses* accesses;
+  };
+  struct Key {
+    std::uint32_t parent;
+    std::size_t what;
+    std::uint64_t known;
+    MemoryKind kind;
+    const PageAccesses* accesses;
+    auto operator<=>(const Key&) const = default;
+  };
+  static constexpr std::uint32_t kNone = ~0u;
+
+  void touch(GpuAddress page, std::size_t what, std::uint64_t known, MemoryKind kind,
+             const PageAccesses* accesses);
+  const PageAccesses* intern(const PageAccesses* accesses);
+  std::uint64_t known_at(std::uint64_t host_ns) const;
+  void grow(std::size_t bytes);
+
+  const std::size_t limit_bytes_;
+  std::size_t bytes_ = 0;
+  bool overflowed_ = false;
+  std::vector<Event> events_;
+  std::unordered_set<PageAccesses, Hash> contents_;
+  std::vector<Node> nodes_;
+  std::map<Key, std::uint32_t> present_;         // nodes of the event that pages are being added to
+  std::map<GpuAddress, std::uint32_t> pages_;    // the last node of each
+  std::vector<std::uint64_t> announcements_ns_;  // when packets and copies completed signals
+};
+
+}  // namespace uptempo::vgpu::fences
