@@ -123,11 +123,12 @@ void run_all(const std::vector<Case>& cases, int only, uint64_t seed, uint32_t i
 
 // ---- the matrix
 
-// A load of the host ahead of the write that it should have waited for leaves no trace, unless a dispatch has finished with the page before: page
-// protection sees no more (tools/vgpu/device/README.md). Where it has seen nothing, the caches alone judge.
+// A load of the host ahead of the dispatch that it should have waited for leaves no trace if it comes before that has begun to write: page protection
+// sees no more (tools/vgpu/device/README.md). Where it has seen nothing, the caches alone judge.
 bool is_early_load_alone(const Test& test, const std::vector<Hazard>& hazards) {
   return !hazards.empty() && std::ranges::all_of(hazards, [&](const Hazard& hazard) {
-    return !hazard.ordered && test.steps[hazard.later].kind == Step::Kind::host_load;
+    return !hazard.ordered && test.steps[hazard.later].kind == Step::Kind::host_load &&
+           test.steps[hazard.earlier].kind == Step::Kind::dispatch;
   });
 }
 

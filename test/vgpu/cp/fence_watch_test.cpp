@@ -1,6 +1,7 @@
 // What queues tell the fence checker: launches, completions, dependencies, copies, doorbells. Its rules have tests of their own (test/vgpu/device).
 #include "cp/fence_watch.hpp"
 
+#include "../device/watched_pages.hpp"
 #include "device/observer.hpp"
 #include "device_fixture.hpp"
 #include "sdma_ring.hpp"
@@ -318,4 +319,103 @@ TEST_CASE("Private memory is nobody else's") {
   REQUIRE(device.findings().size() == 1);
   CHECK(device.findings().front().bytes == 4);
   CHECK(device.findings().front().address == state.scratch_base + 4096);
+}
+
+// --- the host, observed ---
+
+namespace {
+
+// A page at kGpu that the host and the device share.
+struct SharedPage {
+  SharedPage() : device(checked()) {
+    device.memory.map({.begin = kGpu, .end = kGpu + kPage, .host = watched.memory.device});
+    device.device->host_pages = &watched.host;
+  }
+  ~SharedPage() { device.processor.reset(); }
+  SharedPage(const SharedPage&) = delete;
+  SharedPage& operator=(const SharedPage&) = delete;
+
+  // A kernel that accesses the page's first 256 bytes in this way and does not end before it is released.
+  ScriptedKernel* accessing_until_released(std::vector<Access> accesses) {
+    return device.kernel([this, accesses](const Slice& slice) {
+      if (slice.turn == 0) {
+        for (const Access access : accesses)
+          accessing(device, access, reinterpret_cast<const void*>(kGpu))->body(slice);
+        under_way = true;
+      }
+      return released ? gfx9::Workgroup::Result::ended : gfx9::Workgroup::Result::preempted;
+    });
+  }
+
+  Watched watched;
+  DeviceFixture device;
+  std::atomic<bool> under_way{false}, released{false};
+};
+
+}  // namespace
+
+TEST_CASE("A load of the host while a dispatch writes the page for the first time is found") {
+  SharedPage page;
+  ComputeQueue queue(page.device);
+  amd_signal_t* done = page.device.signal(1);
+  std::vector<Access> accesses{Access::write};
+  std::size_t byte = 8;
+  bool found = true;
+  SECTION("that writes only") {}
+  SECTION("that reads it first") { accesses = {Access::read, Access::write}; }
+  SECTION("unless it reads only") {
+    accesses = {Access::read};
+    found = false;
+  }
+  SECTION("unless they are other bytes") {
+    byte = 1000;
+    found = false;
+  }
+  queue.submit(packet(page.accessing_until_released(accesses), false, kSystem, kSystem, done));
+  REQUIRE(eventually([&] { return page.under_way.load(); }));
+  load(page.watched.memory.program + byte);
+  page.released = true;
+  REQUIRE(fired(done));
+  if (!found) {
+    CHECK(page.device.findings().empty());
+  } else {
+    REQUIRE(page.device.findings().size() == 1);
+    const auto finding = page.device.findings().front();
+    CHECK(finding.what == Class::unordered);
+    CHECK(finding.address == kGpu + 8);
+    CHECK(finding.writer->position == 0);
+    CHECK(finding.reader->name == "host");
+  }
+}
+
+TEST_CASE("A load of the host ahead of a copy that it has rung for is found, and one behind it is not") {
+  SharedPage page;
+  ComputeQueue queue(page.device);
+  SdmaRing ring(page.device);
+  auto* source = static_cast<std::byte*>(page.device.allocate(256));
+  *source = std::byte{42};
+  amd_signal_t* ready = page.device.signal(1);
+  amd_signal_t* done = page.device.signal(1);
+  queue.submit(dispatch(page.accessing_until_released({}), 64, 64, false, ready));
+  ring.write(poll(low_word(ready), 0));
+  ring.write(test::copy(reinterpret_cast<void*>(kGpu), source, 256));
+  bool early = false;
+  SECTION("ahead") { early = true; }
+  SECTION("behind") { early = false; }
+  ring.submit(decrement(low_word(done)));
+  settle();
+  if (early) CHECK(load(page.watched.memory.program) == 0);
+  page.released = true;
+  REQUIRE(fired(done));
+  CHECK(load(page.watched.memory.program) == 42);
+  ring.submit(decrement(low_word(done)));  // so that the device looks
+  REQUIRE(eventually([&] { return DeviceFixture::value(done) == -1; }));
+  if (!early) {
+    CHECK(page.device.findings().empty());
+  } else {
+    REQUIRE(page.device.findings().size() == 1);
+    CHECK(page.device.findings().front().what == Class::unordered);
+    CHECK(page.device.findings().front().writer->name == "copy_linear");
+    CHECK(page.device.findings().front().reader->name == "host");
+  }
 }

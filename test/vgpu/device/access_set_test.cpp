@@ -51,15 +51,21 @@ std::vector<GpuAddress> pages(AccessSet& set) {
 
 class Touched : public AccessSet::Listener {
  public:
-  void touched(GpuAddress page) noexcept override {
+  void touched(GpuAddress page, bool writes) noexcept override {
     const std::lock_guard lock(mutex_);
     ++times_[page];
+    if (writes) ++written_[page];
   }
-  std::map<GpuAddress, int> times() const { return times_; }
+  void written(GpuAddress page) noexcept override {
+    const std::lock_guard lock(mutex_);
+    ++written_[page];
+  }
+  const std::map<GpuAddress, int>& times() const { return times_; }
+  const std::map<GpuAddress, int>& times_written() const { return written_; }
 
  private:
   std::mutex mutex_;
-  std::map<GpuAddress, int> times_;
+  std::map<GpuAddress, int> times_, written_;
 };
 
 }  // namespace
@@ -151,25 +157,38 @@ TEST_CASE("Of each line it is known whether several workgroups touched it") {
   CHECK(page(set, kPage).shared_lines == 0b1010);
 }
 
-TEST_CASE("The listener is told of each page once, ahead of the access") {
+TEST_CASE("The listener is told of each page once, and of the first write to it, ahead of the access") {
   class Ahead : public AccessSet::Listener {
    public:
-    void touched(GpuAddress page_address) noexcept override {
-      order.push_back(page_address);
+    void touched(GpuAddress page_address, bool writes) noexcept override {
+      order.push_back({page_address, writes});
       set->for_each([&](GpuAddress at, const PageAccesses& one) {
         if (at == page_address && (bytes(one.read) != "" || bytes(one.written) != "")) late = true;
       });
     }
+    void written(GpuAddress page_address) noexcept override {
+      order.push_back({page_address, true});
+      set->for_each([&](GpuAddress at, const PageAccesses& one) {
+        if (at == page_address && (bytes(one.read) == "" || bytes(one.written) != "")) late = true;
+      });
+    }
     AccessSet* set = nullptr;
-    std::vector<GpuAddress> order;
+    std::vector<std::pair<GpuAddress, bool>> order;
     bool late = false;
   } listener;
   AccessSet set(&listener);
   listener.set = &set;
   set.add_read(kPage + 4000, 200, Path::vector, 0);
   set.add_write(kPage, 4, Path::vector, 0);
-  set.add_write(kPage + 5000, 4, Path::scalar, 3);
-  CHECK(listener.order == std::vector{kPage, kPage + 4096});
+  set.add_write_mask(kPage + 4992, 8, Path::vector, 3);
+  set.add_write(kPage + 4, 4, Path::vector, 0);
+  set.add_write(kPage + 8192, 4, Path::vector, 0);
+  set.add_read(kPage + 8192, 4, Path::vector, 0);
+  set.add_write(kPage + 8200, 4, Path::vector, 0);
+  CHECK(
+      listener.order ==
+      std::vector<std::pair<GpuAddress, bool>>{
+          {kPage, false}, {kPage + 4096, false}, {kPage, true}, {kPage + 4096, true}, {kPage + 8192, true}});
   CHECK_FALSE(listener.late);
 }
 
@@ -201,7 +220,9 @@ TEST_CASE("Many pages are kept apart") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("All workers may add at once: nothing is lost, and each page is told of once") {
+TEST_CASE(
+    "All workers may add at once: nothing is lost, and each page is told of once, and so is its first "
+    "write") {
   constexpr std::uint32_t kWorkers = 4, kPages = 40;
   Touched listener;
   AccessSet set(&listener);
@@ -224,6 +245,9 @@ TEST_CASE("All workers may add at once: nothing is lost, and each page is told o
   CHECK(listener.times().size() == kPages);
   std::uint32_t wrong = 0;
   for (const auto& [address, times] : listener.times())
+    if (times != 1) ++wrong;
+  CHECK(listener.times_written().size() == kPages);
+  for (const auto& [address, times] : listener.times_written())
     if (times != 1) ++wrong;
   set.for_each([&](GpuAddress, const PageAccesses& one) {
     if (bytes(one.read) != "0-2047" || bytes(one.written) != "2048-2303") ++wrong;

@@ -44,6 +44,19 @@ TEST_CASE("a system call may fill closed pages, and what it stored is found", "[
   for (const int descriptor : {zero, pipes[0], pipes[1]}) close(descriptor);
 }
 
+TEST_CASE("a page that a system call reads is not hidden from it", "[host_access]") {
+  Watched watched;
+  REQUIRE(watched.host.close(kGpu, false));
+  const int null = open("/dev/null", O_WRONLY);
+  {
+    const HostAccess access(watched.memory.program, 100, false);
+    watched.host.hide(kGpu);
+    CHECK(write(null, watched.memory.program, 100) == 100);
+  }
+  close(null);
+  watched.host.device_wrote(kGpu, nullptr);
+}
+
 TEST_CASE("a system call that reads closed pages is a read of each", "[host_access]") {
   Watched watched;
   for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));

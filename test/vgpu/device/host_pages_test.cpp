@@ -94,6 +94,60 @@ TEST_CASE("the first load is an event where loads are to be seen, and only there
   }
 }
 
+TEST_CASE("a page that a dispatch is about to store to is hidden from loads, too", "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.host.close(kGpu, false));
+  CHECK(load(watched.memory.program) == 0);
+  watched.host.hide(kGpu + 5);
+  watched.memory.device[8] = std::byte{1};
+  CHECK(watched.events().empty());
+  CHECK(load(watched.memory.program + 8) == 1);
+  CHECK(load(watched.memory.program + 9) == 0);
+  auto events = watched.events();
+  REQUIRE(events.size() == 1);
+  is(events[0], Kind::read, kGpu + 8);
+  const PageMask stored = bits(8, 9);
+  watched.host.device_wrote(kGpu, &stored);
+  store(watched.memory.program + 20, 1);
+  REQUIRE(watched.use(0));
+  events = watched.events();
+  REQUIRE(events.size() == 2);
+  is(events[0], Kind::opened, kGpu + 20);
+  is(events[1], Kind::wrote, kGpu + 20);
+}
+
+TEST_CASE("a page that the host has stored to stays open, though a dispatch is about to store there as well",
+          "[host_pages]") {
+  Watched watched;
+  REQUIRE(watched.host.close(kGpu, false));
+  store(watched.memory.program + 20, 1);
+  watched.host.hide(kGpu);
+  CHECK(load(watched.memory.program + 20) == 1);
+  watched.memory.device[8] = std::byte{1};
+  const PageMask stored = bits(8, 9);
+  watched.host.device_wrote(kGpu, &stored);
+  REQUIRE(watched.use(0));
+  const auto events = watched.events();
+  REQUIRE(events.size() == 3);
+  is(events[0], Kind::opened, kGpu + 20);
+  is(events[1], Kind::unknown, kGpu + 8);
+  is(events[2], Kind::wrote, kGpu + 20);
+}
+
+TEST_CASE("pages that are not watched are not hidden", "[host_pages]") {
+  Watched watched;
+  const TwoMappings device_only(1);
+  watched.host.add(kGpu + 16 * kPage, nullptr, device_only.device, kPage);
+  REQUIRE(watched.use(1));
+  watched.host.hide(kGpu);  // never closed
+  watched.host.hide(kGpu + 4 * kPage);
+  watched.host.hide(kGpu + 16 * kPage);
+  watched.host.unwatch(watched.memory.program + kPage, kPage);
+  watched.host.hide(kGpu + kPage);
+  for (std::size_t page = 0; page < 2; ++page) CHECK(load(watched.memory.program + page * kPage) == 0);
+  CHECK(watched.events().empty());
+}
+
 TEST_CASE("a page that was read may still not be stored to unseen, and the other way round", "[host_pages]") {
   Watched watched;
   REQUIRE(watched.use(0, true));

@@ -39,6 +39,13 @@ void for_ranges(const sdma::Decoded& packet, Visit visit) {
   }
 }
 
+template <typename Visit>
+void for_pages(Range range, Visit visit) {
+  for (GpuAddress page = fences::page_of(range.address); page < range.address + range.bytes;
+       page += fences::kPageBytes)
+    visit(page);
+}
+
 // All lanes, one behind the other: most accesses of most kernels.
 bool is_one_run(const ObservedAccess& access) noexcept {
   if (access.lanes != kAllLanes) return false;
@@ -69,11 +76,13 @@ WatchedDispatch::~WatchedDispatch() {
   for (const GpuAddress page : closed_) host_pages_->device_wrote(page, nullptr);
 }
 
-void WatchedDispatch::touched(GpuAddress page) noexcept {
-  if (!host_pages_->close(page, false)) return;
+void WatchedDispatch::touched(GpuAddress page, bool writes) noexcept {
+  if (!host_pages_->close(page, writes)) return;
   const std::lock_guard lock(closed_mutex_);
   closed_.push_back(page);
 }
+
+void WatchedDispatch::written(GpuAddress page) noexcept { host_pages_->hide(page); }
 
 void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packet& packet,
                           const fences::Checker::KindOf& kind_of) {
@@ -83,7 +92,7 @@ void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packe
     running_.accesses->for_each([&](GpuAddress page, const fences::PageAccesses& accesses) {
       if (closed.count(page) == 0) return;
       host_pages_->device_wrote(page, &accesses.written);
-      // What it has written the host must not read unnoticed.
+      // What it has written the host must not read unnoticed, also where it stored to the page meanwhile.
       if (accesses.written != PageMask{} && host_pages_->close(page, true))
         host_pages_->device_wrote(page, nullptr);
     });
@@ -190,6 +199,15 @@ void FenceWatch::wait(std::uint64_t offset, GpuAddress polled) {
   if (const auto signal = signal_at(polled)) checker_->wait(actor_, offset, *signal);
 }
 
+void FenceWatch::expect_copy(const sdma::Decoded& packet) {
+  if (host_pages_ == nullptr) return;
+  for_ranges(packet, [this](const std::optional<Range>&, Range destination) {
+    for_pages(destination, [this](GpuAddress page) {
+      if (host_pages_->close(page, true)) host_pages_->device_wrote(page, nullptr);
+    });
+  });
+}
+
 void FenceWatch::begin_copy(const sdma::Decoded& packet) {
   if (host_pages_ == nullptr) return;
   for_ranges(packet, [this](std::optional<Range> source, Range destination) {
@@ -199,9 +217,9 @@ void FenceWatch::begin_copy(const sdma::Decoded& packet) {
 }
 
 void FenceWatch::close(Range range, bool written) {
-  for (GpuAddress page = fences::page_of(range.address); page < range.address + range.bytes;
-       page += fences::kPageBytes)
+  for_pages(range, [&](GpuAddress page) {
     if (host_pages_->close(page, written)) closed_.push_back(page);
+  });
 }
 
 void FenceWatch::copy(std::uint64_t offset, const sdma::Decoded& packet) {

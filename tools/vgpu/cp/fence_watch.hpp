@@ -34,7 +34,8 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
            const fences::Checker::KindOf& kind_of);
 
  private:
-  void touched(GpuAddress page) noexcept override;
+  void touched(GpuAddress page, bool writes) noexcept override;
+  void written(GpuAddress page) noexcept override;
   void add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes, fences::Path path,
            std::uint32_t workgroup) noexcept;
 
@@ -69,6 +70,8 @@ class FenceWatch {
 
   // SDMA queues; `offset` in the ring, as in traces.
   void wait(std::uint64_t offset, GpuAddress polled);
+  // The packet is in the ring and has not begun: from here on the host's loads of what it will write are seen.
+  void expect_copy(const sdma::Decoded& packet);
   void begin_copy(const sdma::Decoded& packet);
   void copy(std::uint64_t offset, const sdma::Decoded& packet);
   void signal(std::uint64_t offset, GpuAddress decremented);

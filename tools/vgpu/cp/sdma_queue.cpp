@@ -51,8 +51,10 @@ bool SdmaQueue::advance() {
         std::atomic_ref<std::uint64_t>(*config_.doorbell).load(std::memory_order_acquire);
     if (doorbell != doorbell_seen_) {
       doorbell_seen_ = doorbell;
+      const std::uint64_t before = written_;
       written_ = std::max(written_, doorbell);
       found_doorbell(doorbell);
+      expect_copies(before);
     }
   }
   bool progressed = false;
@@ -82,17 +84,34 @@ bool SdmaQueue::fetch() {
     stop("the write pointer is no multiple of 4");
     return false;
   }
-  std::array<std::uint32_t, sdma::kMaxDwords> words{};
-  const std::size_t count = std::min<std::uint64_t>(words.size(), available);
-  for (std::size_t index = 0; index < count; ++index)
-    std::memcpy(&words[index], ring_ + ((read_ + index * sizeof(std::uint32_t)) & (config_.ring_bytes - 1)),
-                sizeof(std::uint32_t));
-  current_ = sdma::decode(std::span(words).first(count));
+  current_ = decode_at(read_);
   progress_ = 0;
   fetched_ = true;
   fences_.begin_copy(current_);
   start_ns_ = context_.device.trace.enabled() ? host_clock_ns() : 0;
   return true;
+}
+
+// At least one dword of it is written.
+sdma::Decoded SdmaQueue::decode_at(std::uint64_t offset) const {
+  std::array<std::uint32_t, sdma::kMaxDwords> words{};
+  const std::size_t count =
+      std::min<std::uint64_t>(words.size(), (written_ - offset) / sizeof(std::uint32_t));
+  for (std::size_t index = 0; index < count; ++index)
+    std::memcpy(&words[index], ring_ + ((offset + index * sizeof(std::uint32_t)) & (config_.ring_bytes - 1)),
+                sizeof(std::uint32_t));
+  return sdma::decode(std::span(words).first(count));
+}
+
+// Tells the fence checker of what has been written into the ring from `from` on, which may wait there for long.
+void SdmaQueue::expect_copies(std::uint64_t from) {
+  if (!fences_.enabled()) return;
+  for (std::uint64_t offset = from; offset + sizeof(std::uint32_t) <= written_;) {
+    const sdma::Decoded packet = decode_at(offset);
+    if (packet.dwords == 0 || std::holds_alternative<sdma::Unsupported>(packet.packet)) return;
+    fences_.expect_copy(packet);
+    offset += std::uint64_t{packet.dwords} * sizeof(std::uint32_t);
+  }
 }
 
 SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {

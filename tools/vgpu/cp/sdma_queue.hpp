@@ -30,6 +30,8 @@ class SdmaQueue final : public Queue {
   enum class Outcome { done, again, blocked, stopped };
 
   bool fetch();
+  sdma::Decoded decode_at(std::uint64_t offset) const;
+  void expect_copies(std::uint64_t from);
   Outcome execute(std::uint64_t& budget);
   Outcome run(const sdma::CopyLinear& copy, std::uint64_t& budget);
   Outcome run(const sdma::CopyRect& copy, std::uint64_t& budget);

@@ -455,6 +455,18 @@ bool HostPages::close(GpuAddress address, bool hide_from_reads) noexcept {
   return true;
 }
 
+void HostPages::hide(GpuAddress address) noexcept {
+  const Section section(*this);
+  Buffer* const buffer = section.table.at_gpu(address);
+  if (buffer == nullptr || buffer->program == nullptr) return;
+  const std::size_t index = (address - buffer->begin) / kPage;
+  Page& page = buffer->page[index];
+  const PageLock lock(page);
+  if (page.state != Page::State::readable || page.holders != 0) return;
+  if (buffer->open_for_good.load(std::memory_order_acquire)) return;
+  if (set_protection(*buffer, index, PROT_NONE)) page.state = Page::State::closed;
+}
+
 // False: no room for the events.
 bool HostPages::report_changes(Buffer& buffer, std::size_t index) noexcept {
   Page& page = buffer.page[index];

@@ -81,6 +81,10 @@ class HostPages {
   // of the host goes unnoticed from here on, and none of its loads if `hide_from_reads`; and the caller has to end this use with device_wrote().
   bool close(GpuAddress address, bool hide_from_reads) noexcept;
 
+  // A dispatch for which close() returned true, without hiding the page from reads, is about to store to it for the first time: from here on no load of the
+  // host goes unnoticed either, unless the host has opened the page meanwhile.
+  void hide(GpuAddress address) noexcept;
+
   // A dispatch or a copy has ended, for which close() returned true: it has stored these bytes (null: none) of the page.
   void device_wrote(GpuAddress address, const PageMask* bytes) noexcept;
 

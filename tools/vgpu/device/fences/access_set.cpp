@@ -56,9 +56,17 @@ AccessSet::AccessSet(Listener* listener)
 
 AccessSet::~AccessSet() = default;
 
-AccessSet::Page* AccessSet::find(GpuAddress address) noexcept {
-  Remembered& hint = remembered[address / kPageBytes % kRemembered];
-  if (hint.serial == serial_ && hint.address == address) return static_cast<Page*>(hint.page);
+AccessSet::Page* AccessSet::find(GpuAddress address, bool writes) noexcept {
+  const Remembered& hint = remembered[address / kPageBytes % kRemembered];
+  Page* const page = hint.serial == serial_ && hint.address == address ? static_cast<Page*>(hint.page)
+                                                                       : find_or_add(address, writes);
+  if (writes && page != nullptr && !page->told_of_write.load(std::memory_order_relaxed) &&
+      !page->told_of_write.exchange(true, std::memory_order_relaxed) && listener_ != nullptr)
+    listener_->written(address);
+  return page;
+}
+
+AccessSet::Page* AccessSet::find_or_add(GpuAddress address, bool writes) noexcept {
   bool is_new = false;
   Page* page = nullptr;
   try {
@@ -67,14 +75,15 @@ AccessSet::Page* AccessSet::find(GpuAddress address) noexcept {
     if (entry == nullptr) {
       is_new = true;
       entry = std::make_unique<Page>();
+      entry->told_of_write.store(writes, std::memory_order_relaxed);
     }
     page = entry.get();
   } catch (const std::bad_alloc&) {
     incomplete_.store(true, std::memory_order_relaxed);
     return nullptr;
   }
-  if (is_new && listener_ != nullptr) listener_->touched(address);
-  hint = {serial_, address, page};
+  if (is_new && listener_ != nullptr) listener_->touched(address, writes);
+  remembered[address / kPageBytes % kRemembered] = {serial_, address, page};
   return page;
 }
 
@@ -111,26 +120,26 @@ inline void AccessSet::write(Page& page, std::uint32_t line, std::uint64_t mask,
 void AccessSet::add_read(GpuAddress address, std::uint64_t bytes, Path path,
                          std::uint32_t workgroup) noexcept {
   for_lines(
-      address, bytes, [this](GpuAddress page) { return find(page); },
+      address, bytes, [this](GpuAddress page) { return find(page, false); },
       [&](Page& page, std::uint32_t line, std::uint64_t mask) { read(page, line, mask, path, workgroup); });
 }
 
 void AccessSet::add_write(GpuAddress address, std::uint64_t bytes, Path path,
                           std::uint32_t workgroup) noexcept {
   for_lines(
-      address, bytes, [this](GpuAddress page) { return find(page); },
+      address, bytes, [this](GpuAddress page) { return find(page, true); },
       [&](Page& page, std::uint32_t line, std::uint64_t mask) { write(page, line, mask, path, workgroup); });
 }
 
 void AccessSet::add_read_mask(GpuAddress line, std::uint64_t bytes, Path path,
                               std::uint32_t workgroup) noexcept {
-  if (Page* const page = find(page_of(line)))
+  if (Page* const page = find(page_of(line), false))
     read(*page, static_cast<std::uint32_t>(line % kPageBytes / kLineBytes), bytes, path, workgroup);
 }
 
 void AccessSet::add_write_mask(GpuAddress line, std::uint64_t bytes, Path path,
                                std::uint32_t workgroup) noexcept {
-  if (Page* const page = find(page_of(line)))
+  if (Page* const page = find(page_of(line), true))
     write(*page, static_cast<std::uint32_t>(line % kPageBytes / kLineBytes), bytes, path, workgroup);
 }
 

@@ -27,11 +27,14 @@ enum class Path : std::uint8_t {
 
 class AccessSet {
  public:
-  // Told of each page that the dispatch touches, the first time, on the worker's thread and ahead of the access.
+  // Told of each page on the worker's thread, ahead of the access.
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void touched(GpuAddress page) noexcept = 0;
+    // The dispatch touches the page for the first time.
+    virtual void touched(GpuAddress page, bool writes) noexcept = 0;
+    // It has read from the page and writes to it for the first time.
+    virtual void written(GpuAddress page) noexcept = 0;
   };
 
   explicit AccessSet(Listener* listener = nullptr);
@@ -60,10 +63,12 @@ class AccessSet {
   struct Page {
     PageAccesses accesses;
     std::array<std::uint32_t, kLinesPerPage> workgroup{};  // that touched the line: +1, or kSeveral
+    std::atomic<bool> told_of_write{false};                // the listener
   };
   static constexpr std::uint32_t kSeveral = ~0u;
 
-  Page* find(GpuAddress page) noexcept;
+  Page* find(GpuAddress page, bool writes) noexcept;
+  Page* find_or_add(GpuAddress page, bool writes) noexcept;
   static void touch(Page& page, std::uint32_t line, std::uint32_t workgroup) noexcept;
   static void read(Page& page, std::uint32_t line, std::uint64_t bytes, Path path,
                    std::uint32_t workgroup) noexcept;
