@@ -214,6 +214,18 @@ TEST_CASE("A flag that is read past L1 excuses the pair that meets there, and no
   }
 }
 
+TEST_CASE("A load past L1 beside the data excuses nobody who overwrites the data") {
+  Program program;
+  const ActorId a = program.compute(), b = program.compute();
+  program.ring(a);
+  program.ring(b);
+  auto sum = program.launch(a, "sum", {}, {reads(kCoarse, 8)});
+  auto polls = program.launch(b, "polls", {}, {reads(kCoarse, 4, Path::synchronising), writes(kCoarse + 4)});
+  program.end(sum);
+  program.end(polls);
+  CHECK(program.found() == "unordered WAR polls->sum 0x4+4 possible");
+}
+
 TEST_CASE("What a dispatch learnt inside a kernel is not passed on by its packet") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,10 @@ struct Task {
   bool barrier = false;        // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
-  View view;  // when it began, its acquire included
+  View view;  // when it began, its acquire included; of a dispatch that has ended, also what it learnt inside
+  std::optional<Clock> by_packets = {};  // view.ordered without what it learnt inside; nothing: the same
+
+  const Clock& ordered_by_packets() const noexcept { return by_packets ? *by_packets : view.ordered; }
 };
 using TaskPtr = std::shared_ptr<const Task>;
 

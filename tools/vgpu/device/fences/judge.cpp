@@ -232,8 +232,10 @@ struct Judge::Impl {
     for (const TouchedPage& page : pages)
       shadow.meet(task, page.page, *page.accesses,
                   [&](const TaskPtr& partner) { partners.push_back(partner); });
+    std::sort(partners.begin(), partners.end());
+    partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+    if (!partners.empty()) task->by_packets = task->view.ordered;
     for (const TaskPtr& partner : partners) {
-      if (task->view.ordered.contains(partner->id)) continue;
       ++meetings;
       Clock known = partner->view.ordered;
       known.add(partner->id);

@@ -12,8 +12,10 @@
 // certain finding. A signal that the host itself has stored to passes on what the host knew.
 //
 // In-kernel synchronisation. Dispatches that meet at an atomic access, or at a load that bypasses L1, without being ordered by packets are taken to
-// have ordered themselves by it: nothing is said about such a pair, because the order inside a dispatch is not observed.
-// The same holds for the host and a dispatch, not for copy engines. Between accesses that packets do order, fences count, atomic or not.
+// have ordered themselves by it: nothing is said about such a pair, because the order inside a dispatch is not observed, nor about the one that
+// ended later and what the other one came after. They meet where one finds the other as the last writer of a byte, or writes what the other has read
+// since. What comes after them by packets does not know of it. The same holds for the host and a dispatch, as a pair alone; not for copy engines.
+// Between accesses that packets do order, fences count. But no L1 holds what synchronising accesses read, and no L2 what atomics do to fine-grained memory.
 //
 // Thread safety: none.
 #pragma once

@@ -143,9 +143,10 @@ class Shadow::Transitions {
     }
     if (before != nullptr) {
       *after = *before;
-      // Whoever is ordered after this read is ordered after those.
+      // Whoever is ordered after this read is ordered after those. What it learnt inside its kernel does not count: who comes after it by
+      // packets does not come after those.
       std::erase_if(after->readers, [&](const Reader& reader) {
-        return task_->view.ordered.contains(reader.task->id) || is_self(reader.task);
+        return task_->ordered_by_packets().contains(reader.task->id) || is_self(reader.task);
       });
     }
     after->readers.push_back({task_, kind.synchronising});
@@ -186,13 +187,15 @@ void Shadow::meet(const TaskPtr& task, GpuAddress address, const PageAccesses& a
     if (history == nullptr) continue;
     const std::uint32_t begin = page.segments[at].begin;
     const std::uint32_t end = at + 1 < page.segments.size() ? page.segments[at + 1].begin : kPageBytes;
-    bool read = false, written = false, synchronising = false;
+    bool read = false, written = false, synchronising = false, written_synchronising = false;
     for (std::uint32_t byte = begin; byte < end;) {
       const std::uint32_t count = std::min(end - byte, 64 - byte % 64);
       const std::uint64_t mask = (count == 64 ? kAllBits : (std::uint64_t{1} << count) - 1) << byte % 64;
       read = read || (accesses.read[byte / 64] & mask) != 0;
       written = written || (accesses.written[byte / 64] & mask) != 0;
-      synchronising = synchronising || (accesses.synchronising[byte / 64] & mask) != 0;
+      const std::uint64_t past_l1 = accesses.synchronising[byte / 64] & mask;
+      synchronising = synchronising || past_l1 != 0;
+      written_synchronising = written_synchronising || (accesses.written[byte / 64] & past_l1) != 0;
       byte += count;
     }
     if (!read && !written) continue;
@@ -201,7 +204,7 @@ void Shadow::meet(const TaskPtr& task, GpuAddress address, const PageAccesses& a
       met(history->writer);
     if (!written) continue;
     for (const Reader& reader : history->readers)
-      if ((synchronising || reader.synchronising) && unordered(reader.task)) met(reader.task);
+      if ((written_synchronising || reader.synchronising) && unordered(reader.task)) met(reader.task);
   }
 }
 
