@@ -152,6 +152,17 @@ TEST_CASE("A run with findings is advised on, too, as long as they stay what the
   CHECK(lines.count("acquire race -> none 1") == 1);
 }
 
+TEST_CASE("A finding that would be gone is no reason for advice: what it told of is still there") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "write", {}, {writes(kCoarse)});
+  // It announces the write to the host, and nothing has released it.
+  program.barrier_packet(queue, {true, none, none, 7});
+  CHECK(run.advice() == Lines{});
+  CHECK(program.found() == "unreleased RAW write->host 0x0+4 possible");
+}
+
 TEST_CASE("What was running when the program ended is left alone") {
   Run run;
   Program& program = run.program;

@@ -201,7 +201,7 @@ class Adviser {
     advices.list.push_back(std::move(advice));
   }
 
-  // A verdict that the run did not have: about tasks that began with these events.
+  // A verdict that the run did not have, or has no longer: about tasks that began with these events.
   struct Change {
     std::size_t first, second;
   };
@@ -266,9 +266,14 @@ class Adviser {
       };
       const auto old_ones = part(original_, was, original_.after[at]);
       const auto new_ones = part(now, is, now.after[at]);
-      for (const Verdict& verdict : new_ones)
-        if (std::find(old_ones.begin(), old_ones.end(), verdict) == old_ones.end())
-          changes.push_back(change(verdict, at));
+      const auto add_missing = [&](std::span<const Verdict> these, std::span<const Verdict> among) {
+        for (const Verdict& verdict : these)
+          if (std::find(among.begin(), among.end(), verdict) == among.end())
+            changes.push_back(change(verdict, at));
+      };
+      add_missing(new_ones, old_ones);
+      // One that is gone is no gain: the two are no longer told apart, or the host no longer learns of the write.
+      add_missing(old_ones, new_ones);
       const auto presumed = [](const After& before, const After& after) {
         return std::pair(after.presumed.meetings - before.presumed.meetings,
                          after.presumed.bytes - before.presumed.bytes);
