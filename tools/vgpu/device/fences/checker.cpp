@@ -196,4 +196,9 @@ Checker::Counts Checker::counts() const {
   return impl_->counts;
 }
 
+Judge::Presumed Checker::presumed() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->judge.presumed();
+}
+
 }  // namespace uptempo::vgpu::fences

@@ -93,6 +93,8 @@ class Checker {
   };
   // Findings so far, all of them: the sink is spared repetitions (see kRepetitions).
   Counts counts() const;
+  // So far.
+  Judge::Presumed presumed() const;
 
   // The same finding between the same kernels goes to the sink this often; later ones are only counted.
   static constexpr std::uint32_t kRepetitions = 64;

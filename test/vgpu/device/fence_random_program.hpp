@@ -1,0 +1,424 @@
+// Programs that make themselves up as they run, on a device that does only what packets allow, seen by the checker and by the oracle.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fence_oracle.hpp"
+#include "fence_program.hpp"
+
+namespace uptempo::test {
+
+struct RandomProgramOptions {
+  bool synchronising = false;  // half of the accesses of dispatches are atomics or loads that bypass L1
+  bool alike = false;     // dispatches are of two kernels, their headers of one kind in each queue and wide
+  std::size_t pages = 1;  // of each kind of memory; most accesses do the same to all of them
+  Journal* journal = nullptr;  // keeps the run
+  // Changes the header of a packet. What the program does is the same whatever the headers say.
+  std::function<void(ActorId queue, Checker::Packet&)> rewrite = {};
+};
+
+class RandomProgram {
+ public:
+  using Verdict = FenceOracle::Verdict;
+
+  explicit RandomProgram(std::uint64_t seed, RandomProgramOptions options = {})
+      : random_(seed), options_(std::move(options)) {
+    for (std::size_t page = 0; page < options_.pages; ++page) oracle_.is_coherent(cell_name(4 * page + 2));
+    std::uint32_t ordinal = 0;
+    for (Queue& queue : queues_) queue.actor = checker().add_queue(Checker::QueueKind::compute, ++ordinal);
+    sdma_ = checker().add_queue(Checker::QueueKind::sdma, 3);
+    for (Signal& signal : signals_) signal.value = 1;
+  }
+
+  void run(int steps) {
+    for (int step = 0; step < steps; ++step) {
+      switch (pick(16)) {
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+          launch(queues_[pick(kQueues)]);
+          break;
+        case 4:
+        case 5:
+        case 6:
+        case 7:
+          end(queues_[pick(kQueues)]);
+          break;
+        case 8:
+          barrier_packet(queues_[pick(kQueues)]);
+          break;
+        case 9:
+          ring(queues_[pick(kQueues)]);
+          break;
+        case 10:
+          sdma_wait();
+          break;
+        case 11:
+          sdma_copy();
+          break;
+        case 12:
+          sdma_signal();
+          break;
+        case 13:
+          store_signal(pick(kSignals));
+          break;
+        case 14:
+          for (const Cell cell : on_pages(pick(4))) host_read(cell);
+          break;
+        case 15:
+          for (const Cell cell : on_pages(pick(4))) host_write(cell);
+          break;
+      }
+    }
+    for (Queue& queue : queues_)
+      while (!queue.running.empty()) end(queue);
+    finish();
+  }
+
+  const std::set<Verdict>& found() const { return found_; }
+  const std::set<Verdict>& expected() const { return oracle_.verdicts(); }
+  const std::set<Verdict>& perhaps() const { return oracle_.perhaps(); }
+  std::size_t meetings() const { return oracle_.meetings(); }
+  const std::string& text() const { return text_; }
+  // As the checker told them.
+  const std::vector<Finding>& findings() const { return findings_; }
+  Judge::Presumed presumed() const { return checker_.presumed(); }
+  // Packets of compute queues, launched or not.
+  std::size_t packets() const { return queues_[0].next + queues_[1].next; }
+
+ private:
+  using Width = FenceOracle::Width;
+  using Agent = FenceOracle::Agent;
+  using Node = FenceOracle::Node;
+  using Nodes = FenceOracle::Nodes;
+
+  // On each page two neighbouring bytes of coarse-grained memory, one of fine-grained and one of device-local memory.
+  using Cell = std::size_t;
+  static GpuAddress address(Cell cell) {
+    constexpr GpuAddress kCells[] = {kCoarse + 0x40, kCoarse + 0x41, kFine + 0x100, kLocal + 0x200};
+    return kCells[cell % 4] + cell / 4 * kPageBytes;
+  }
+  static std::string cell_name(Cell cell) { return std::to_string(cell); }
+  static constexpr std::uint32_t kCellBytes = 1;  // as much as a page fault of the host shows
+  static constexpr std::uint64_t kSignals = 3;
+  static constexpr std::size_t kQueues = 2;
+  static constexpr Width width(FenceScope scope) { return static_cast<Width>(scope); }
+
+  struct CellAccess {
+    bool read = false;  // ahead of its own write, if any
+    bool write = false;
+    bool synchronising = false;
+  };
+  struct Dispatch {
+    std::string name;
+    Checker::Packet packet;
+    Running running;
+    Node launch;
+    std::map<Cell, CellAccess> accesses;
+    std::optional<std::size_t> signal;
+  };
+  struct Queue {
+    ActorId actor = 0;
+    std::uint64_t next = 0, published = 0;
+    bool several_producers = false;
+    std::optional<Node> last;             // launched
+    Nodes ended;                          // all of the queue's
+    std::map<std::uint64_t, Node> rings;  // of the packets that are not launched yet
+    std::vector<Dispatch> running;
+  };
+  struct Signal {
+    std::int64_t value = 1;
+    std::optional<std::int64_t> left;  // by the device
+    Nodes completed;                   // since the host stored to it last
+  };
+
+  Checker& checker() { return checker_; }
+  std::size_t pick(std::size_t below) { return static_cast<std::size_t>(random_() % below); }
+  bool likely() { return pick(8) != 0; }
+  FenceScope any_scope() { return static_cast<FenceScope>(pick(3)); }
+  // The cell on one page or on all of them.
+  std::vector<Cell> on_pages(Cell cell) {
+    if (options_.pages > 1 && pick(4) == 0) return {cell + 4 * pick(options_.pages)};
+    std::vector<Cell> cells;
+    for (std::size_t page = 0; page < options_.pages; ++page) cells.push_back(cell + 4 * page);
+    return cells;
+  }
+  static std::uint64_t now() { return uptempo::vgpu::host_clock_ns(); }
+  void say(const std::string& line) { text_ += line + '\n'; }
+
+  // ---- the device
+
+  // What comes ahead of a packet by its place in the queue.
+  Nodes order(Queue& queue, const Checker::Packet& packet) {
+    Nodes after;
+    if (queue.last) after.push_back(*queue.last);
+    const auto ring = queue.rings.find(packet.index);
+    after.push_back(ring == queue.rings.end() || queue.several_producers ? oracle_.host_event()
+                                                                         : ring->second);
+    if (packet.barrier) after.insert(after.end(), queue.ended.begin(), queue.ended.end());
+    return after;
+  }
+  Checker::Packet packet(Queue& queue) {
+    Checker::Packet packet;
+    packet.index = queue.next++;
+    packet.barrier = queue.running.empty() && pick(2) != 0;
+    packet.acquire = any_scope();
+    packet.release = any_scope();
+    if (options_.alike) {
+      packet.barrier = queue.running.empty();
+      packet.acquire = packet.release = queue.actor == 1 ? FenceScope::agent : FenceScope::system;
+    }
+    if (options_.rewrite) options_.rewrite(queue.actor, packet);
+    return packet;
+  }
+  std::string describe(const Queue& queue, const Checker::Packet& packet) {
+    constexpr const char* kScopes[] = {"none", "agent", "system"};
+    return "q" + std::to_string(queue.actor) + "[" + std::to_string(packet.index) + "]" +
+           (packet.barrier ? " barrier" : "") + " acquire " + kScopes[static_cast<int>(packet.acquire)] +
+           " release " + kScopes[static_cast<int>(packet.release)];
+  }
+
+  void launch(Queue& queue) {
+    if (queue.running.size() == 3) return;
+    Dispatch dispatch;
+    dispatch.packet = packet(queue);
+    dispatch.name = "k" + std::to_string(queue.actor) + "." + std::to_string(dispatch.packet.index);
+    dispatch.launch = oracle_.add(order(queue, dispatch.packet), width(dispatch.packet.acquire));
+    queue.last = dispatch.launch;
+    const std::string kernel =
+        options_.alike ? "k" + std::to_string(dispatch.packet.index % 2) : dispatch.name;
+    dispatch.running = checker().launch(queue.actor, dispatch.packet, kernel);
+    say("launch " + describe(queue, dispatch.packet));
+    for (std::size_t count = 1 + pick(2); count != 0; --count) {
+      const std::vector<Cell> cells = on_pages(pick(4));
+      const bool write = pick(2) != 0, synchronising = options_.synchronising && pick(2) != 0;
+      for (const Cell cell : cells) touch(dispatch, cell, write, synchronising);
+    }
+    if (pick(2) != 0) dispatch.signal = pick(kSignals);
+    queue.running.push_back(std::move(dispatch));
+  }
+
+  // A synchronising write is an atomic: it reads as well.
+  void touch(Dispatch& dispatch, Cell cell, bool write, bool synchronising) {
+    const Path path = synchronising ? Path::synchronising : Path::vector;
+    CellAccess& all = dispatch.accesses[cell];
+    if (!write || synchronising) {
+      dispatch.running.accesses->add_read(address(cell), kCellBytes, path, 0);
+      all.read = all.read || !all.write;
+    }
+    if (write) dispatch.running.accesses->add_write(address(cell), kCellBytes, path, 0);
+    all.write = all.write || write;
+    all.synchronising = all.synchronising || synchronising;
+    say(std::string(synchronising ? write ? "  atomic on " : "  loads past L1 "
+                    : write       ? "  writes "
+                                  : "  reads ") +
+        cell_name(cell));
+  }
+
+  void end(Queue& queue) {
+    if (queue.running.empty()) return;
+    const std::size_t which = pick(queue.running.size());
+    Dispatch dispatch = std::move(queue.running[which]);
+    queue.running.erase(queue.running.begin() + static_cast<std::ptrdiff_t>(which));
+    say("end " + dispatch.name + (dispatch.signal ? " completes s" + std::to_string(*dispatch.signal) : ""));
+
+    const Node stores = oracle_.add({dispatch.launch});
+    const Node release = oracle_.add({stores}, Width::none, width(dispatch.packet.release));
+    std::vector<FenceOracle::Access> accesses;
+    for (const auto& [cell, access] : dispatch.accesses)
+      accesses.push_back({cell_name(cell), access.write, access.synchronising});
+    const FenceOracle::Task task =
+        oracle_.meet({dispatch.name, Agent::dispatch, dispatch.launch, stores}, accesses);
+    for (const auto& [cell, access] : dispatch.accesses) {
+      const bool found_reading = access.read && oracle_.read(cell_name(cell), task, access.synchronising);
+      if (access.write) oracle_.write(cell_name(cell), task, found_reading, access.synchronising);
+    }
+    queue.ended.push_back(release);
+    if (dispatch.signal) dispatch.packet.signal = complete(*dispatch.signal, release);
+    checker().end(dispatch.running, dispatch.packet, Program::kind_of);
+  }
+
+  void barrier_packet(Queue& queue) {
+    Checker::Packet packet = this->packet(queue);
+    Nodes after = order(queue, packet);
+    std::vector<Checker::SignalValue> satisfied;
+    say("barrier-AND " + describe(queue, packet));
+    for (std::size_t count = pick(6); count != 0; --count) {
+      const std::size_t signal = pick(kSignals);
+      if (signals_[signal].value != 0) continue;
+      satisfied.push_back(wait_for(signal, after));
+    }
+    const Node acquire = oracle_.add(after, width(packet.acquire));
+    const Node release = oracle_.add({acquire}, Width::none, width(packet.release));
+    queue.last = release;
+    queue.ended.push_back(release);
+    if (pick(2) != 0) {
+      const std::size_t signal = pick(kSignals);
+      say("  completes s" + std::to_string(signal));
+      packet.signal = complete(signal, release);
+    }
+    checker().complete(queue.actor, packet, satisfied);
+  }
+
+  Checker::SignalValue wait_for(std::size_t which, Nodes& after) {
+    const Signal& signal = signals_[which];
+    say("  waited for s" + std::to_string(which));
+    after.insert(after.end(), signal.completed.begin(), signal.completed.end());
+    if (signal.left != signal.value) after.push_back(oracle_.host_event());
+    return {which + 1, signal.value};
+  }
+  Checker::SignalValue complete(std::size_t which, Node node) {
+    Signal& signal = signals_[which];
+    if (signal.left && *signal.left != signal.value) signal.completed.clear();
+    signal.completed.push_back(node);
+    oracle_.announce(node);
+    const Checker::SignalValue before{which + 1, signal.value};
+    signal.left = --signal.value;
+    return before;
+  }
+
+  // ---- SDMA
+
+  Node sdma_node(Nodes after) {
+    if (last_sdma_) after.push_back(*last_sdma_);
+    after.push_back(oracle_.host_event());  // published when it is carried out
+    checker().doorbell(sdma_, offset_ + 32, now());
+    last_sdma_ = oracle_.add(after);
+    return *last_sdma_;
+  }
+  std::uint64_t advance() { return std::exchange(offset_, offset_ + 32); }
+
+  void sdma_wait() {
+    const std::size_t signal = pick(kSignals);
+    if (signals_[signal].value != 0) return;
+    say("sdma");
+    Nodes after;
+    const Checker::SignalValue value = wait_for(signal, after);
+    sdma_node(after);
+    checker().wait(sdma_, advance(), value);
+  }
+  void sdma_copy() {
+    const Cell source = on_pages(pick(4)).front(), destination = on_pages(pick(4)).front();
+    if (source == destination) return;
+    const bool fill = pick(3) == 0;
+    const std::string name = "copy" + std::to_string(offset_);
+    const Node node = sdma_node({});
+    const std::string to = cell_name(destination);
+    std::vector<FenceOracle::Access> accesses{{to, true, false}};
+    if (!fill) accesses.push_back({cell_name(source), false, false});
+    const FenceOracle::Task task = oracle_.meet({name, Agent::copy, node, node}, accesses);
+    say("sdma " + name + (fill ? "" : " from " + cell_name(source)) + " to " + cell_name(destination));
+    if (!fill) oracle_.read(cell_name(source), task);
+    oracle_.write(to, task);
+    checker().copy(sdma_, advance(), name,
+                   fill ? std::nullopt : std::optional(Checker::Range{address(source), kCellBytes}),
+                   {address(destination), kCellBytes}, Program::kind_of);
+  }
+  void sdma_signal() {
+    const std::size_t signal = pick(kSignals);
+    say("sdma completes s" + std::to_string(signal));
+    const Checker::SignalValue value = complete(signal, sdma_node({}));
+    checker().signal(sdma_, advance(), value);
+  }
+
+  // ---- the host
+
+  void ring(Queue& queue) {
+    if (!likely() && queue.published > queue.next) {  // another producer's, late
+      queue.several_producers = queue.several_producers || queue.published - 1 > queue.next;
+      say("late ring q" + std::to_string(queue.actor) + " " + std::to_string(queue.next));
+      checker().doorbell(queue.actor, queue.next, now());
+      return;
+    }
+    const Node node = oracle_.host_event();
+    queue.published = std::max(queue.published, queue.next);
+    const std::uint64_t until = queue.published + 1 + pick(3);
+    for (; queue.published < until; ++queue.published) queue.rings.emplace(queue.published, node);
+    say("ring q" + std::to_string(queue.actor) + " " + std::to_string(until - 1));
+    checker().doorbell(queue.actor, until - 1, now());
+  }
+  void store_signal(std::size_t which) {
+    Signal& signal = signals_[which];
+    // A value that is already there would not be seen to have been stored.
+    const auto value = static_cast<std::int64_t>(pick(3));
+    if (value == signal.value || value == signal.left) return;
+    signal.value = value;
+    say("host stores s" + std::to_string(which) + " = " + std::to_string(value));
+  }
+  void host_read(Cell cell) {
+    const Node node = oracle_.host_event();
+    say("host reads " + cell_name(cell));
+    const std::string name = cell_name(cell);
+    oracle_.read(name, oracle_.meet({"host" + std::to_string(host_events_++), Agent::host, node, node},
+                                    {{name, false, false}}));
+    checker().host_read(address(cell), now(), Program::kind_of);
+  }
+  void host_write(Cell cell) {
+    const GpuAddress page = page_of(address(cell));
+    const auto opened = opened_.find(page);
+    if (opened == opened_.end()) {
+      say("host opens " + cell_name(cell));
+      opened_[page] = {"host" + std::to_string(host_events_++), oracle_.host_event()};
+      checker().host_opened(page, now());
+    } else {
+      say("host wrote " + cell_name(cell));
+      const std::string name = cell_name(cell);
+      oracle_.write(
+          name, oracle_.meet({opened->second.first, Agent::host, oracle_.host_event(), opened->second.second},
+                             {{name, true, false}}));
+      checker().host_wrote(page_of(address(cell)), page_bytes(address(cell), kCellBytes), now(),
+                           Program::kind_of);
+      opened_.erase(opened);
+    }
+  }
+  void finish() {
+    for (Cell cell = 0; cell < 4 * options_.pages; ++cell)
+      if (cell % 4 != 3)
+        oracle_.forget(cell_name(cell));  // device-local memory is none of the host's business
+    checker().finish();
+  }
+
+  static std::string name(const uptempo::vgpu::fences::Task& task) {
+    switch (task.kind) {
+      case uptempo::vgpu::fences::Task::Kind::host:
+        return "host" + std::to_string(task.id.index);
+      case uptempo::vgpu::fences::Task::Kind::copy:
+        return task.name;
+      case uptempo::vgpu::fences::Task::Kind::dispatch:
+        break;
+    }
+    return "k" + std::to_string(task.id.actor) + "." + std::to_string(task.id.index);
+  }
+  void add(const Finding& finding) {
+    constexpr const char* kConflicts[] = {"RAW", "WAR", "WAW"};
+    findings_.push_back(finding);
+    found_.insert({std::string(class_name(finding.what)), kConflicts[static_cast<int>(finding.conflict)],
+                   name(*finding.writer),
+                   finding.what == Finding::Class::unreleased ? "" : name(*finding.reader)});
+  }
+
+  std::mt19937_64 random_;
+  const RandomProgramOptions options_;
+  Checker checker_{{"gfx90a", true}, [this](const Finding& finding) { add(finding); }, options_.journal};
+  FenceOracle oracle_;
+  Queue queues_[kQueues];
+  Signal signals_[kSignals];
+  ActorId sdma_ = 0;
+  std::uint64_t offset_ = 0;
+  std::optional<Node> last_sdma_;
+  std::uint64_t host_events_ = 0;
+  std::map<GpuAddress, std::pair<std::string, Node>> opened_;
+  std::set<Verdict> found_;
+  std::vector<Finding> findings_;
+  std::string text_;
+};
+
+}  // namespace uptempo::test
