@@ -68,6 +68,80 @@ TEST_CASE("Packets with the same kernel and header are advised together, those t
                               "release step -> none 1 2 4 5 6 8"});
 }
 
+TEST_CASE("Of packets of which any would do, the last one ahead of the reader keeps what it has") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute(), engine = program.sdma();
+  const auto write = [&](int writer) {
+    if (writer == 0) program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal)});
+    if (writer == 1) program.host_writes(kFine);
+    if (writer == 2) {
+      program.fill(engine, "fill", kLocal);
+      program.sdma_signals(engine, 7);
+    }
+    return writer == 1 ? kFine : kLocal;
+  };
+  for (const int writer : {0, 1, 2}) {
+    DYNAMIC_SECTION("behind writer " << writer) {
+      const GpuAddress data = write(writer);
+      const std::uint64_t first = writer == 0 ? 1 : 0;
+      const Header header{true, writer == 0 ? agent : system_, none};
+      program.ring(queue, 4);
+      program.dispatch(queue, "step", header);
+      program.dispatch(queue, "step", header);
+      program.dispatch(queue, "step", header, {reads(data)});
+      program.dispatch(queue, "step", header);
+      const auto others =
+          ' ' + std::to_string(first) + ' ' + std::to_string(first + 1) + ' ' + std::to_string(first + 3);
+      const Lines lines = run.advice();
+      CHECK(lines.count("acquire step -> none" + others) == 1);
+      if (writer == 0) CHECK(lines.count("barrier step -> clear" + others) == 1);
+    }
+  }
+}
+
+TEST_CASE(
+    "Of two fences that would each do alone, the cheaper one remains, and what saves most is said first") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "write", {false, none, agent}, {writes(kLocal), reads(kLocal + 4096, 4096)});
+  program.dispatch(queue, "dear", {true, agent, agent}, {reads(kLocal + 4096, 4096)});
+  program.dispatch(queue, "cheap", {false, agent, agent}, {reads(kLocal), writes(kLocal + 8192)});
+  const std::vector<Advice> list = run.advise().list;
+  REQUIRE(list.size() > 2);
+  CHECK(list.front().part == Advice::Part::acquire);
+  CHECK(list.front().kernel == "dear");
+  CHECK(list.front().saved_ns > list.back().saved_ns);
+  for (const Advice& advice : list)
+    CHECK_FALSE((advice.part == Advice::Part::acquire && advice.kernel == "cheap"));
+}
+
+TEST_CASE("What is saved is what the narrowed packets cost, and no more than the step that they take") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "write", {false, none, system_, 7}, {writes(kCoarse, 4096)});
+  program.host_reads(kCoarse);
+  program.dispatch(queue, "write", {false, none, system_}, {writes(kLocal, 8192)});
+  program.dispatch(queue, "read", {true, system_, none}, {reads(kLocal, 4096), writes(kLocal + 16384)});
+  double release_ns = 0, acquire_ns = 0;
+  for (const Advice& advice : run.advise().list) {
+    if (advice.part == Advice::Part::release) {
+      CHECK(advice.packets == std::vector<std::uint64_t>{1});
+      CHECK(advice.of == 2);
+      CHECK(advice.to == agent);
+      release_ns += advice.saved_ns;
+    }
+    if (advice.part == Advice::Part::acquire) {
+      CHECK(advice.to == agent);
+      acquire_ns += advice.saved_ns;
+    }
+  }
+  CHECK(release_ns == Approx(8192 / 1638.4));
+  CHECK(acquire_ns == Approx(4096 / 1638.4));  // the L1 lines are lost either way
+}
+
 TEST_CASE("Advice holds together: of two fences that would each do alone, one remains") {
   Run run;
   Program& program = run.program;
@@ -128,6 +202,16 @@ TEST_CASE("Order by packets is not given up for order that is only presumed insi
                      {reads(kLocal), reads(kLocal + 64, 4, Path::synchronising)});
     CHECK(run.advice() == Lines{});
   }
+  SECTION("between two of many dispatches") {
+    Run run;
+    Program& program = run.program;
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "add", {}, {writes(kLocal, 4, Path::synchronising)});
+    program.dispatch(queue, "step", {true, none, none});
+    program.dispatch(queue, "step", {true, none, none}, {writes(kLocal, 4, Path::synchronising)});
+    program.dispatch(queue, "step", {true, none, none});
+    CHECK(run.advice() == Lines{"barrier step -> clear 1 3"});
+  }
   SECTION("between a dispatch and the host") {
     Run run;
     Program& program = run.program;
@@ -163,6 +247,18 @@ TEST_CASE("A finding that would be gone is no reason for advice: what it told of
   CHECK(program.found() == "unreleased RAW write->host 0x0+4 possible");
 }
 
+TEST_CASE("What memory lost when it was unmapped is not blamed on packets behind that") {
+  Run run;
+  Program& program = run.program;
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "write", {}, {writes(kCoarse)});
+  program.barrier_packet(queue, {true, none, none, 7});
+  program.forget(kCoarse, kCoarse + kMemoryBytes);
+  program.barrier_packet(queue, {true, none, none, 7});
+  program.host_reads(kFine);
+  CHECK(run.advice() == Lines{"barrier barrier packet -> clear 2"});
+}
+
 TEST_CASE("What was running when the program ended is left alone") {
   Run run;
   Program& program = run.program;
@@ -180,6 +276,21 @@ TEST_CASE("What a run would take too long to try is not advised, and said to be 
   const Advices advices = advise(journal.recording(), *find_device_description("gfx90a"), 60);
   CHECK(advices.incomplete);
   CHECK(advices.list.size() < 3);
+}
+
+TEST_CASE("Pages take time to be judged, too") {
+  for (const std::uint32_t pages : {1, 100}) {
+    Journal journal;
+    Program program("gfx90a", false, &journal);
+    const ActorId queue = program.compute();
+    Program::Dispatch dispatch = program.launch(queue, "fill", {true, none, none});
+    for (std::uint32_t i = 0; i < pages; ++i)
+      program.touch(dispatch, {writes(kLocal + i * kPageBytes, i + 1)});
+    program.end(dispatch);
+    const Advices advices = advise(journal.recording(), *find_device_description("gfx90a"), 100);
+    CHECK(advices.incomplete == (pages == 100));
+    CHECK(advices.list.size() == (pages == 100 ? 0 : 1));
+  }
 }
 
 TEST_CASE("Advice as JSON and as a sentence") {
@@ -203,6 +314,8 @@ TEST_CASE("Advice as JSON and as a sentence") {
   advice.part = Advice::Part::barrier;
   advice.packets.assign(100, 9);
   CHECK(to_json(advice, device).find(R"("to":"clear")") != std::string::npos);
-  CHECK(to_json(advice, device).find(R"("count":100)") != std::string::npos);
+  std::string listed = "9";
+  for (std::size_t i = 1; i < kListedPackets; ++i) listed += ",9";
+  CHECK(to_json(advice, device).find(R"("packets":[)" + listed + R"(],"count":100)") != std::string::npos);
   CHECK(to_sentence(advice, device).find("9, 9, ...: 100 of 120) could be clear") != std::string::npos);
 }

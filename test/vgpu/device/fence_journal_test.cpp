@@ -1,7 +1,6 @@
 // Runs that are kept: what is left of them, and that it is judged as they were.
 #include "device/fences/journal.hpp"
 
-#include "device/fences/cost.hpp"
 #include "fence_program.hpp"
 #include "support/catch.hpp"
 
@@ -59,6 +58,55 @@ TEST_CASE("What the host does page by page is the same for all of them, as long 
   CHECK(counts(journal.recording()) == std::vector<std::uint64_t>{kPages / 2, kPages / 2});
 }
 
+TEST_CASE(
+    "What the host did before and after it may have known of a completion is different, whenever it is "
+    "told") {
+  for (const int announcer : {0, 1, 2, 3}) {
+    CAPTURE(announcer);
+    for (const bool stores : {false, true}) {
+      Journal journal;
+      Program program("gfx90a", true, &journal);
+      const ActorId queue = program.compute(), engine = program.sdma();
+      const std::uint64_t before = host_clock_ns();
+      if (announcer == 1) program.dispatch(queue, "idle", {true, none, none, 7});
+      if (announcer == 2) program.barrier_packet(queue, {true, none, none, 7});
+      if (announcer == 3) program.sdma_signals(engine, 7);
+      while (host_clock_ns() == before) {
+      }
+      for (const GpuAddress page : {kFine, kFine + kPageBytes}) {
+        const std::uint64_t at = page == kFine ? before : host_clock_ns();
+        if (stores) {
+          program.checker().host_opened(page, before);
+          program.checker().host_wrote(page, page_bytes(page, 4), at, Program::kind_of);
+        } else {
+          program.checker().host_read(page, at, Program::kind_of);
+        }
+      }
+      CHECK(counts(journal.recording()).size() == (announcer == 0 ? 1 : 2));
+    }
+  }
+}
+
+TEST_CASE("A store of the host and one that is perhaps its own are different") {
+  Journal journal;
+  Program program("gfx90a", true, &journal);
+  program.host_opens(kFine);
+  program.host_opens(kFine + kPageBytes);
+  program.host_wrote(kFine);
+  program.checker().unknown(kFine + kPageBytes, page_bytes(kFine, 4));
+  CHECK(counts(journal.recording()) == std::vector<std::uint64_t>{1, 1});
+}
+
+TEST_CASE("Memory that was unmapped in between has another past") {
+  Journal journal;
+  Program program("gfx90a", true, &journal);
+  const ActorId queue = program.compute();
+  program.dispatch(queue, "fill", {}, {writes(kLocal, 4 * kPageBytes)});
+  program.forget(kLocal + kPageBytes, kLocal + 2 * kPageBytes);
+  program.dispatch(queue, "again", {true, agent, none}, {writes(kLocal, 4 * kPageBytes)});
+  CHECK(counts(journal.recording()) == std::vector<std::uint64_t>{3, 1});
+}
+
 TEST_CASE("A kept run is judged as the run was, page for page") {
   Journal journal;
   Program program("gfx90a", true, &journal);
@@ -81,121 +129,32 @@ TEST_CASE("A kept run is judged as the run was, page for page") {
   CHECK(again == found);
 }
 
-TEST_CASE("A run that is too long is not kept at all") {
-  Journal journal(64 << 10);
+TEST_CASE("A run that is too long is not kept at all, whatever it is that is long") {
+  Journal journal(16 << 10);
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
+  const auto page = [](std::uint32_t number) { return kLocal + number * kPageBytes; };
   CHECK_FALSE(journal.overflowed());
-  for (std::uint32_t i = 0; i < 1000; ++i) program.dispatch(queue, "step", {}, {writes(kLocal + 4 * i)});
+  SECTION("its packets") {
+    for (std::uint32_t i = 0; i < 1000; ++i) program.barrier_packet(queue, {});
+  }
+  SECTION("what they did") {
+    Program::Dispatch dispatch = program.launch(queue, "different", {});
+    for (std::uint32_t i = 0; i < 64; ++i) program.touch(dispatch, {writes(page(i), i + 1)});
+    CHECK_FALSE(journal.overflowed());
+    program.end(dispatch);
+  }
+  SECTION("the ways in which pages came by it") {
+    for (std::uint32_t bit = 1; bit < 256; bit *= 2) {
+      Program::Dispatch dispatch = program.launch(queue, "same", {});
+      for (std::uint32_t i = 0; i < 256; ++i)
+        if ((i & bit) != 0) program.touch(dispatch, {writes(page(i))});
+      program.end(dispatch);
+    }
+  }
   CHECK(journal.overflowed());
-  CHECK(journal.recording().events.empty());
-}
-
-// ---- what it cost
-
-namespace {
-
-class Cost {
- public:
-  Program program{"gfx90a", true, &journal_};
-  const DeviceDescription& device = *find_device_description("gfx90a");
-  PacketCosts of() { return of(device); }
-  PacketCosts of(const DeviceDescription& of_device) {
-    return estimate_costs(journal_.recording(), of_device);
-  }
-  // 1600 MHz, two transfers a clock, 512 bytes each.
-  double memory_ns(double bytes) const { return bytes / 1638.4; }
-  double link_ns(double bytes) const { return bytes / 31.504; }
-  // 64 bytes a clock for each of 104 compute units at 1700 MHz.
-  double l1_ns(double bytes) const { return bytes / (64 * 104 * 1.7); }
-
- private:
-  Journal journal_;
-};
-
-}  // namespace
-
-TEST_CASE("A release of system scope costs what it writes back, once") {
-  Cost cost;
-  Program& program = cost.program;
-  const ActorId queue = program.compute();
-  program.dispatch(queue, "fill", {false, none, none},
-                   {writes(kLocal, kPages * kPageBytes), writes(kCoarse, 64), writes(kFine, 640)});
-  program.dispatch(queue, "again", {true, none, system_}, {writes(kLocal, 64)});
-  program.dispatch(queue, "idle", {true, none, system_});
-  const PacketCosts costs = cost.of();
-  CHECK(costs.at({queue, 1}).release_system_ns ==
-        Approx(cost.memory_ns(kPages * kPageBytes) + cost.link_ns(64)));
-  CHECK(costs.count({queue, 2}) == 0);
-}
-
-TEST_CASE("A release of system scope writes back no more than L2 holds") {
-  Cost cost;
-  Program& program = cost.program;
-  const ActorId queue = program.compute();
-  program.dispatch(queue, "fill", {true, none, system_},
-                   {writes(kLocal, kMemoryBytes), writes(kCoarse, kMemoryBytes)});
-  DeviceDescription small = cost.device;
-  small.l2_bytes = kMemoryBytes / 2;
-  CHECK(cost.of(small).at({queue, 0}).release_system_ns ==
-        Approx((cost.memory_ns(kMemoryBytes) + cost.link_ns(kMemoryBytes)) / 4));
-}
-
-TEST_CASE("An acquire costs what is read again because of it: from L2, and of system scope from memory") {
-  for (const FenceScope scope : {agent, system_}) {
-    Cost cost;
-    Program& program = cost.program;
-    const ActorId queue = program.compute();
-    program.dispatch(queue, "warm", {false, none, none}, {reads(kLocal, 1280), reads(kCoarse, 64)});
-    program.dispatch(queue, "again", {false, scope, none},
-                     {reads(kLocal, 640), reads(kCoarse, 64), reads(kLocal + 8192, 64)});
-    const PacketCost found = cost.of().at({queue, 1});
-    CHECK(found.acquire_agent_ns == Approx(cost.l1_ns(704)));
-    CHECK(found.acquire_system_ns == Approx(scope == system_ ? cost.memory_ns(640) + cost.link_ns(64) : 0));
-  }
-}
-
-TEST_CASE("Of two acquires in a row neither costs anything: one of them would be left") {
-  Cost cost;
-  Program& program = cost.program;
-  const ActorId queue = program.compute();
-  program.dispatch(queue, "warm", {false, none, none}, {reads(kLocal, 640)});
-  program.barrier_packet(queue, {true, agent, none});
-  program.dispatch(queue, "again", {false, agent, none}, {reads(kLocal, 640)});
-  CHECK(cost.of().empty());
-}
-
-TEST_CASE("A barrier bit costs the time for which two dispatches could have run side by side") {
-  const std::uint64_t slots = 104 * 4 * 8;
-  struct Case {
-    std::uint64_t waves_before, waves;
-    double share;
-  };
-  for (const Case& one :
-       {Case{1, 1, 1}, Case{slots / 2, slots, 0.5}, Case{slots, 8, 0}, Case{2 * slots, 8, 0}}) {
-    CAPTURE(one.waves_before, one.waves);
-    Cost cost;
-    Program& program = cost.program;
-    const ActorId queue = program.compute();
-    program.dispatch(queue, "long", {.waves = one.waves_before}, {writes(kLocal, 1 << 16)});
-    program.dispatch(queue, "short", {.barrier = true, .waves = one.waves},
-                     {writes(kLocal + (1 << 16), 1 << 12)});
-    CHECK(cost.of()[{queue, 1}].barrier_ns == Approx(one.share * cost.memory_ns(1 << 12)));
-  }
-}
-
-TEST_CASE(
-    "Of two barrier bits between dispatches neither costs anything; one on a barrier packet costs as much as "
-    "on the dispatch") {
-  for (const bool both : {true, false}) {
-    Cost cost;
-    Program& program = cost.program;
-    const ActorId queue = program.compute();
-    program.dispatch(queue, "a", {.waves = 1}, {writes(kLocal, 4096)});
-    program.barrier_packet(queue, {.barrier = true});
-    program.dispatch(queue, "b", {.barrier = both, .waves = 1}, {writes(kLocal + 4096, 4096)});
-    PacketCosts costs = cost.of();
-    CHECK(costs[{queue, 1}].barrier_ns == Approx(both ? 0 : cost.memory_ns(4096)));
-    CHECK(costs[{queue, 2}].barrier_ns == 0);
-  }
+  program.dispatch(queue, "later", {}, {writes(page(0))});
+  const Recording run = journal.recording();
+  CHECK(run.events.empty());
+  CHECK(run.page_count.empty());
 }
