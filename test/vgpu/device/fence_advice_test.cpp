@@ -123,7 +123,7 @@ TEST_CASE("What is saved is what the narrowed packets cost, and no more than the
   const ActorId queue = program.compute();
   program.dispatch(queue, "write", {false, none, system_, 7}, {writes(kCoarse, 4096)});
   program.host_reads(kCoarse);
-  program.dispatch(queue, "write", {false, none, system_}, {writes(kLocal, 8192)});
+  program.dispatch(queue, "write", {false, none, system_}, {reads(kLocal, 4096), writes(kLocal, 8192)});
   program.dispatch(queue, "read", {true, system_, none}, {reads(kLocal, 4096), writes(kLocal + 16384)});
   double release_ns = 0, acquire_ns = 0;
   for (const Advice& advice : run.advise().list) {
@@ -211,6 +211,20 @@ TEST_CASE("Order by packets is not given up for order that is only presumed insi
     program.dispatch(queue, "step", {true, none, none}, {writes(kLocal, 4, Path::synchronising)});
     program.dispatch(queue, "step", {true, none, none});
     CHECK(run.advice() == Lines{"barrier step -> clear 1 3"});
+  }
+  SECTION("between dispatches of two queues, while the first goes on") {
+    Run run;
+    Program& program = run.program;
+    const ActorId first = program.compute(), second = program.compute();
+    program.ring(first, 3);
+    program.ring(second, 2);
+    program.dispatch(first, "add", {}, {writes(kLocal, 4, Path::synchronising)});
+    program.barrier_packet(first, {true, none, none, 7});
+    program.barrier_packet(second, {}, {7});
+    Program::Dispatch add = program.launch(second, "add", {}, {writes(kLocal, 4, Path::synchronising)});
+    program.barrier_packet(first, {true, none, none});
+    program.end(add);
+    CHECK(run.advice() == Lines{"barrier barrier packet -> clear 2"});
   }
   SECTION("between a dispatch and the host") {
     Run run;

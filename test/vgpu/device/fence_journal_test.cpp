@@ -87,6 +87,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("What the host is once taken to know it knows in everything that is told later") {
+  Journal journal;
+  Program program("gfx90a", true, &journal);
+  const ActorId queue = program.compute();
+  const std::uint64_t before = host_clock_ns();
+  program.dispatch(queue, "idle", {true, none, none, 7});
+  const auto page = [](std::uint32_t number) { return kFine + number * kPageBytes; };
+  program.checker().host_read(page(0), before, Program::kind_of);
+  program.checker().host_read(page(1), host_clock_ns(), Program::kind_of);
+  program.checker().host_read(page(2), before, Program::kind_of);
+  const Recording run = journal.recording();
+  CHECK(run.page_count.at(page(0)) == 1);
+  CHECK(run.page_count.at(page(1)) == 2);
+}
+
 TEST_CASE("A store of the host and one that is perhaps its own are different") {
   Journal journal;
   Program program("gfx90a", true, &journal);
@@ -144,16 +159,22 @@ TEST_CASE("A run that is too long is not kept at all, whatever it is that is lon
     CHECK_FALSE(journal.overflowed());
     program.end(dispatch);
   }
+  SECTION("the names of kernels") { program.dispatch(queue, std::string(16 << 10, 'k'), {}); }
+  SECTION("how many pages there are") { program.dispatch(queue, "fill", {}, {writes(kLocal, kMemoryBytes)}); }
   SECTION("the ways in which pages came by it") {
-    for (std::uint32_t bit = 1; bit < 256; bit *= 2) {
+    for (std::uint32_t bit = 1; bit < 128; bit *= 2) {
       Program::Dispatch dispatch = program.launch(queue, "same", {});
-      for (std::uint32_t i = 0; i < 256; ++i)
+      for (std::uint32_t i = 0; i < 128; ++i)
         if ((i & bit) != 0) program.touch(dispatch, {writes(page(i))});
       program.end(dispatch);
     }
   }
   CHECK(journal.overflowed());
-  program.dispatch(queue, "later", {}, {writes(page(0))});
+  // It is judged on.
+  program.clear();
+  program.dispatch(queue, "write", {}, {writes(kFine)});
+  program.dispatch(queue, "race", {}, {reads(kFine)});
+  CHECK(program.found() == "unordered RAW write->race 0x0+4 possible");
   const Recording run = journal.recording();
   CHECK(run.events.empty());
   CHECK(run.page_count.empty());

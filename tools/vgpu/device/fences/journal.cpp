@@ -19,6 +19,13 @@ std::optional<std::uint64_t> host_time(const Event& event) {
   return std::nullopt;
 }
 
+// About what an entry of a map or a set needs beside what is in it.
+constexpr std::size_t kEntryBytes = 64;
+
+bool is_of_host(const Event& event) {
+  return is_one_of<events::HostRead, events::HostOpened, events::HostWrote, events::Unknown>(event);
+}
+
 bool may_announce(const Event& event) {
   return is_one_of<events::End, events::Complete, events::Signal>(event);
 }
@@ -47,13 +54,14 @@ std::uint64_t Journal::known_at(std::uint64_t host_ns) const {
 const PageAccesses* Journal::intern(const PageAccesses* accesses) {
   if (accesses == nullptr) return nullptr;
   const auto [entry, is_new] = contents_.insert(*accesses);
-  if (is_new) grow(sizeof(PageAccesses) + 64);
+  if (is_new) grow(sizeof(PageAccesses) + kEntryBytes);
   return &*entry;
 }
 
 void Journal::touch(GpuAddress page, std::size_t what, std::uint64_t known, MemoryKind kind,
                     const PageAccesses* accesses) {
-  const auto last = pages_.try_emplace(page, kNone).first;
+  const auto [last, is_first] = pages_.try_emplace(page, kNone);
+  if (is_first) grow(kEntryBytes);
   const Key key{last->second, what, known, kind, intern(accesses)};
   const auto [entry, is_new] = present_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
   if (is_new) {
@@ -67,18 +75,15 @@ void Journal::grow(std::size_t bytes) { bytes_ += bytes; }
 
 void Journal::add(const Event& event) {
   if (overflowed_) return;
-  const bool is_host =
-      is_one_of<events::HostRead, events::HostOpened, events::HostWrote, events::Unknown>(event);
-  if (!is_host || events_.empty() ||
-      !is_one_of<events::HostRead, events::HostOpened, events::HostWrote, events::Unknown>(events_.back()))
-    present_.clear();
+  if (events_.empty() || !is_of_host(event) || !is_of_host(events_.back())) present_.clear();
   events_.push_back({event.now_ns, event.what, {}});
   grow(sizeof(Event) + 32);
+  if (const auto* launch = std::get_if<events::Launch>(&event.what)) grow(launch->kernel.size());
 
   const auto host_ns = host_time(event);
-  const std::uint64_t known = host_ns ? known_at(*host_ns) : 0;
+  if (host_ns) known_ = std::max(known_, known_at(*host_ns));
   for (const TouchedPage& page : event.pages)
-    touch(page.page, event.what.index(), known, page.kind, page.accesses);
+    touch(page.page, event.what.index(), host_ns ? known_ : 0, page.kind, page.accesses);
   if (const auto* forget = std::get_if<events::Forget>(&event.what))
     for (auto page = pages_.lower_bound(forget->begin); page != pages_.end() && page->first < forget->end;
          ++page)

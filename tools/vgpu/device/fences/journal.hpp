@@ -76,6 +76,7 @@ class Journal {
   std::map<Key, std::uint32_t> present_;         // nodes of the event that pages are being added to
   std::map<GpuAddress, std::uint32_t> pages_;    // the last node of each
   std::vector<std::uint64_t> announcements_ns_;  // when packets and copies completed signals
+  std::uint64_t known_ = 0;                      // how many of them the host has been taken to know
 };
 
 }  // namespace uptempo::vgpu::fences
