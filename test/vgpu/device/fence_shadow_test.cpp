@@ -269,7 +269,7 @@ TEST_CASE("Only tasks at synchronising accesses to the same byte meet, and only 
     accesses.add_read(where, 4, second, 0);
     std::vector<TaskPtr> met;
     accesses.for_each([&](GpuAddress page, const PageAccesses& touched) {
-      memory.shadow.meet(reader, page, touched, [&](const TaskPtr& task) { met.push_back(task); });
+      memory.shadow.meet(*reader, page, touched, [&](const TaskPtr& task) { met.push_back(task); });
     });
     CAPTURE(static_cast<int>(first), static_cast<int>(second), where, ordered);
     CHECK(met == (meets ? std::vector{writer} : std::vector<TaskPtr>{}));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <set>
 
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
@@ -86,11 +85,12 @@ void WatchedDispatch::written(GpuAddress page) noexcept { host_pages_->hide(page
 
 void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packet& packet,
                           const fences::Checker::KindOf& kind_of) {
-  const std::set<GpuAddress> closed(closed_.begin(), closed_.end());
+  std::vector<GpuAddress> closed = std::move(closed_);
   closed_.clear();
+  std::sort(closed.begin(), closed.end());
   if (!closed.empty())
     running_.accesses->for_each([&](GpuAddress page, const fences::PageAccesses& accesses) {
-      if (closed.count(page) == 0) return;
+      if (!std::binary_search(closed.begin(), closed.end(), page)) return;
       host_pages_->device_wrote(page, &accesses.written);
       // What it has written the host must not read unnoticed, also where it stored to the page meanwhile.
       if (accesses.written != PageMask{} && host_pages_->close(page, true))

@@ -71,13 +71,10 @@ AccessSet::Page* AccessSet::find_or_add(GpuAddress address, bool writes) noexcep
   Page* page = nullptr;
   try {
     const std::lock_guard lock(mutex_);
-    auto& entry = pages_[address];
-    if (entry == nullptr) {
-      is_new = true;
-      entry = std::make_unique<Page>();
-      entry->told_of_write.store(writes, std::memory_order_relaxed);
-    }
-    page = entry.get();
+    const auto [entry, added] = pages_.try_emplace(address);
+    is_new = added;
+    page = &entry->second;
+    if (is_new) page->told_of_write.store(writes, std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
     incomplete_.store(true, std::memory_order_relaxed);
     return nullptr;

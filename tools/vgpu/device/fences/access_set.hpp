@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <unordered_map>
 
@@ -55,7 +54,7 @@ class AccessSet {
 
   template <typename Visit>  // visit(GpuAddress page, const PageAccesses&)
   void for_each(Visit visit) const {
-    for (const auto& [address, page] : pages_) visit(address, page->accesses);
+    for (const auto& [address, page] : pages_) visit(address, page.accesses);
   }
   bool empty() const noexcept { return pages_.empty(); }
 
@@ -78,7 +77,7 @@ class AccessSet {
   Listener* const listener_;
   const std::uint64_t serial_;  // tells this set from one that had its address before
   std::mutex mutex_;
-  std::unordered_map<GpuAddress, std::unique_ptr<Page>> pages_;
+  std::unordered_map<GpuAddress, Page> pages_;  // none ever moves
   std::atomic<bool> incomplete_{false};
 };
 

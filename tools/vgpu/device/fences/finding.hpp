@@ -24,7 +24,8 @@ struct Task {
   bool barrier = false;        // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
-  View view;  // when it began, its acquire included; of a dispatch that has ended, also what it learnt inside
+  View
+      view;  // when it began, its acquire included; of a dispatch that has ended, also what it learnt inside. Later: `ordered` alone
   std::optional<Clock> by_packets = {};  // view.ordered without what it learnt inside; nothing: the same
 
   const Clock& ordered_by_packets() const noexcept { return by_packets ? *by_packets : view.ordered; }

@@ -108,14 +108,12 @@ struct Judge::Impl {
     return view;
   }
 
-  // What comes after the packet may rely on this, too: `view`, itself and its release.
-  View finish_packet(ActorId actor, const Packet& packet, View view) {
-    QueueState& queue = queues[actor];
+  // Adds to `view` what those behind the packet may rely on, too: itself and its release.
+  void finish_packet(ActorId actor, const Packet& packet, View& view) {
     view.ordered.add({actor, packet.index});
     view.release(packet.release);
-    queue.completed.join(view);
+    queues[actor].completed.join(view);
     if (packet.signal) complete_signal(*packet.signal, view);
-    return view;
   }
 
   void complete_signal(const SignalValue& signal, const View& view) {
@@ -218,32 +216,43 @@ struct Judge::Impl {
   void tell(const events::End& event, const Pages& pages) {
     const auto running = queues[event.queue].running.extract(event.packet.index);
     const std::shared_ptr<Task>& task = running.mapped();
-    View before = task->view;
-    meet(task, pages);
+    std::optional<View> by_packets = meet(*task, pages);
     const Shadow::Report report = reporter();
     for (const TouchedPage& page : pages)
       shadow.apply(task, page.page, *page.accesses, type_of(page), ages, report);
-    finish_packet(event.queue, event.packet, std::move(before));
+    finish_packet(event.queue, event.packet, by_packets ? *by_packets : task->view);
+    forget_fences(*task);
   }
 
-  // Whatever those came after whom the dispatch met, and they themselves, is taken to be ordered and visible.
-  void meet(const std::shared_ptr<Task>& task, const Pages& pages) {
+  // Of a task that has ended nobody asks more than what came before it, and thousands are kept.
+  static void forget_fences(Task& task) {
+    View ended;
+    ended.ordered = std::move(task.view.ordered);
+    task.view = std::move(ended);
+  }
+
+  // Whatever those came after whom the dispatch met, and they themselves, is taken to be ordered and visible. The view without that, if
+  // there were any.
+  std::optional<View> meet(Task& task, const Pages& pages) {
     std::vector<TaskPtr> partners;
     for (const TouchedPage& page : pages)
       shadow.meet(task, page.page, *page.accesses,
                   [&](const TaskPtr& partner) { partners.push_back(partner); });
+    if (partners.empty()) return std::nullopt;
     std::sort(partners.begin(), partners.end());
     partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
-    if (!partners.empty()) task->by_packets = task->view.ordered;
+    View before = task.view;
+    task.by_packets = before.ordered;
     for (const TaskPtr& partner : partners) {
       ++meetings;
       Clock known = partner->view.ordered;
       known.add(partner->id);
-      View& view = task->view;
+      View& view = task.view;
       for (Clock* clock :
            {&view.ordered, &view.released_agent, &view.released_system, &view.visible, &view.l1_clean})
         clock->join(known);
     }
+    return before;
   }
 
   void tell(const events::Complete& event, const Pages&) {
@@ -251,7 +260,8 @@ struct Judge::Impl {
     for (const SignalValue& dependency : event.satisfied) depend(view, dependency);
     acquire(view, event.packet.acquire);
     // What comes behind it waited for it.
-    queues[event.queue].started = finish_packet(event.queue, event.packet, std::move(view));
+    finish_packet(event.queue, event.packet, view);
+    queues[event.queue].started = std::move(view);
   }
 
   void tell(const events::Wait& event, const Pages&) {

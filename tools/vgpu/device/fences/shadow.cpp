@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace uptempo::vgpu::fences {
 namespace {
@@ -166,21 +167,26 @@ class Shadow::Transitions {
   std::vector<Done> done_;
 };
 
+// Those that meet the bytes [begin, end).
+auto Shadow::Page::segments_of(std::uint32_t begin, std::uint32_t end) -> std::pair<Segments, Segments> {
+  const auto begins_behind = [](std::uint32_t byte, const Segment& segment) { return byte < segment.begin; };
+  const auto behind = std::upper_bound(segments.begin(), segments.end(), begin, begins_behind);
+  return {std::prev(behind), std::upper_bound(behind, segments.end(), end - 1, begins_behind)};
+}
+
 Shadow::Page& Shadow::page(GpuAddress address) {
   auto& entry = pages_[page_of(address)];
   if (entry == nullptr) entry = std::make_unique<Page>();
   return *entry;
 }
 
-void Shadow::meet(const TaskPtr& task, GpuAddress address, const PageAccesses& accesses,
-                  const Met& met) const {
+void Shadow::meet(const Task& task, GpuAddress address, const PageAccesses& accesses, const Met& met) const {
   const auto found = pages_.find(address);
   if (found == pages_.end()) return;
   const Page& page = *found->second;
   if (!page.synchronising && accesses.synchronising == PageMask{}) return;
   const auto unordered = [&](const TaskPtr& other) {
-    return other->id != task->id && other->kind != Task::Kind::copy &&
-           !task->view.ordered.contains(other->id);
+    return other->id != task.id && other->kind != Task::Kind::copy && !task.view.ordered.contains(other->id);
   };
   for (std::size_t at = 0; at < page.segments.size(); ++at) {
     const HistoryPtr& history = page.segments[at].history;
@@ -211,11 +217,16 @@ void Shadow::meet(const TaskPtr& task, GpuAddress address, const PageAccesses& a
 void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& accesses, MemoryType type,
                    CacheAges ages, const Report& report) {
   Page& to = page(address);
-  std::vector<Piece> pieces, lines;
-  for (std::uint32_t line = 0; line < kLinesPerPage; ++line) {
+  std::vector<Piece>&pieces = pieces_, &lines = lines_;
+  pieces.clear();
+  lines.clear();
+  std::uint64_t touched = 0;  // a bit per line
+  for (std::uint32_t line = 0; line < kLinesPerPage; ++line)
+    touched |= std::uint64_t{(accesses.read[line] | accesses.written[line]) != 0} << line;
+  for (; touched != 0; touched &= touched - 1) {
+    const auto line = static_cast<std::uint32_t>(std::countr_zero(touched));
     const std::uint64_t read = accesses.read[line], written = accesses.written[line],
                         synchronising = accesses.synchronising[line];
-    if ((read | written) == 0) continue;
     to.synchronising = to.synchronising || synchronising != 0;
     const bool vector = (accesses.vector_lines >> line & 1) != 0;
     const bool scalar = (accesses.scalar_lines >> line & 1) != 0;
@@ -243,8 +254,10 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
     to.l2[line] = ages.l2;
   }
   apply(task, address, to, pieces, type, report);
+  if (lines.empty()) return;
   // Lines that it read while another task wrote to them, whichever bytes: it may have been earlier.
-  if (std::any_of(to.segments.begin(), to.segments.end(),
+  const auto [first, last] = to.segments_of(lines.front().begin, lines.back().end);
+  if (std::any_of(first, last,
                   [&](const Segment& segment) { return is_overlapping(segment.history.get(), *task); }))
     apply(task, address, to, lines, type, report);
 }
@@ -253,17 +266,20 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const st
                    MemoryType type, const Report& report) {
   if (pieces.empty()) return;
   Transitions transition(task, type, report, presumed_bytes_);
-  std::vector<Segment> after;
-  after.reserve(page.segments.size() + 2 * pieces.size());
-  const auto append = [&after](std::uint32_t begin, const HistoryPtr& history) {
+  // Only the segments from the first piece to the last are made anew: a page of kernarg blocks has dozens.
+  std::vector<Segment>& segments = page.segments;
+  auto [first, last] = page.segments_of(pieces.front().begin, pieces.back().end);
+  std::vector<Segment>& after = after_;
+  after.clear();
+  const auto append = [&](std::uint32_t begin, const HistoryPtr& history) {
     if (after.empty() || after.back().history != history)
       after.push_back({static_cast<std::uint16_t>(begin), history});
   };
   std::size_t piece = 0;
-  for (std::size_t at = 0; at < page.segments.size(); ++at) {
-    const HistoryPtr& history = page.segments[at].history;
-    std::uint32_t byte = page.segments[at].begin;
-    const std::uint32_t end = at + 1 < page.segments.size() ? page.segments[at + 1].begin : kPageBytes;
+  for (auto at = first; at != last; ++at) {
+    const HistoryPtr& history = at->history;
+    std::uint32_t byte = at->begin;
+    const std::uint32_t end = std::next(at) != segments.end() ? std::next(at)->begin : kPageBytes;
     while (byte < end) {
       while (piece < pieces.size() && pieces[piece].end <= byte) ++piece;
       if (piece == pieces.size() || pieces[piece].begin >= end) {
@@ -279,12 +295,19 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const st
       byte = stop;
     }
   }
-  page.segments = std::move(after);
+  // Neighbours with the same history become one.
+  auto from = after.begin();
+  if (first != segments.begin() && std::prev(first)->history == from->history) ++from;
+  if (last != segments.end() && after.back().history == last->history) ++last;
+  const auto kept = from + std::min(after.end() - from, last - first);
+  const auto gap = segments.erase(std::move(from, kept, first), last);
+  segments.insert(gap, std::move_iterator(kept), std::move_iterator(after.end()));
 }
 
 void Shadow::read(const TaskPtr& task, GpuAddress address, const PageMask& bytes, MemoryType type,
                   const Report& report) {
-  std::vector<Piece> pieces;
+  std::vector<Piece>& pieces = pieces_;
+  pieces.clear();
   for_bytes(bytes, [&](std::uint16_t begin, std::uint16_t end) {
     pieces.push_back({begin, end, {true, false, false, {}, {}}});
   });
@@ -295,7 +318,8 @@ void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& byte
                    CacheAges ages, const Report& report) {
   static_assert(kLineBytes == 64);
   Page& to = page(address);
-  std::vector<Piece> pieces;
+  std::vector<Piece>& pieces = pieces_;
+  pieces.clear();
   for (std::uint32_t line = 0; line < kLinesPerPage; ++line) {
     if (bytes[line] == 0) continue;
     // A line of L2 is two of these.

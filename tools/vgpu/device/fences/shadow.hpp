@@ -9,7 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "device/fences/page_accesses.hpp"
@@ -26,12 +26,6 @@ struct CacheAges {
 
 class Shadow {
  public:
-  // Some bytes of a page, and what one task did to all of them.
-  struct Run {
-    std::uint16_t begin = 0, end = 0;
-    bool read = false, written = false, synchronising = false;
-  };
-
   // Called for each conflict; `bytes` from `address` on, all of the same pair of tasks.
   using Report = std::function<void(const Violation&, Finding::Conflict, const TaskPtr& writer,
                                     const TaskPtr& reader, GpuAddress address, std::uint32_t bytes)>;
@@ -39,7 +33,7 @@ class Shadow {
   using Met = std::function<void(const TaskPtr&)>;
 
   // What a dispatch did. `meet` first, for every page of it; then `apply`.
-  void meet(const TaskPtr& task, GpuAddress page, const PageAccesses& accesses, const Met& met) const;
+  void meet(const Task& task, GpuAddress page, const PageAccesses& accesses, const Met& met) const;
   void apply(const TaskPtr& task, GpuAddress page, const PageAccesses& accesses, MemoryType type,
              CacheAges ages, const Report& report);
 
@@ -83,6 +77,9 @@ class Shadow {
     // Age of each line's last use, by cache; 0: never.
     std::array<std::uint32_t, kLinesPerPage> vector_l1{}, scalar_l1{}, l2{};
     bool synchronising = false;  // some history has a synchronising access
+
+    using Segments = std::vector<Segment>::iterator;
+    std::pair<Segments, Segments> segments_of(std::uint32_t begin, std::uint32_t end);
   };
   static bool is_overlapping(const History* history, const Task& reader);
   // One access, as far as a transition depends on it; neither read nor written: the line was in a cache.
@@ -103,6 +100,8 @@ class Shadow {
   Page& page(GpuAddress address);
 
   std::map<GpuAddress, std::unique_ptr<Page>> pages_;
+  std::vector<Piece> pieces_, lines_;  // of one call, kept for their memory
+  std::vector<Segment> after_;
   std::uint64_t presumed_bytes_ = 0;
 };
 
