@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 
 #include "run.hpp"
@@ -5,6 +8,25 @@
 
 namespace uptempo::vgpu {
 namespace {
+
+// What the reports of a program's processes say, each in one string.
+std::multiset<std::string> reports(const std::vector<std::string>& program, int status) {
+  char directory[] = "/tmp/uptempo-reports-XXXXXX";
+  REQUIRE(mkdtemp(directory) != nullptr);
+  std::vector<std::string> arguments{"--check", "fences,advice", "--report",
+                                     std::string(directory) + "/%p.json", "--"};
+  arguments.insert(arguments.end(), program.begin(), program.end());
+  const Finished finished = launch(arguments);
+  CHECK(finished.status == status);
+  CHECK(finished.err.empty());
+  std::multiset<std::string> result;
+  for (const auto& file : std::filesystem::directory_iterator(directory)) {
+    std::ifstream lines(file.path());
+    result.emplace(std::istreambuf_iterator<char>(lines), std::istreambuf_iterator<char>());
+  }
+  std::filesystem::remove_all(directory);
+  return result;
+}
 
 TEST_CASE("without the launcher there is no virtual device", "[process]") {
   const Finished finished = run({"cat", "/sys/class/kfd/kfd/topology/nodes/1/name"});
@@ -33,6 +55,30 @@ TEST_CASE("a program with busy queues ends as it would on hardware, however it e
     CAPTURE(each.how, finished.err);
     CHECK(finished.status == each.status);
   }
+}
+
+TEST_CASE("advice is given when a program ends by itself, and to each of its processes", "[process]") {
+  const auto advice = [](const char* part) {
+    return std::string(R"({"advice":")") + part +
+           R"(","queue":1,"kernel":"barrier packet","header":{"barrier":true,"acquire":"system","release":"system"},"to":")" +
+           (std::string(part) == "barrier" ? "clear" : "none") +
+           R"(","packets":[0],"count":1,"of":1,"saved_ns":0,"basis":"estimate","device":"gfx90a"})" + '\n';
+  };
+  const std::string all = advice("barrier") + advice("acquire") + advice("release");
+  for (const char* how : {"return", "exit"}) {
+    CAPTURE(how);
+    CHECK(reports({UPTEMPO_VGPU_ENDING, how}, 3) == std::multiset<std::string>{all});
+  }
+  CHECK(reports({UPTEMPO_VGPU_ENDING, "fork"}, 3) == std::multiset<std::string>{all, all});
+  for (const char* how : {"_exit", "quick_exit"}) {
+    CAPTURE(how);
+    CHECK(reports({UPTEMPO_VGPU_ENDING, how}, 3) == std::multiset<std::string>{""});
+  }
+}
+
+TEST_CASE("a program that sends no packet is not advised", "[process]") {
+  CHECK(reports({UPTEMPO_VGPU_PROBE, "rocr"}, 0) == std::multiset<std::string>{""});
+  CHECK(reports({"true"}, 0) == std::multiset<std::string>{});
 }
 
 TEST_CASE("ordinary programs notice nothing", "[process]") {
