@@ -1,6 +1,7 @@
 // Advice: which fences and barrier bits of a run could have been narrower.
 #include "device/fences/advice.hpp"
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "fence_program.hpp"
@@ -332,4 +333,12 @@ TEST_CASE("Advice as JSON and as a sentence") {
   for (std::size_t i = 1; i < kListedPackets; ++i) listed += ",9";
   CHECK(to_json(advice, device).find(R"("packets":[)" + listed + R"(],"count":100)") != std::string::npos);
   CHECK(to_sentence(advice, device).find("9, 9, ...: 100 of 120) could be clear") != std::string::npos);
+}
+
+TEST_CASE("Advice about a kernel with an odd name is one line of JSON") {
+  Advice advice;
+  advice.kernel = "qu\"ote\\back\xc3\xa4\xff\ttab\nline";
+  const std::string line = to_json(advice, *find_device_description("gfx90a"));
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK(nlohmann::json::parse(line)["kernel"] == "qu\"ote\\back\xc3\xa4\xef\xbf\xbd tab line");
 }
