@@ -205,6 +205,19 @@ TEST_CASE("Announced data that no release of system scope covers is found when t
   }
 }
 
+TEST_CASE("What an atomic left in memory that L2 does not keep needs no release") {
+  for (const auto& [data, found] :
+       {std::pair{kFine, ""}, std::pair{kCoarse, "unreleased RAW count->host 0x0+4 possible"}}) {
+    Program program;
+    const ActorId queue = program.compute();
+    program.dispatch(queue, "count", {.release = FenceScope::agent, .signal = kDone},
+                     {reads(data, 4, Path::synchronising), writes(data, 4, Path::synchronising)});
+    program.finish();
+    CAPTURE(data);
+    CHECK(program.found() == found);
+  }
+}
+
 TEST_CASE("A later release of system scope that is announced too covers what came before") {
   for (const bool barrier : {true, false}) {
     Program program;

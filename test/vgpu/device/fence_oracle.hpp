@@ -133,7 +133,9 @@ class FenceOracle {
   }
   // The program ends, or forgets the cell: the host was told of data that it may not be able to see.
   void forget(const std::string& cell) {
-    const std::optional<Task>& writer = cells_[cell].writer;
+    const Cell& memory = cells_[cell];
+    const std::optional<Task>& writer = memory.writer;
+    if (memory.written_synchronising && memory.coherent) return;
     if (!writer || writer->agent != Agent::dispatch) return;
     bool told = false, released = false;
     for (const Node announcement : announced_) {

@@ -74,10 +74,11 @@ class Memory {
   std::string found() { return std::exchange(found_, {}); }
   std::string writers(GpuAddress begin, GpuAddress end) const {
     std::string text;
-    shadow.for_each_write(begin, end, [&](const TaskPtr& writer, GpuAddress address, std::uint32_t bytes) {
-      text += (text.empty() ? "" : " ") + std::to_string(writer->id.actor) + ":" +
-              std::to_string(address - kPage) + "+" + std::to_string(bytes);
-    });
+    shadow.for_each_write(begin, end,
+                          [&](const TaskPtr& writer, bool, GpuAddress address, std::uint32_t bytes) {
+                            text += (text.empty() ? "" : " ") + std::to_string(writer->id.actor) + ":" +
+                                    std::to_string(address - kPage) + "+" + std::to_string(bytes);
+                          });
     return text;
   }
 

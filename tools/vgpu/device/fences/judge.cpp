@@ -172,13 +172,20 @@ struct Judge::Impl {
   void find_unreleased(GpuAddress begin, GpuAddress end) {
     const TaskPtr reader = host_task({kHost, host_events}, host_at(now_ns));
     const Shadow::Report report = reporter();
-    shadow.for_each_write(begin, end, [&](const TaskPtr& writer, GpuAddress address, std::uint32_t bytes) {
-      const MemoryKind kind = kinds.at(page_of(address));
-      // Device-local memory need never be seen by the host.
-      if (kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine) return;
-      if (const auto found = judge_announced(*writer, announced, memory_type(target, kind)))
-        report(*found, Finding::Conflict::read_after_write, writer, reader, address, bytes);
-    });
+    shadow.for_each_write(
+        begin, end, [&](const TaskPtr& writer, bool synchronising, GpuAddress address, std::uint32_t bytes) {
+          const MemoryKind kind = kinds.at(page_of(address));
+          // Device-local memory need never be seen by the host.
+          if (kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine) return;
+          const auto found = judge_announced(*writer, announced, memory_type(target, kind));
+          // An atomic needs no fence behind it where L2 does not keep what it writes from the host.
+          if (!found) return;
+          if (synchronising && !found->possible_on_target) {
+            excused_bytes += bytes;
+          } else {
+            report(*found, Finding::Conflict::read_after_write, writer, reader, address, bytes);
+          }
+        });
   }
 
   // ---- events
@@ -346,7 +353,7 @@ struct Judge::Impl {
   std::deque<QueueState> queues;  // by actor
   Shadow shadow;
   CacheAges ages;
-  std::uint64_t meetings = 0;
+  std::uint64_t meetings = 0, excused_bytes = 0;
 
   struct Signal {
     View view;                         // of what has completed it since the host gave it a value
@@ -379,6 +386,8 @@ void Judge::tell(const Event& event) {
   impl_->deliver();
 }
 
-Judge::Presumed Judge::presumed() const noexcept { return {impl_->meetings, impl_->shadow.presumed_bytes()}; }
+Judge::Presumed Judge::presumed() const noexcept {
+  return {impl_->meetings, impl_->shadow.presumed_bytes() + impl_->excused_bytes};
+}
 
 }  // namespace uptempo::vgpu::fences

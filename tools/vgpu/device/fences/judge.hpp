@@ -46,7 +46,8 @@ class Judge {
 
   void tell(const Event& event);
 
-  // Pairs without order by packets that were taken to have ordered themselves inside kernels, so far: by dispatches, and by bytes.
+  // What the benefit of the doubt has kept quiet so far: pairs without order by packets that were taken to have ordered themselves inside
+  // kernels, by dispatches and by bytes, and bytes that atomics left for the host without a release.
   struct Presumed {
     std::uint64_t meetings = 0, bytes = 0;
     bool operator==(const Presumed&) const = default;

@@ -341,15 +341,18 @@ void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& byte
 
 void Shadow::for_each_write(
     GpuAddress begin, GpuAddress end,
-    const std::function<void(const TaskPtr&, GpuAddress address, std::uint32_t bytes)>& visit) const {
+    const std::function<void(const TaskPtr&, bool, GpuAddress, std::uint32_t)>& visit) const {
   for (auto page = pages_.lower_bound(page_of(begin)); page != pages_.end() && page->first < end; ++page) {
     const auto& segments = page->second->segments;
     for (std::size_t at = 0; at < segments.size(); ++at) {
-      if (segments[at].history == nullptr || segments[at].history->writer == nullptr) continue;
+      const History* const history = segments[at].history.get();
+      if (history == nullptr || history->writer == nullptr) continue;
       const std::uint32_t stop = at + 1 < segments.size() ? segments[at + 1].begin : kPageBytes;
       const GpuAddress first = std::max(begin, page->first + segments[at].begin);
       const GpuAddress last = std::min(end, page->first + stop);
-      if (first < last) visit(segments[at].history->writer, first, static_cast<std::uint32_t>(last - first));
+      if (first < last)
+        visit(history->writer, history->written_synchronising, first,
+              static_cast<std::uint32_t>(last - first));
     }
   }
 }

@@ -43,10 +43,10 @@ class Shadow {
   void write(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type, CacheAges ages,
              const Report& report);
 
-  // Visits what is left of each dispatch's writes in [begin, end): visit(writer, address, bytes).
-  void for_each_write(
-      GpuAddress begin, GpuAddress end,
-      const std::function<void(const TaskPtr&, GpuAddress address, std::uint32_t bytes)>& visit) const;
+  // Visits what is left of each task's writes in [begin, end).
+  void for_each_write(GpuAddress begin, GpuAddress end,
+                      const std::function<void(const TaskPtr& writer, bool synchronising, GpuAddress address,
+                                               std::uint32_t bytes)>& visit) const;
   void forget(GpuAddress begin, GpuAddress end);
   // Somebody unobserved may have written these bytes.
   void forget_bytes(GpuAddress page, const PageMask& bytes);
