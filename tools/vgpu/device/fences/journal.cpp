@@ -82,8 +82,13 @@ void Journal::add(const Event& event) {
 
   const auto host_ns = host_time(event);
   if (host_ns) known_ = std::max(known_, known_at(*host_ns));
-  for (const TouchedPage& page : event.pages)
+  for (const TouchedPage& page : event.pages) {
+    if (is_of_host(event)) {
+      of_host_.emplace_back(static_cast<std::uint32_t>(events_.size() - 1), page.page);
+      grow(sizeof of_host_.back());
+    }
     touch(page.page, event.what.index(), host_ns ? known_ : 0, page.kind, page.accesses);
+  }
   if (const auto* forget = std::get_if<events::Forget>(&event.what))
     for (auto page = pages_.lower_bound(forget->begin); page != pages_.end() && page->first < forget->end;
          ++page)
@@ -96,6 +101,7 @@ void Journal::add(const Event& event) {
   nodes_ = {};
   present_.clear();
   pages_.clear();
+  of_host_ = {};
   contents_.clear();
 }
 
@@ -104,9 +110,22 @@ Recording Journal::recording() {
   result.events = std::move(events_);
   std::unordered_map<std::uint32_t, GpuAddress> kept;  // by their last node
   for (const auto& [page, last] : pages_) ++result.page_count[kept.try_emplace(last, page).first->second];
-  for (const auto& [last, page] : kept)
-    for (std::uint32_t node = last; node != kNone; node = nodes_[node].parent)
-      result.events[nodes_[node].event].pages.push_back({page, nodes_[node].kind, nodes_[node].accesses});
+  // Each page keeps its own events of the host, in order: who meets the host at one page need not have met it at another.
+  std::unordered_map<GpuAddress, std::vector<std::uint32_t>> of_host;
+  for (const auto& [last, page] : kept) of_host[page];
+  for (const auto& [event, page] : of_host_)
+    if (const auto found = of_host.find(page); found != of_host.end()) found->second.push_back(event);
+  for (const auto& [last, page] : kept) {
+    std::vector<std::uint32_t>& own = of_host[page];
+    for (std::uint32_t node = last; node != kNone; node = nodes_[node].parent) {
+      std::uint32_t event = nodes_[node].event;
+      if (is_of_host(result.events[event])) {
+        event = own.back();
+        own.pop_back();
+      }
+      result.events[event].pages.push_back({page, nodes_[node].kind, nodes_[node].accesses});
+    }
+  }
   // The range that an event forgets is its own.
   for (Event& event : result.events)
     if (std::holds_alternative<events::Forget>(event.what)) event.pages.clear();
