@@ -1,7 +1,8 @@
 /* What the fence checker of the virtual GPU has found so far, for programs and their tests.
  *
  * The function is the preloaded library's: ask for it with dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"). Null: the program does not
- * run on the virtual GPU. A dispatch is judged before its completion signal is sent, so what a wait has waited for is counted.
+ * run on the virtual GPU. A dispatch is judged before its completion signal is sent, so what a wait has waited for is counted; what the host
+ * has loaded and stored since is judged when the device does something next. `unreleased` is counted when memory is unmapped.
  *
  * Thread safety: any thread. */
 #ifndef UPTEMPO_VGPU_FINDINGS_H

@@ -54,6 +54,25 @@ TEST_CASE("a coherent device forgives all of it", "[incoherent]") {
   CHECK(finished.out.find("!copy-over-kernel/agent right\n") != std::string::npos);
 }
 
+TEST_CASE("the fence checker finds each missing fence when it is asked, and nothing else", "[incoherent]") {
+  const Finished finished = launch({"--check", "fences", "--", UPTEMPO_VGPU_MESSAGES});
+  REQUIRE(finished.status == 0);
+  std::istringstream lines(finished.out);
+  unsigned asked = 0;
+  std::string name, verdict;
+  for (unsigned unordered, stale, unreleased; lines >> name >> verdict >> unordered >> stale >> unreleased;) {
+    CAPTURE(name, stale, unreleased);
+    CHECK(unordered == 0);
+    CHECK((stale != 0) == name.starts_with('!'));
+    // The driver writes caches back for who unlocks memory; until then the host was told of data that it could not see.
+    CHECK(unreleased == (name == "unlocked/none"));
+    ++asked;
+  }
+  CHECK(asked == 32);
+  const Finished unchecked = launch({"--", UPTEMPO_VGPU_MESSAGES});
+  CHECK(unchecked.out.starts_with("kernel-to-kernel/local/agent right\n"));
+}
+
 TEST_CASE("a seed repeats itself", "[incoherent]") {
   for (const char* seed : {"1", "2", "18446744073709551615"}) {
     const Finished once = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});

@@ -1,11 +1,15 @@
 // A program under test, not a test: passes data between kernels, copies and the host with fences that are wide enough and with fences that are
-// not, and prints one line for each way: its name and "right" or "wrong".
+// not, and prints one line for each way: its name and "right" or "wrong". Where fences are checked, then how often they were found unordered, stale
+// and unreleased meanwhile.
+#include <dlfcn.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <numeric>
 
 #include "device.hpp"
+#include "findings.h"
 
 namespace {
 
@@ -127,6 +131,12 @@ class Messages {
     return holds(message, 1000);
   }
 
+  // What the host has just loaded and stored is judged when the device does something next.
+  void settle() {
+    device.barrier({kNone, kNone});
+    device.wait();
+  }
+
   // The host takes memory back from the GPU: what kernels have stored is there, whatever was released.
   bool unlocked() {
     auto* words = static_cast<std::uint32_t*>(std::aligned_alloc(4096, kCount * sizeof(std::uint32_t)));
@@ -148,12 +158,32 @@ class Messages {
   const Words sink = device.allocate(Memory::local, kCount);
 };
 
-void say(const char* name, bool right) { std::printf("%s %s\n", name, right ? "right" : "wrong"); }
+// What the fence checker has found so far: false when nobody checks.
+bool find(uptempo_vgpu_finding_counts& found) {
+  static const auto query =
+      reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
+  return query != nullptr && query(&found) == 0;
+}
+
+void report(Messages& messages, const char* name, bool right) {
+  static uptempo_vgpu_finding_counts before{};
+  std::printf("%s %s", name, right ? "right" : "wrong");
+  if (uptempo_vgpu_finding_counts now; find(now)) {
+    messages.settle();
+    find(now);
+    std::printf(" %llu %llu %llu", static_cast<unsigned long long>(now.unordered - before.unordered),
+                static_cast<unsigned long long>(now.stale - before.stale),
+                static_cast<unsigned long long>(now.unreleased - before.unreleased));
+    before = now;
+  }
+  std::printf("\n");
+}
 
 }  // namespace
 
 int main() {
   Messages messages;
+  const auto say = [&](const char* name, bool right) { report(messages, name, right); };
   // Wide enough.
   say("kernel-to-kernel/local/agent", messages.kernel_to_kernel(Memory::local, kAgent));
   say("kernel-to-kernel/local/system", messages.kernel_to_kernel(Memory::local, kSystem));
