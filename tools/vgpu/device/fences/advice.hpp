@@ -1,8 +1,8 @@
 // Which fences and barrier bits of a run could have been narrower: advice, never a finding.
 //
-// A run is judged again with one of them narrowed. If each event brings the same findings as before, by the specification too, and no pair
-// of tasks has to be presumed to have ordered itself inside kernels that was ordered by packets before, the narrowing stays, and the next one is tried on top of
-// it. So all advice of a run holds together. It holds for that run: another one may touch other bytes.
+// A run is judged again with one of them narrowed. If each event brings the same findings as before (none more, none fewer), by the specification
+// too, and no pair of tasks has to be presumed to have ordered itself inside kernels that was ordered by packets before, the narrowing stays, and the
+// next one is tried on top of it. So all advice of a run holds together. It holds for that run: another one may touch other bytes.
 //
 // What costs most by estimate (cost.hpp) is tried first, barrier bits ahead of acquires ahead of releases where that is equal; of a fence, the widest step first. Packets of one queue with the same kernel and header are
 // narrowed together; those that a changed verdict points to are widened again, until none is changed. That is a good choice of
