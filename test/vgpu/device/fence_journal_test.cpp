@@ -165,6 +165,19 @@ TEST_CASE("A dispatch that meets the host at one page has not met it at another 
   CHECK(judged_again(journal) == judged(program));
 }
 
+TEST_CASE("A run is over when the program ends, though its threads and queues go on") {
+  Journal journal;
+  Program program("gfx90a", true, &journal);
+  const ActorId queue = program.compute();
+  program.finish();
+  program.dispatch(queue, "write", {}, {writes(kFine)});
+  program.dispatch(queue, "race", {}, {reads(kFine)});
+  CHECK(program.found() == "unordered RAW write->race 0x0+4 possible");
+  const Recording run = journal.recording();
+  CHECK(std::holds_alternative<events::Finish>(run.events.back().what));
+  CHECK(run.page_count.empty());
+}
+
 TEST_CASE("A run that is too long is not kept at all, whatever it is that is long") {
   Journal journal(16 << 10);
   Program program("gfx90a", true, &journal);

@@ -47,7 +47,7 @@ struct Checker::Impl {
   mutable std::mutex mutex;
   Judge judge;
   const Sink sink;
-  Journal* const journal;
+  Journal* journal;  // null: nothing is kept, or not any more
   ActorId queues = 0;
   std::map<std::tuple<int, const char*, std::string, std::string>, std::uint32_t> repetitions;
   Counts counts;
@@ -189,6 +189,7 @@ void Checker::forget(GpuAddress begin, GpuAddress end) {
 void Checker::finish() {
   const std::lock_guard lock(impl_->mutex);
   impl_->tell(events::Finish{});
+  impl_->journal = nullptr;
 }
 
 Checker::Counts Checker::counts() const {

@@ -83,7 +83,7 @@ class Checker {
 
   // The range is about to be unmapped: what was announced and never released is found, then all of it is forgotten.
   void forget(GpuAddress begin, GpuAddress end);
-  // The program ends: the same for all memory.
+  // The program ends: the same for all memory. Threads may go on; what they do is judged, but the journal is left to the caller from now on.
   void finish();
 
   struct Counts {
