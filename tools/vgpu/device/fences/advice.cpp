@@ -206,8 +206,8 @@ class Adviser {
     std::size_t first, second;
   };
 
-  // Packets without which those changes would perhaps not be; never none of those that there are. Of the changes that another one of them may
-  // have brought, the next round tells. None: nobody knows.
+  // The packets to widen: for each change the one that is the most likely to have brought it. A change to which a packet that is widened anyway may
+  // have led is left to the next round. Empty: nobody knows which.
   static std::set<const Sent*> find_culprits(const std::vector<Change>& changes,
                                              const std::vector<const Sent*>& narrowed, Advice::Part part) {
     std::map<std::size_t, const Sent*> places;  // where each does what it does
