@@ -77,6 +77,12 @@ TEST_CASE("A kernel's name is the dynamic symbol at its descriptor") {
   CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa40) == "other.kd");
 }
 
+TEST_CASE("Control characters of a name become spaces, and no other byte changes") {
+  LoadedImage loaded;
+  std::memcpy(loaded.image.bytes + 0x301, "s\x1b\t\x7f\"k\xff", 7);
+  CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "s   \"k\xff");
+}
+
 TEST_CASE("Where no symbol is found the address stands for the name") {
   LoadedImage loaded;
   CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa80) == "0x70000a80");

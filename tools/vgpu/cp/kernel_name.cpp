@@ -70,7 +70,8 @@ class LoadedImage {
       const auto letter = read<char>(offset);
       if (!letter) return std::nullopt;
       if (*letter == '\0') return text;
-      text.push_back(*letter);
+      const auto code = static_cast<unsigned char>(*letter);
+      text.push_back(code < 0x20 || code == 0x7f ? ' ' : *letter);
     }
   }
 

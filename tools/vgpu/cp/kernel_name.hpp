@@ -11,7 +11,7 @@
 
 namespace uptempo::vgpu {
 
-// "bitonic_sort.kd", or the address as "0x7f..." where no symbol is found. Call between enter() and leave(). Costs some microseconds: keep the answer.
+// "bitonic_sort.kd", or the address as "0x7f..." where no symbol is found. Control characters become spaces: names are printed. Call between enter() and leave(). Costs some microseconds: keep the answer.
 std::string kernel_name(AddressSpace::Reader& memory, GpuAddress kernel_object);
 
 }  // namespace uptempo::vgpu

@@ -1,9 +1,9 @@
 #include "kfd/log.hpp"
 
+#include <sys/uio.h>
 #include <unistd.h>
-#include <algorithm>
 #include <atomic>
-#include <cstdio>
+#include <iterator>
 
 namespace uptempo::vgpu::kfd {
 namespace {
@@ -13,13 +13,11 @@ std::atomic<bool> verbose_notes{false};
 }  // namespace
 
 void report(std::string_view sentence) noexcept {
-  char line[1024];
-  const int length =
-      std::snprintf(line, sizeof line, "uptempo-vgpu: %.*s\n",
-                    static_cast<int>(std::min<std::size_t>(sentence.size(), 1000)), sentence.data());
-  if (length <= 0) return;
-  // stderr may be closed: nothing to be done about it here.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, static_cast<std::size_t>(length));
+  constexpr std::string_view begin = "uptempo-vgpu: ", end = "\n";
+  const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+  const iovec line[] = {part(begin), part(sentence), part(end)};
+  // One call, so that lines of several threads stay whole. stderr may be closed: nothing to be done about it here.
+  [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, line, std::size(line));
 }
 
 void note(std::string_view sentence) noexcept {

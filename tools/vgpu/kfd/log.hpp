@@ -1,6 +1,6 @@
 // What the emulated driver says where a kernel would write to its log: one line on stderr.
 //
-// Thread safety: any thread; one write(2) a line, so that lines of threads and processes do not mix.
+// Thread safety: any thread; one system call a line, so that lines of threads and processes do not mix.
 #pragma once
 
 #include <string_view>
