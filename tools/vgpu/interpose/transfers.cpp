@@ -90,6 +90,11 @@ using uptempo::vgpu::HostAccess;
 using Bytes = std::size_t;
 using namespace uptempo::vgpu::interpose;
 
+// libc declares the buffers of read() and its relatives as written only, so GCC takes handing one on for a read of it.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 // --- files ---
 
 UPTEMPO_VGPU_EXPORT ssize_t read(int descriptor, void* to, Bytes bytes) {
