@@ -10,6 +10,7 @@
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
 #include "device/json_text.hpp"
+#include "device/packet_counts.hpp"
 #include "gfx9/wave_sync.hpp"
 
 namespace uptempo::vgpu {
@@ -463,6 +464,8 @@ bool AqlQueue::signal_completion(std::uint64_t index, const InFlight& packet,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   const bool tracing = context_.device.trace.enabled();
   if (tracing) trace_packet(index, packet, host_clock_ns(), dispatch, kernel);
+  if (PacketCounts* const packets = context_.device.packets)
+    dispatch != nullptr ? packets->dispatch() : packets->other();
   if (packet.completion_signal.handle == 0) return true;
   amd_signal_t* signal = find_signal(context_.memory, packet.completion_signal.handle);
   if (signal == nullptr) {

@@ -10,6 +10,7 @@ namespace uptempo::vgpu {
 
 class Caches;
 class HostPages;
+class PacketCounts;
 namespace fences {
 class Checker;
 }
@@ -22,6 +23,7 @@ struct Device {
   fences::Checker* checker = nullptr;  // null: off
   HostPages* host_pages = nullptr;     // with the checker; null: the host is not observed
   Caches* caches = nullptr;            // of an incoherent device
+  PacketCounts* packets = nullptr;     // null: nobody asks
 };
 
 }  // namespace uptempo::vgpu

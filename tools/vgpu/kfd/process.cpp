@@ -87,6 +87,7 @@ Process* Process::get() noexcept {
 
 const DeviceDescription& Process::description() const noexcept { return *requests_->options.device; }
 
+const PacketCounts& Process::packets() const noexcept { return requests_->packets; }
 const fences::Checker* Process::checker() const noexcept { return requests_->fence_report.checker(); }
 void Process::finish_checks() { requests_->fence_report.finish(requests_->host_pages.get()); }
 

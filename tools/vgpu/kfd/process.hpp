@@ -16,6 +16,7 @@
 
 #include "device/description.hpp"
 #include "device/fences/checker.hpp"
+#include "device/packet_counts.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -54,6 +55,7 @@ class Process {
 
   const DeviceDescription& description() const noexcept;
 
+  const PacketCounts& packets() const noexcept;
   // Null when fences are not checked.
   const fences::Checker* checker() const noexcept;
   // The program ends: what the fence checker can only tell then.

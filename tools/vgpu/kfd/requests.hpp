@@ -14,6 +14,7 @@
 #include "device/device.hpp"
 #include "device/host_pages.hpp"
 #include "device/incoherent.hpp"
+#include "device/packet_counts.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
@@ -40,6 +41,7 @@ class Requests {
   FenceReport fence_report;
   std::unique_ptr<HostPages> host_pages;  // null unless fences are checked
   const std::unique_ptr<Caches> caches;   // null: memory is coherent
+  PacketCounts packets;
   Device device;
   Buffers buffers;
   Queues queues;
