@@ -48,3 +48,8 @@ kernel void reduce_lds(global uint* total, global const uint* in, uint length) {
   }
   if (item == 0) atomic_add(total, partial[0]);
 }
+
+// Each dispatch leaves its own mark: tallies[dispatch] is in the end how often that dispatch ran.
+kernel void tally(global uint* tallies, uint dispatch) {
+  if (get_local_id(0) == 0) atomic_inc(&tallies[dispatch]);
+}

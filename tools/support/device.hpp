@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "engine/runtime/runtime.hpp"
 
@@ -25,7 +26,8 @@ struct Device {
 };
 
 // To be called before threads, output or HSA calls: the process may be replaced by the same program under uptempo-vgpu. Throws Unavailable where the
-// choice cannot be met.
-Device open_device(const std::string& choice, int argc, char** argv);
+// choice cannot be met. `launcher_options` are uptempo-vgpu's, of no effect on hardware or when the program already runs under it.
+Device open_device(const std::string& choice, int argc, char** argv,
+                   const std::vector<std::string>& launcher_options = {});
 
 }  // namespace uptempo::support

@@ -1,0 +1,101 @@
+#include <sched.h>
+
+#include <kernels/basics.hpp>
+#include <nlohmann/json.hpp>
+
+#include "dispatch_bench/raw_queue.hpp"
+#include "dispatch_bench/report.hpp"
+#include "support/device.hpp"
+#include "support/program.hpp"
+
+namespace uptempo::bench {
+
+Workload::Workload(const Agent& agent)
+    : gpu(agent),
+      program(agent, kernels::basics()),
+      tally(program.kernel<uint32_t*, uint32_t>("tally")),
+      tallies(agent, kMaxDispatches) {}
+
+}  // namespace uptempo::bench
+
+namespace {
+
+using namespace uptempo;
+
+struct Options {
+  uint32_t rounds = 40;
+  uint64_t seed = 1;
+  std::vector<uint32_t> batches{std::begin(bench::kBatches), std::end(bench::kBatches)};
+  std::string kernels = "auto";
+  std::string device = "auto";
+  std::string json_file;
+  bool variants = false;
+};
+
+uint32_t usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<uint32_t>(CPU_COUNT(&set));
+}
+
+support::ExitCode run(const Options& options, int argc, char** argv) {
+  const std::vector<std::string> launcher_options =
+      options.kernels == "real" ? std::vector<std::string>{} : std::vector<std::string>{"--null-kernels"};
+  const support::Device device = support::open_device(options.device, argc, argv, launcher_options);
+  if (!device.is_virtual && options.kernels == "null")
+    throw support::UsageError("--kernels null: hardware executes every kernel; use auto or real");
+  const bool executed = !device.is_virtual || options.kernels == "real";
+  support::print_report(options.json_file, device.line());
+
+  const bench::Workload workload(device.gpu);
+  bench::Rows rows;
+  const auto add = [&](bench::Rows more) { std::ranges::move(more, std::back_inserter(rows)); };
+  const auto raw = std::make_shared<bench::RawQueue>(workload);
+  add(bench::floor_rows(raw));
+  add(bench::hsa_rows(raw));
+  add(bench::uptempo_rows(workload));
+
+  const std::unique_ptr<bench::Check> check =
+      executed ? bench::check_tallies(workload) : bench::check_device_counts();
+  support::Progress progress;
+  bench::Report report{.device = device.name(),
+                       .is_virtual = device.is_virtual,
+                       .kernels_executed = executed,
+                       .rounds = options.rounds,
+                       .seed = options.seed,
+                       .cores = usable_cores(),
+                       .batches = options.batches,
+                       .results = bench::run(rows, *check, {options.rounds, options.seed, options.batches},
+                                             [&](const std::string& what) { progress.show(what); })};
+  progress.clear();
+  if (!options.variants) report.results.keep_best_variants();
+  support::print_report(options.json_file, bench::table(report));
+  if (!options.json_file.empty())
+    support::write_output(options.json_file, bench::json(report).dump(2) + '\n');
+  return support::exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("What a dispatch costs the host: this library beside what one would use instead.",
+               "dispatch_bench");
+  Options options;
+  app.add_option("--rounds", options.rounds, "Rounds, at least 20 (40)")
+      ->check(CLI::Range(20u, 100000u).description(""))
+      ->type_name("N");
+  app.add_option("--seed", options.seed, "Of the rows' order (1)")->type_name("N");
+  app.add_option("--batch", options.batches, "Dispatches in a batch (1 8 120 1024 8192)")
+      ->check(CLI::Range(1u, bench::kMaxDispatches).description(""))
+      ->type_name("N...");
+  app.add_option(
+         "--kernels", options.kernels,
+         "null: not executed, so that the dispatch is what is timed (the virtual GPU's default); real")
+      ->check(CLI::IsMember({"auto", "null", "real"}).description(""))
+      ->type_name("K");
+  app.add_flag("--variants", options.variants,
+               "Show every variant of the floor, not the best for each batch");
+  support::add_device_option(app, options.device);
+  support::add_json_option(app, options.json_file);
+  return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
+}

@@ -1,0 +1,170 @@
+#include "dispatch_bench/experiment.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <tuple>
+
+#include "vgpu/counts.h"
+
+namespace uptempo::bench {
+namespace {
+
+class Tallies final : public Check {
+ public:
+  explicit Tallies(const Workload& workload) : workload_(workload) {}
+
+  void before(const Load& load) override { std::fill_n(workload_.tallies.data(), load.dispatches(), 0u); }
+  void after(const Row& row, const Load& load) override {
+    for (uint32_t i = 0; i < load.dispatches(); ++i)
+      if (workload_.tallies[i] != 1)
+        throw std::runtime_error(fmt::format("{} (batches of {}): dispatch {} of {} was carried out {} times",
+                                             row.name(), load.batch, i, load.dispatches(),
+                                             workload_.tallies[i]));
+  }
+
+ private:
+  const Workload& workload_;
+};
+
+class DeviceCounts final : public Check {
+ public:
+  DeviceCounts()
+      : query_(reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"))) {
+    if (query_ == nullptr)
+      throw std::runtime_error(
+          "kernels can be left out on the virtual GPU alone: --kernels real executes them");
+  }
+
+  void before(const Load&) override { dispatches_ = now(); }
+  void after(const Row& row, const Load& load) override {
+    const uint64_t carried_out = now() - dispatches_;
+    if (carried_out != load.dispatches())
+      throw std::runtime_error(
+          fmt::format("{} (batches of {}): {} dispatches were handed over, the device completed {}",
+                      row.name(), load.batch, load.dispatches(), carried_out));
+  }
+
+ private:
+  uint64_t now() const {
+    uptempo_vgpu_packet_counts counts{};
+    if (query_(&counts) != 0) throw std::runtime_error("the virtual GPU does not say what it has completed");
+    return counts.dispatches;
+  }
+
+  const uptempo_vgpu_packets_t query_;
+  uint64_t dispatches_ = 0;
+};
+
+class Stopwatch {
+ public:
+  double ns() const {
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+double time_submit(Row& row, Check& check, const Load& load) {
+  check.before(load);
+  row.prepare(load);
+  row.close_gate();
+  const Stopwatch stopwatch;
+  row.submit(load);
+  const double ns = stopwatch.ns();
+  row.open_gate();
+  row.wait();
+  check.after(row, load);
+  return ns / load.dispatches();
+}
+
+double time_complete(Row& row, Check& check, const Load& load) {
+  check.before(load);
+  row.prepare(load);
+  const Stopwatch stopwatch;
+  row.submit(load);
+  row.wait();
+  const double ns = stopwatch.ns();
+  check.after(row, load);
+  return ns / load.dispatches();
+}
+
+}  // namespace
+
+std::unique_ptr<Check> check_tallies(const Workload& workload) { return std::make_unique<Tallies>(workload); }
+std::unique_ptr<Check> check_device_counts() { return std::make_unique<DeviceCounts>(); }
+
+support::MedianInterval ratio(const Series& a, const Series& b) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < a.ns_per_dispatch.size(); ++i)
+    ratios.push_back(a.ns_per_dispatch[i] / b.ns_per_dispatch[i]);
+  return support::median_interval(ratios);
+}
+
+const Series* Results::find(std::string_view name, uint32_t batch, Phase phase) const noexcept {
+  const auto found = std::ranges::find_if(all, [&](const Series& series) {
+    return series.name == name && series.batch == batch && series.phase == phase;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+void Results::keep_best_variants() {
+  std::vector<Series> kept;
+  for (Series& series : all) {
+    series.name.resize(std::min(series.name.find('/'), series.name.size()));
+    const auto same = std::ranges::find_if(kept, [&](const Series& other) {
+      return std::tie(other.name, other.batch, other.phase) ==
+             std::tie(series.name, series.batch, series.phase);
+    });
+    if (same == kept.end()) {
+      kept.push_back(std::move(series));
+    } else if (series.median() < same->median()) {
+      *same = std::move(series);
+    }
+  }
+  all = std::move(kept);
+}
+
+Results run(const Rows& rows, Check& check, const Plan& plan,
+            const std::function<void(const std::string&)>& progress) {
+  struct Turn {
+    Row* row;
+    Load load;
+    Phase phase;
+    size_t series;
+  };
+  Results results;
+  std::vector<Turn> turns;
+  for (const auto& row : rows) {
+    for (const uint32_t batch : plan.batches) {
+      const Load load = load_for(batch);
+      if (load.dispatches() > row->max_dispatches()) continue;
+      for (const Phase phase : {Phase::submit, Phase::complete}) {
+        if (phase == Phase::submit && !row->has_submit()) continue;
+        turns.push_back({row.get(), load, phase, results.all.size()});
+        results.all.push_back({std::string(row->name()), batch, phase, {}});
+      }
+    }
+  }
+  const auto take = [&](const Turn& turn) {
+    return turn.phase == Phase::submit ? time_submit(*turn.row, check, turn.load)
+                                       : time_complete(*turn.row, check, turn.load);
+  };
+  if (progress) progress("warming up");
+  for (const Turn& turn : turns) take(turn);
+  std::mt19937_64 random(plan.seed);
+  for (uint32_t round = 0; round < plan.rounds; ++round) {
+    if (progress) progress(fmt::format("round {}/{}", round + 1, plan.rounds));
+    std::ranges::shuffle(turns, random);
+    for (const Turn& turn : turns) results.all[turn.series].ns_per_dispatch.push_back(take(turn));
+  }
+  return results;
+}
+
+}  // namespace uptempo::bench

@@ -1,0 +1,73 @@
+// Times every row, and checks after every run that each dispatch was carried out exactly once.
+//
+// Rows take turns in random order within each round, so that a machine whose speed drifts treats them alike; figures are medians over rounds, ratios
+// medians of the rounds' ratios, each with its 95 % interval.
+//
+// Thread safety: one owner.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dispatch_bench/row.hpp"
+#include "support/statistics.hpp"
+
+namespace uptempo::bench {
+
+enum class Phase : uint8_t { submit, complete };
+constexpr const char* phase_name(Phase phase) noexcept {
+  return phase == Phase::submit ? "submit" : "complete";
+}
+
+// One row at one length of batch in one phase: a value per round.
+struct Series {
+  std::string name;
+  uint32_t batch = 0;
+  Phase phase = Phase::submit;
+  std::vector<double> ns_per_dispatch;
+
+  support::MedianInterval interval() const { return support::median_interval(ns_per_dispatch); }
+  double median() const { return interval().median; }
+  friend bool operator==(const Series&, const Series&) = default;
+};
+
+// Medians of the rounds' ratios a / b. Both have a value for each round.
+support::MedianInterval ratio(const Series& a, const Series& b);
+
+class Results {
+ public:
+  std::vector<Series> all;
+
+  const Series* find(std::string_view name, uint32_t batch, Phase phase) const noexcept;
+  // Of the variants "NAME/..." keeps for each batch and phase the one with the lowest median, called NAME.
+  void keep_best_variants();
+};
+
+// How a run is checked.
+class Check {
+ public:
+  virtual ~Check() = default;
+  virtual void before(const Load& load) = 0;
+  // Throws std::runtime_error naming the row, the batch and what was found.
+  virtual void after(const Row& row, const Load& load) = 0;
+};
+
+// Kernels ran: each dispatch has left its mark, once.
+std::unique_ptr<Check> check_tallies(const Workload& workload);
+// Kernels were not executed: the virtual GPU says how many dispatches it has completed. Throws std::runtime_error where it cannot be asked.
+std::unique_ptr<Check> check_device_counts();
+
+struct Plan {
+  uint32_t rounds = 40;
+  uint64_t seed = 1;
+  std::vector<uint32_t> batches;
+};
+
+// `progress` is told of each round. Throws std::runtime_error when a check fails, Error when a row does.
+Results run(const Rows& rows, Check& check, const Plan& plan,
+            const std::function<void(const std::string&)>& progress);
+
+}  // namespace uptempo::bench

@@ -1,0 +1,139 @@
+// Loops on the HSA API as its users write them: everything through hsa.h, nothing of this library on the way.
+#include <atomic>
+
+#include "dispatch_bench/raw_queue.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+class HsaRow : public Row {
+ public:
+  explicit HsaRow(std::shared_ptr<RawQueue> queue) : queue_(std::move(queue)) {}
+
+  void prepare(const Load& load) override {
+    load_ = load;
+    queue_->prepare(load);
+  }
+  void close_gate() override { queue_->close_gate(); }
+  void open_gate() override { queue_->open_gate(); }
+  void wait() override { queue_->wait(load_); }
+
+ protected:
+  // Claims `count` slots.
+  static uint64_t reserve(hsa_queue_t* queue, uint32_t count) noexcept {
+    const uint64_t first = hsa_queue_add_write_index_relaxed(queue, count);
+    while (first + count - hsa_queue_load_read_index_scacquire(queue) > queue->size) {
+    }
+    return first;
+  }
+
+  // Writes dispatch `i` of the load into the slot of packet `index`, arguments first and header last.
+  static void write(const RawQueue& raw, uint64_t index, uint32_t i, uint32_t first_word,
+                    hsa_signal_t signal) noexcept {
+    const Workload& workload = raw.workload();
+    auto* const arguments = reinterpret_cast<TallyArguments*>(raw.kernargs(i));
+    arguments->tallies = workload.tallies.data();
+    arguments->dispatch = i;
+    hsa_kernel_dispatch_packet_t* const packet = raw.ring() + (index & raw.mask());
+    packet->workgroup_size_x = Workload::items;
+    packet->workgroup_size_y = 1;
+    packet->workgroup_size_z = 1;
+    packet->reserved0 = 0;
+    packet->grid_size_x = Workload::items;
+    packet->grid_size_y = 1;
+    packet->grid_size_z = 1;
+    packet->private_segment_size = 0;
+    packet->group_segment_size = 0;
+    packet->kernel_object = workload.tally.info().object;
+    packet->kernarg_address = arguments;
+    packet->reserved2 = 0;
+    packet->completion_signal = signal;
+    std::atomic_ref(*reinterpret_cast<uint32_t*>(packet)).store(first_word, std::memory_order_release);
+  }
+
+  static void ring_doorbell(hsa_queue_t* queue, uint64_t index) noexcept {
+    hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
+  }
+
+  const std::shared_ptr<RawQueue> queue_;
+  Load load_;
+};
+
+class Careful final : public HsaRow {
+ public:
+  using HsaRow::HsaRow;
+  std::string_view name() const override { return "hsa-careful"; }
+
+  void submit(const Load& load) override {
+    const RawQueue& raw = *queue_;
+    hsa_queue_t* const queue = raw.queue();
+    const uint32_t interior = first_word_of(1, 3), last = load.batch - 1;
+    uint32_t dispatch = 0;
+    for (uint32_t batch = 0; batch < load.repeats; ++batch) {
+      hsa_signal_silent_store_relaxed(raw.signal(batch), 1);
+      const uint64_t first = reserve(queue, load.batch);
+      for (uint32_t i = 0; i < load.batch; ++i)
+        write(raw, first + i, dispatch++, i == 0 || i == last ? first_word_of(i, load.batch) : interior,
+              i == last ? raw.signal(batch) : hsa_signal_t{0});
+      ring_doorbell(queue, first + last);
+    }
+  }
+};
+
+class DoorbellEach final : public HsaRow {
+ public:
+  using HsaRow::HsaRow;
+  std::string_view name() const override { return "hsa-doorbell-each"; }
+
+  void submit(const Load& load) override {
+    const RawQueue& raw = *queue_;
+    hsa_queue_t* const queue = raw.queue();
+    const uint32_t last = load.batch - 1;
+    uint32_t dispatch = 0;
+    for (uint32_t batch = 0; batch < load.repeats; ++batch) {
+      hsa_signal_silent_store_relaxed(raw.signal(batch), 1);
+      for (uint32_t i = 0; i < load.batch; ++i) {
+        const uint64_t index = reserve(queue, 1);
+        write(raw, index, dispatch++, first_word_of(i, load.batch),
+              i == last ? raw.signal(batch) : hsa_signal_t{0});
+        ring_doorbell(queue, index);
+      }
+    }
+  }
+};
+
+// What tutorials show: system scope everywhere, a doorbell, a signal and a wait for each kernel.
+class Naive final : public HsaRow {
+ public:
+  using HsaRow::HsaRow;
+  std::string_view name() const override { return "hsa-naive"; }
+  bool has_submit() const override { return false; }
+
+  void submit(const Load& load) override {
+    const RawQueue& raw = *queue_;
+    hsa_queue_t* const queue = raw.queue();
+    const hsa_signal_t signal = raw.signal(0);
+    for (uint32_t i = 0; i < load.dispatches(); ++i) {
+      hsa_signal_store_relaxed(signal, 1);
+      const uint64_t index = reserve(queue, 1);
+      write(raw, index, i, first_word_of(0, 1), signal);
+      ring_doorbell(queue, index);
+      while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+                                       HSA_WAIT_STATE_BLOCKED) >= 1) {
+      }
+    }
+  }
+  void wait() override {}
+};
+
+}  // namespace
+
+Rows hsa_rows(std::shared_ptr<RawQueue> queue) {
+  Rows rows;
+  rows.push_back(std::make_unique<Careful>(queue));
+  rows.push_back(std::make_unique<DoorbellEach>(queue));
+  rows.push_back(std::make_unique<Naive>(queue));
+  return rows;
+}
+
+}  // namespace uptempo::bench

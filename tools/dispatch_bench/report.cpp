@@ -1,0 +1,105 @@
+#include "dispatch_bench/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "support/table.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+constexpr const char* kPeer = "hsa-careful";
+
+std::vector<std::string> names(const Results& results) {
+  std::vector<std::string> names;
+  for (const Series& series : results.all)
+    if (std::ranges::find(names, series.name) == names.end()) names.push_back(series.name);
+  return names;
+}
+
+std::string nanoseconds(double ns) { return ns < 99.95 ? fmt::format("{:.1f}", ns) : fmt::format("{:.0f}", ns); }
+
+template <class Cell>
+std::string grid(const Report& report, Phase phase, const std::string& title, Cell cell) {
+  std::vector<support::Column> columns{{title, support::Align::left}};
+  for (const uint32_t batch : report.batches) columns.push_back({fmt::format("batch of\n{}", batch)});
+  support::Table table(columns);
+  for (const std::string& name : names(report.results)) {
+    std::vector<std::string> cells{name};
+    bool any = false;
+    for (const uint32_t batch : report.batches) {
+      const Series* const series = report.results.find(name, batch, phase);
+      any = any || series != nullptr;
+      cells.push_back(series == nullptr ? "-" : cell(*series));
+    }
+    if (any) table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string median_cell(const Series& series) {
+  const support::MedianInterval ns = series.interval();
+  return fmt::format(
+      "{} +-{}%", nanoseconds(ns.median),
+      static_cast<int>(std::max(ns.high - ns.median, ns.median - ns.low) / ns.median * 100 + 0.5));
+}
+
+}  // namespace
+
+std::string table(const Report& report) {
+  std::string text =
+      fmt::format("{} rounds in random order (seed {}), {} core{}; {}\n", report.rounds, report.seed,
+                  report.cores, report.cores == 1 ? "" : "s",
+                  report.kernels_executed ? "kernels are executed"
+                                          : "kernels are not executed: what is left is the dispatch");
+  for (const Phase phase : {Phase::submit, Phase::complete}) {
+    text += '\n' + grid(report, phase, fmt::format("{}, host ns per\ndispatch, median", phase_name(phase)),
+                        median_cell);
+    text +=
+        '\n' + grid(report, phase, fmt::format("{},\ntimes {}", phase_name(phase), kPeer),
+                    [&](const Series& series) {
+                      const Series* const peer = report.results.find(kPeer, series.batch, phase);
+                      if (peer == nullptr) return std::string("-");
+                      const support::MedianInterval times = ratio(series, *peer);
+                      return fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high);
+                    });
+  }
+  return text + "\nVerified after every run: each dispatch was carried out exactly once.\n";
+}
+
+nlohmann::ordered_json json(const Report& report) {
+  nlohmann::ordered_json results = nlohmann::ordered_json::array(), ratios = nlohmann::ordered_json::array();
+  for (const Series& series : report.results.all) {
+    const support::MedianInterval ns = series.interval();
+    results.push_back({{"name", series.name},
+                       {"batch", series.batch},
+                       {"phase", phase_name(series.phase)},
+                       {"ns_per_dispatch", ns.median},
+                       {"low", ns.low},
+                       {"high", ns.high}});
+    const Series* const peer = report.results.find(kPeer, series.batch, series.phase);
+    if (peer == nullptr || peer == &series) continue;
+    const support::MedianInterval times = ratio(series, *peer);
+    ratios.push_back({{"name", series.name},
+                      {"to", kPeer},
+                      {"batch", series.batch},
+                      {"phase", phase_name(series.phase)},
+                      {"ratio", times.median},
+                      {"low", times.low},
+                      {"high", times.high}});
+  }
+  return {{"format", "uptempo-dispatch-bench-1"},
+          {"device", report.device},
+          {"virtual_gpu", report.is_virtual},
+          {"kernels", report.kernels_executed ? "real" : "null"},
+          {"rounds", report.rounds},
+          {"seed", report.seed},
+          {"cores", report.cores},
+          {"verified", true},
+          {"results", std::move(results)},
+          {"ratios", std::move(ratios)}};
+}
+
+}  // namespace uptempo::bench

@@ -1,0 +1,81 @@
+// This library's own ways.
+#include "aql/packet.hpp"
+#include "dispatch_bench/row.hpp"
+#include "engine/dispatch/batch.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+constexpr uint32_t kPublications = 1024;
+
+QueueOptions queue_options() {
+  return {.packets = kRing, .publications = kPublications, .timing_signals = 1, .kernarg_bytes = 8 << 20};
+}
+
+class UptempoRow : public Row {
+ public:
+  explicit UptempoRow(const Workload& workload)
+      : workload_(workload), queue_(workload.gpu, queue_options()), batch_(queue_) {}
+
+  void prepare(const Load&) override { queue_.reclaim(); }
+  void close_gate() override {
+    hsa_signal_store_screlease(gate_.handle(), 1);
+    batch_.raw(aql::to_packet(
+        aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none},
+                        .dependencies = {gate_.handle()}}));
+    batch_.submit();
+  }
+  void open_gate() override { hsa_signal_store_screlease(gate_.handle(), 0); }
+  void wait() override { last_.wait({.mode = WaitMode::active}); }
+
+ protected:
+  void dispatch(uint32_t i) {
+    batch_.dispatch(workload_.tally, Grid{Workload::items}, workload_.tallies.data(), i);
+  }
+
+  const Workload& workload_;
+  Queue queue_;
+  Signal gate_{SignalKind::event_less, 0};
+  BatchSubmitter batch_;
+  Completion last_;
+};
+
+class Single final : public UptempoRow {
+ public:
+  using UptempoRow::UptempoRow;
+  std::string_view name() const override { return "uptempo-single"; }
+  // Each is a publication with a signal of its own; the gate is one more.
+  uint32_t max_dispatches() const override { return kPublications - 1; }
+
+  void submit(const Load& load) override {
+    for (uint32_t i = 0; i < load.dispatches(); ++i) {
+      dispatch(i);
+      last_ = batch_.submit();
+    }
+  }
+};
+
+class Batch final : public UptempoRow {
+ public:
+  using UptempoRow::UptempoRow;
+  std::string_view name() const override { return "uptempo-batch"; }
+
+  void submit(const Load& load) override {
+    uint32_t next = 0;
+    for (uint32_t batch = 0; batch < load.repeats; ++batch) {
+      for (uint32_t i = 0; i < load.batch; ++i) dispatch(next++);
+      last_ = batch_.submit();
+    }
+  }
+};
+
+}  // namespace
+
+Rows uptempo_rows(const Workload& workload) {
+  Rows rows;
+  rows.push_back(std::make_unique<Single>(workload));
+  rows.push_back(std::make_unique<Batch>(workload));
+  return rows;
+}
+
+}  // namespace uptempo::bench
