@@ -30,6 +30,11 @@ struct alignas(packet_size_bytes) Packet64 {
 
   constexpr uint16_t header() const noexcept { return static_cast<uint16_t>(word[0]); }
   constexpr uint16_t setup() const noexcept { return static_cast<uint16_t>(word[0] >> 16); }
+  // Of a kernel dispatch.
+  void set_kernarg_address(const void* address) noexcept { std::memcpy(&word[10], &address, sizeof address); }
+  void set_group_segment_size(uint32_t bytes) noexcept { word[7] = bytes; }
+  // Every type but INVALID has it in the same place.
+  void set_completion_signal(hsa_signal_t signal) noexcept { std::memcpy(&word[14], &signal, sizeof signal); }
   friend constexpr bool operator==(const Packet64&, const Packet64&) = default;
 };
 static_assert(sizeof(Packet64) == packet_size_bytes && alignof(Packet64) == packet_size_bytes);

@@ -6,11 +6,9 @@
 
 namespace uptempo {
 
-using detail::Command;
-
 CommandRef& CommandRef::declare(const void* data, size_t bytes, bool writes) {
   detail::Publication& p = batch_->publication_;
-  PacketIntent& intent = p.intents.back();
+  PacketIntent& intent = p.intent_of_last();
   if (!intent.declared) {
     intent.declared = true;
     intent.first_access = static_cast<uint32_t>(p.accesses.size());
@@ -24,12 +22,12 @@ CommandRef& CommandRef::declare(const void* data, size_t bytes, bool writes) {
 }
 
 CommandRef& CommandRef::observed_by(Observer observer) {
-  batch_->publication_.intents.back().observer = observer;
+  batch_->publication_.intent_of_last().observer = observer;
   return *this;
 }
 
 CommandRef& CommandRef::fences(aql::FenceScope acquire, aql::FenceScope release) {
-  PacketIntent& intent = batch_->publication_.intents.back();
+  PacketIntent& intent = batch_->publication_.intent_of_last();
   intent.explicit_fences = true;
   intent.acquire = acquire;
   intent.release = release;
@@ -37,7 +35,7 @@ CommandRef& CommandRef::fences(aql::FenceScope acquire, aql::FenceScope release)
 }
 
 CommandRef& CommandRef::without_barrier() {
-  batch_->publication_.intents.back().without_barrier = true;
+  batch_->publication_.intent_of_last().without_barrier = true;
   return *this;
 }
 
@@ -45,9 +43,8 @@ BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options)
     : BatchSubmitter(*queue.state_, options) {}
 
 BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& options)
-    : state_(state), patience_(options.patience) {
+    : state_(state), patience_(options.patience), publication_(options.fences) {
   publication_.timing = options.timing;
-  publication_.policy = options.fences;
   publication_.chunking = options.chunking;
 }
 
@@ -56,61 +53,40 @@ BatchSubmitter::~BatchSubmitter() { state_.drop(publication_); }
 void BatchSubmitter::clear() noexcept { state_.drop(publication_); }
 
 // The plan of a batch that is partly out is made, and its last packet chosen.
-void BatchSubmitter::require_open(const char* asked) const {
-  if (publication_.published == 0) return;
+void BatchSubmitter::refuse_more(const char* asked) const {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter",
                .asked = asked,
                .found = fmt::format("{} packets of this batch of {} are in the ring already",
-                                    publication_.published, publication_.commands.size()),
+                                    publication_.published, publication_.packets.size()),
                .remedy = "submit it to its end first, or clear it"});
 }
 
-bool BatchSubmitter::try_take_block(const KernelInfo& kernel, const Grid& grid, std::byte*& block) {
-  require_open();
-  require_geometry(kernel, grid);
-  if (kernel.arguments.size_bytes() == 0) return true;
-  block = state_.try_take_kernargs(publication_.kernargs, kernel.arguments.size_bytes());
+bool BatchSubmitter::try_take_block(const detail::DispatchShape& shape, std::byte*& block) {
+  if (shape.block_bytes == 0) return true;
+  block = state_.try_take_kernargs(publication_.kernargs, shape.block_bytes);
   return block != nullptr;
 }
 
-std::byte* BatchSubmitter::take_block(const KernelInfo& kernel, const Grid& grid) {
-  std::byte* block = nullptr;
-  if (try_take_block(kernel, grid, block)) return block;
-  return state_.take_kernargs(publication_.kernargs, kernel.arguments.size_bytes(),
-                              Deadline::after(patience_));
+std::byte* BatchSubmitter::wait_for_block(const detail::DispatchShape& shape) {
+  return state_.take_kernargs(publication_.kernargs, shape.block_bytes, Deadline::after(patience_));
 }
 
-void BatchSubmitter::require_block(const KernelInfo& kernel, const Grid& grid,
-                                   std::span<std::byte> block) const {
-  require_open();
-  require_geometry(kernel, grid);
-  if (block.size() >= kernel.arguments.size_bytes() &&
-      reinterpret_cast<uintptr_t>(block.data()) % KernargPool::block_alignment == 0)
+void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte> block) const {
+  const size_t needed =
+      (size_t{kernel.arguments.size_bytes()} + 7) / 8 * 8;  // implicit arguments are stored by words
+  if (block.size() >= needed && reinterpret_cast<uintptr_t>(block.data()) % KernargPool::block_alignment == 0)
     return;
   throw Error(
       {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
        .call = fmt::format("dispatch of '{}'", kernel.name),
        .asked = fmt::format("a kernarg block of {} bytes at {}", block.size(), fmt::ptr(block.data())),
-       .found = fmt::format("the kernel needs {} bytes, and blocks are aligned to 64",
-                            kernel.arguments.size_bytes()),
+       .found = fmt::format("the kernel needs {} bytes, and blocks are aligned to 64", needed),
        .remedy = "pass a larger or better aligned block"});
 }
 
-void BatchSubmitter::push(const KernelInfo& kernel, const Grid& grid, std::byte* block,
-                          uint32_t group_segment) {
-  publication_.commands.push_back({.kernel_object = kernel.object,
-                                   .kernargs = block,
-                                   .grid = grid.items,
-                                   .workgroup = grid.workgroup,
-                                   .private_segment_size = kernel.private_segment_size,
-                                   .group_segment_size = group_segment,
-                                   .dimensions = grid.dimensions});
-  publication_.intents.emplace_back();
-}
-
 void BatchSubmitter::raw(const aql::Packet64& packet) {
-  require_open();
+  if (publication_.published != 0) refuse_more("one more packet");
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = "BatchSubmitter::raw",
@@ -119,17 +95,14 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
                  .remedy = "give the packet its final header"});
   }
   const aql::HeaderFlags flags = aql::header_flags(packet.header());
-  publication_.commands.push_back(
-      {.raw = static_cast<uint32_t>(publication_.raw.size()), .kind = Command::Kind::raw});
-  publication_.raw.push_back(packet);
-  publication_.intents.push_back({.as_it_is = true,
-                                  .without_barrier = flags.barrier == aql::Barrier::off,
-                                  .acquire = flags.acquire,
-                                  .release = flags.release});
+  publication_.append(packet, {.as_it_is = true,
+                               .without_barrier = flags.barrier == aql::Barrier::off,
+                               .acquire = flags.acquire,
+                               .release = flags.release});
 }
 
 void BatchSubmitter::complete_with(const Signal& signal) {
-  require_open("another completion signal");
+  if (publication_.published != 0) refuse_more("another completion signal");
   publication_.own_signal = signal.handle();
 }
 
@@ -153,11 +126,11 @@ std::optional<Completion> BatchSubmitter::try_submit() {
   return Completion{state_.timeline(), *value};
 }
 
-std::string BatchSubmitter::explain() const {
+std::string BatchSubmitter::explain() {
   std::string text;
-  for (size_t i = 0; i < publication_.plans.size(); ++i) {
-    text += fmt::format("packet {}: {}\n", i, uptempo::explain(publication_.plans[i]));
-  }
+  size_t packet = 0;
+  for (const PacketPlan& plan : plan())
+    text += fmt::format("packet {}: {}\n", packet++, uptempo::explain(plan));
   return text;
 }
 

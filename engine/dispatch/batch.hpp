@@ -19,6 +19,7 @@
 // no trace. Kernels and buffers live until completion.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,9 +27,9 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "engine/dispatch/completion.hpp"
+#include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/queue_state.hpp"
 #include "engine/program/geometry.hpp"
@@ -88,24 +89,26 @@ class BatchSubmitter {
   template <class... Args>
   CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                       const std::type_identity_t<Args>&... args) {
-    std::byte* block = take_block(kernel.info(), grid);
-    return append(kernel.info(), grid, block, args...);
+    const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
+    return append(kernel.info(), shape, take_block(shape), args...);
   }
   // The same, but empty instead of waiting for a kernarg block.
   template <class... Args>
   std::optional<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                                          const std::type_identity_t<Args>&... args) {
+    const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
     std::byte* block = nullptr;
-    if (!try_take_block(kernel.info(), grid, block)) return {};
-    return append(kernel.info(), grid, block, args...);
+    if (!try_take_block(shape, block)) return {};
+    return append(kernel.info(), shape, block, args...);
   }
   // The same with a kernarg block of the caller's: 64-byte aligned, host-writable kernarg memory, unused until completion. Throws Error if
   // it is too small or not aligned.
   template <class... Args>
   CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel, const Grid& grid,
                          const std::type_identity_t<Args>&... args) {
-    require_block(kernel.info(), grid, block);
-    return append(kernel.info(), grid, block.data(), args...);
+    const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
+    require_block(kernel.info(), block);
+    return append(kernel.info(), shape, block.data(), args...);
   }
   // Appends a finished packet. Its header is taken as it is; if it comes last, a barrier-AND packet that carries the completion
   // signal follows it. Its own completion signal is the caller's affair. Throws Error for a packet of type INVALID.
@@ -125,36 +128,54 @@ class BatchSubmitter {
 
   // Forgets everything not submitted.
   void clear() noexcept;
-  size_t size() const noexcept { return publication_.commands.size(); }
+  size_t size() const noexcept { return publication_.packets.size(); }
 
-  // The fence plan of the last submission, packet by packet, and in words.
-  std::span<const PacketPlan> plan() const noexcept { return publication_.plans; }
-  std::string explain() const;
+  // The fence plan of the last submission, packet by packet, and in words. Valid until the next one.
+  std::span<const PacketPlan> plan() { return publication_.last_plan(); }
+  std::string explain();
 
  private:
   friend class CommandRef;
 
-  std::byte* take_block(const KernelInfo& kernel, const Grid& grid);
-  bool try_take_block(const KernelInfo& kernel, const Grid& grid, std::byte*& block);
-  void require_block(const KernelInfo& kernel, const Grid& grid, std::span<std::byte> block) const;
-  void require_open(const char* asked = "one more packet") const;
-  void push(const KernelInfo& kernel, const Grid& grid, std::byte* block, uint32_t group_segment);
+  const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
+    if (publication_.published != 0) refuse_more("one more packet");
+    return shapes_.of(kernel, grid, state_.facts(), publication_.interior);
+  }
+  std::byte* take_block(const detail::DispatchShape& shape) {
+    if (shape.block_bytes == 0) return nullptr;
+    if (std::byte* const block = state_.take_kernargs_at_once(publication_.kernargs, shape.block_bytes))
+      return block;
+    return wait_for_block(shape);
+  }
+  bool try_take_block(const detail::DispatchShape& shape, std::byte*& block);
+  std::byte* wait_for_block(const detail::DispatchShape& shape);
+  void require_block(const KernelInfo& kernel, std::span<std::byte> block) const;
+  [[noreturn]] void refuse_more(const char* asked) const;
 
   template <class... Args>
-  CommandRef append(const KernelInfo& kernel, const Grid& grid, std::byte* block, const Args&... args) {
+  CommandRef append(const KernelInfo& kernel, const detail::DispatchShape& shape, std::byte* block,
+                    const Args&... args) {
     uint32_t group_segment = kernel.group_segment_size;
-    if (block != nullptr) {
-      kernel.arguments.fill_hidden(block, grid, state_.facts());
-      [[maybe_unused]] size_t i = 0;
-      (detail::store_argument(block, kernel.arguments.offset(i++), args, group_segment), ...);
+    if constexpr (sizeof...(Args) != 0) {
+      // All offsets first: a load behind the stores would wait for them.
+      size_t i = 0;
+      const std::array<uint32_t, sizeof...(Args)> offsets{((void)args, kernel.arguments.offset(i++))...};
+      shape.put_implicit(block);
+      i = 0;
+      (detail::store_argument(block, offsets[i++], args, group_segment), ...);
+    } else if (block != nullptr) {
+      shape.put_implicit(block);
     }
-    push(kernel, grid, block, group_segment);
+    aql::Packet64& packet = publication_.packets.emplace_back(shape.packet);
+    packet.set_kernarg_address(block);
+    if constexpr ((std::is_same_v<Args, LocalBytes> || ...)) packet.set_group_segment_size(group_segment);
     return CommandRef(*this);
   }
 
   detail::QueueState& state_;
   std::chrono::nanoseconds patience_;
   detail::Publication publication_;
+  detail::DispatchShapes shapes_;
 };
 
 }  // namespace uptempo

@@ -14,41 +14,35 @@ KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes)
   free_count_ = static_cast<uint32_t>(slabs_.size());
 }
 
-std::byte* KernargPool::take(Cursor& cursor, uint32_t size_bytes) noexcept {
-  const uint32_t size = (size_bytes + block_alignment - 1) / block_alignment * block_alignment;
-  if (size > slab_bytes_ || size < size_bytes) return nullptr;
-  if (cursor.slabs.last == none || slab_bytes_ - cursor.offset < size) {
-    if (free_head_ == none) return nullptr;
-    const uint32_t fresh = free_head_;
-    free_head_ = slabs_[fresh].next;
-    --free_count_;
-    slabs_[fresh] = {.holders = 1, .next = none};  // held by the cursor
-    if (cursor.slabs.last == none) {
-      cursor.slabs = {fresh, fresh};
-    } else if (!cursor.used) {
-      // Nothing unpublished lies in the old slab: the publications that use it hold it themselves.
-      release(cursor.slabs);
-      cursor.slabs = {fresh, fresh};
-    } else {
-      slabs_[cursor.slabs.last].next = fresh;
-      cursor.slabs.last = fresh;
-    }
-    cursor.offset = 0;
+bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
+  if (size > slab_bytes_ || free_head_ == none) return false;
+  const uint32_t fresh = free_head_;
+  free_head_ = slabs_[fresh].next;
+  --free_count_;
+  slabs_[fresh] = {.holders = 1, .next = none};  // held by the cursor
+  if (cursor.slabs.last == none) {
+    cursor.slabs = {fresh, fresh};
+  } else if (cursor.blocks == 0) {
+    // Nothing unpublished lies in the old slab: the publications that use it hold it themselves.
+    release(cursor.slabs);
+    cursor.slabs = {fresh, fresh};
+  } else {
+    slabs_[cursor.slabs.last].next = fresh;
+    cursor.slabs.last = fresh;
   }
-  std::byte* const block = memory_ + size_t{cursor.slabs.last} * slab_bytes_ + cursor.offset;
-  cursor.offset += size;
-  cursor.used = true;
-  detail::count(&detail::CounterBlock::kernarg_blocks);
-  return block;
+  cursor.next = memory_ + size_t{fresh} * slab_bytes_;
+  cursor.end = cursor.next + slab_bytes_;
+  return true;
 }
 
 KernargPool::Slabs KernargPool::publish(Cursor& cursor) noexcept {
-  if (!cursor.used) return {};
+  if (cursor.blocks == 0) return {};
+  detail::count(&detail::CounterBlock::kernarg_blocks, cursor.blocks);
   const Slabs run = cursor.slabs;
   // The cursor's hold on each slab passes to the publication; the last slab gets a second one, because the cursor goes on with it.
   ++slabs_[run.last].holders;
   cursor.slabs.first = run.last;
-  cursor.used = false;
+  cursor.blocks = 0;
   return run;
 }
 

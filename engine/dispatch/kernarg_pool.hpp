@@ -30,15 +30,28 @@ class KernargPool {
   // What a batch holds while it is being filled.
   struct Cursor {
     Slabs slabs;
-    uint32_t offset = 0;  // of the next block in slabs.last
-    bool used = false;    // blocks were taken since the last publication
+    std::byte* next = nullptr;  // the next block in slabs.last, and that slab's end
+    std::byte* end = nullptr;
+    uint32_t blocks = 0;  // taken since the last publication
   };
+
+  // The size of the block that serves so many bytes.
+  static constexpr uint64_t block_bytes(uint64_t size_bytes) noexcept {
+    return (size_bytes + block_alignment - 1) / block_alignment * block_alignment;
+  }
 
   // `memory` is aligned to 64 bytes and outlives the pool; what exceeds a multiple of slab_bytes stays unused.
   KernargPool(std::span<std::byte> memory, uint32_t slab_bytes);
 
-  // A block of that size, or null if no slab is free (see free_slabs) or the size exceeds a slab.
-  std::byte* take(Cursor& cursor, uint32_t size_bytes) noexcept;
+  // A block of at least that size, or null if no slab is free (see free_slabs) or the size exceeds a slab.
+  std::byte* take(Cursor& cursor, uint32_t size_bytes) noexcept {
+    const uint64_t size = block_bytes(size_bytes);
+    if (static_cast<uint64_t>(cursor.end - cursor.next) < size && !add_slab(cursor, size)) return nullptr;
+    std::byte* const block = cursor.next;
+    cursor.next += size;
+    ++cursor.blocks;
+    return block;
+  }
 
   // Passes the slabs of all blocks taken since the last publication to a publication. The cursor keeps the one it is filling.
   Slabs publish(Cursor& cursor) noexcept;
@@ -57,6 +70,7 @@ class KernargPool {
     uint32_t next = none;  // in its cursor's run while held, in the free list while free
   };
 
+  bool add_slab(Cursor& cursor, uint64_t size) noexcept;
   void release(Slabs run) noexcept;
 
   std::byte* memory_;

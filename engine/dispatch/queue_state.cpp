@@ -47,7 +47,7 @@ QueueOptions checked(QueueOptions options) {
 }
 
 uint32_t timing_signals_for(const Publication& publication) noexcept {
-  const auto packets = static_cast<uint32_t>(publication.commands.size());
+  const auto packets = static_cast<uint32_t>(publication.packets.size());
   switch (publication.timing) {
     case Timing::none:
       break;
@@ -75,19 +75,35 @@ uint64_t doorbells_for(uint64_t packets, uint32_t ring_size, aql::Chunking chunk
   return doorbells;
 }
 
-}  // namespace
-
-void Publication::clear() noexcept {
-  commands.clear();
-  intents.clear();
-  accesses.clear();
-  raw.clear();
-  timing_signals.clear();
-  own_signal = {0};
-  value = 0;
-  published = 0;
-  completion = {0};
+// What the headers of packets that are out cost, for the counters.
+void count_packets(const Publication& publication, uint64_t from, uint64_t published) noexcept {
+  uint64_t barriers = 0, acquires = 0, releases = 0, signals = 0;
+  const auto add = [&](const aql::HeaderFlags& flags, uint64_t times) {
+    barriers += times * (flags.barrier == aql::Barrier::on);
+    acquires += times * (flags.acquire == aql::FenceScope::system);
+    releases += times * (flags.release == aql::FenceScope::system);
+  };
+  const auto flags_of = [&](uint64_t packet) {
+    return aql::header_flags(publication.packets[packet].header());
+  };
+  const uint64_t end = from + published, last = publication.packets.size() - 1;
+  if (publication.is_plain() && published > 2) {
+    add(flags_of(from), 1);
+    add(flags_of(end - 1), 1);
+    add(publication.interior, published - 2);
+  } else {
+    for (uint64_t i = from; i < end; ++i) add(flags_of(i), 1);
+  }
+  for (uint64_t i = from; i < std::min<uint64_t>(end, publication.timing_signals.size()); ++i)
+    signals += publication.timing_signals[i].handle != 0;
+  count(&CounterBlock::packets, published);
+  count(&CounterBlock::barrier_bits, barriers);
+  count(&CounterBlock::system_acquires, acquires);
+  count(&CounterBlock::system_releases, releases);
+  count(&CounterBlock::completion_signals, signals + (end > last));
 }
+
+}  // namespace
 
 QueueState::QueueState(const Agent& agent, const QueueOptions& options)
     : QueueState(agent, options, Parts{}) {}
@@ -299,7 +315,7 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
     reclaim(all);
     if (timeline_.pending() == before && !wait_for_oldest(deadline)) return false;
   }
-  ring_refusal_ = writer_->admit(publication.commands.size(), deadline);
+  ring_refusal_ = writer_->admit(publication.packets.size(), deadline);
   if (!ring_refusal_) {
     refusal_ = Refusal::ring;
     if (ring_refusal_.status == aql::PublishStatus::queue_failed) check_failed();
@@ -307,10 +323,17 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
   }
 
   // From here on nothing can fail but a ring shared with foreign producers.
-  for (uint32_t i = 0; i < timing; ++i) {
-    const bool raw =
-        publication.commands[i].kind == Command::Kind::raw;  // its completion signal is the caller's
-    publication.timing_signals.push_back(raw ? hsa_signal_t{0} : signals_.take(SignalKind::event_less));
+  if (timing != 0) {
+    for (uint32_t i = 0; i < timing; ++i)
+      publication.timing_signals.push_back(signals_.take(SignalKind::event_less));
+    // A finished packet's completion signal is the caller's.
+    for (const Publication::Said& what : publication.said) {
+      if (!what.intent.as_it_is || what.packet >= timing) continue;
+      signals_.give_back(std::exchange(publication.timing_signals[what.packet], {0}));
+    }
+    for (uint32_t i = 0; i < timing; ++i)
+      if (publication.timing_signals[i].handle != 0)
+        publication.packets[i].set_completion_signal(publication.timing_signals[i]);
   }
   if (publication.own_signal.handle != 0) {
     publication.completion = publication.own_signal;
@@ -318,6 +341,7 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
   } else {
     publication.completion = signals_.take(SignalKind::interrupt);
   }
+  publication.packets.back().set_completion_signal(publication.completion);
   publication.value = timeline_.begin(publication.completion);
   if (publication.timing != Timing::none) enable_timing(publication);
   return true;
@@ -348,55 +372,18 @@ void QueueState::enable_timing(Publication& publication) {
 }
 
 void QueueState::append_closing_packet(Publication& publication) {
-  if (publication.commands.back().kind != Command::Kind::raw) return;
-  publication.commands.push_back({.kind = Command::Kind::closing});
-  publication.intents.push_back({});
+  if (publication.said.empty() || publication.said.back().packet + 1 != publication.packets.size() ||
+      !publication.said.back().intent.as_it_is)
+    return;
+  publication.packets.push_back(aql::to_packet(aql::BarrierAnd{}));
 }
 
-aql::PublishResult QueueState::write(Publication& publication, uint64_t from, Deadline deadline) {
-  const std::vector<Command>& commands = publication.commands;
-  const auto emit = [&](uint64_t i, void* slot) noexcept -> uint32_t {
-    const size_t n = from + i;
-    const Command& command = commands[n];
-    const hsa_signal_t signal = n + 1 == commands.size()                ? publication.completion
-                                : n < publication.timing_signals.size() ? publication.timing_signals[n]
-                                                                        : hsa_signal_t{0};
-    switch (command.kind) {
-      case Command::Kind::raw:
-        return aql::fill(slot, publication.raw[command.raw]);
-      case Command::Kind::closing:
-        return aql::fill(slot,
-                         aql::BarrierAnd{.flags = publication.plans[n].flags, .completion_signal = signal});
-      case Command::Kind::dispatch:
-        break;
-    }
-    return aql::fill(slot, aql::KernelDispatch{.flags = publication.plans[n].flags,
-                                               .grid = command.grid,
-                                               .workgroup = command.workgroup,
-                                               .dimensions = command.dimensions,
-                                               .private_segment_size = command.private_segment_size,
-                                               .group_segment_size = command.group_segment_size,
-                                               .kernel_object = command.kernel_object,
-                                               .kernarg_address = command.kernargs,
-                                               .completion_signal = signal});
-  };
+aql::PublishResult QueueState::write(const Publication& publication, uint64_t from, Deadline deadline) {
+  const std::vector<aql::Packet64>& packets = publication.packets;
+  const auto emit = [&](uint64_t i, void* slot) noexcept { return aql::fill(slot, packets[from + i]); };
   const aql::PublishResult result =
-      writer_->publish(commands.size() - from, deadline, emit, publication.chunking);
-
-  uint64_t barriers = 0, acquires = 0, releases = 0, signals = 0;
-  for (uint64_t n = from; n < from + result.published; ++n) {
-    const aql::HeaderFlags& flags = publication.plans[n].flags;
-    barriers += flags.barrier == aql::Barrier::on;
-    acquires += flags.acquire == aql::FenceScope::system;
-    releases += flags.release == aql::FenceScope::system;
-    signals += n + 1 == commands.size() ||
-               (n < publication.timing_signals.size() && publication.timing_signals[n].handle != 0);
-  }
-  count(&CounterBlock::packets, result.published);
-  count(&CounterBlock::barrier_bits, barriers);
-  count(&CounterBlock::system_acquires, acquires);
-  count(&CounterBlock::system_releases, releases);
-  count(&CounterBlock::completion_signals, signals);
+      writer_->publish(packets.size() - from, deadline, emit, publication.chunking);
+  count_packets(publication, from, result.published);
   count(&CounterBlock::doorbells,
         doorbells_for(result.published, writer_->ring_size(), publication.chunking));
   return result;
@@ -404,31 +391,33 @@ aql::PublishResult QueueState::write(Publication& publication, uint64_t from, De
 
 std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline deadline) {
   check_failed();
-  if (publication.commands.empty()) return timeline_.last_begun();
+  if (publication.packets.empty()) return timeline_.last_begun();
   if (partly_out_ != nullptr && partly_out_ != &publication) {
     // A later signal would fire for the packets that are still missing, and free what they use.
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "BatchSubmitter::submit",
-                 .asked = fmt::format("{} packets behind another batch", publication.commands.size()),
+                 .asked = fmt::format("{} packets behind another batch", publication.packets.size()),
                  .found = fmt::format("that batch is half in the ring: {} packets of {}",
-                                      partly_out_->published, partly_out_->commands.size()),
+                                      partly_out_->published, partly_out_->packets.size()),
                  .remedy = "submit that batch to its end first, or clear it"});
   }
 
   const bool fresh = publication.value == 0;
   if (fresh) {
     append_closing_packet(publication);
-    if (deadline.is_now() && publication.commands.size() > writer_->ring_size()) {
+    if (deadline.is_now() && publication.packets.size() > writer_->ring_size()) {
       throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                    .call = "BatchSubmitter::try_submit",
-                   .asked = fmt::format("{} packets without waiting", publication.commands.size()),
+                   .asked = fmt::format("{} packets without waiting", publication.packets.size()),
                    .found = fmt::format("a ring of {}", writer_->ring_size()),
                    .remedy = "submit with a deadline, or make the queue's ring larger"});
     }
-    publication.plans.resize(publication.commands.size());
-    plan_fences(publication.intents, publication.accesses, publication.policy, publication.plans);
+    publication.plan();
     reclaim(reclaim_in_passing);
-    if (!admit(publication, deadline)) return {};
+    if (!admit(publication, deadline)) {
+      publication.reopen();
+      return {};
+    }
   }
 
   const aql::PublishResult result = write(publication, publication.published, deadline);
@@ -463,8 +452,7 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
       if (signal.handle != 0) signals_.give_back(signal);
     }
     publication.timing_signals.clear();
-    publication.value = 0;
-    publication.completion = {0};
+    publication.reopen();
     return {};
   }
   partly_out_ = &publication;

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "aql/writer.hpp"
-#include "engine/dispatch/command.hpp"
 #include "engine/dispatch/fence_plan.hpp"
 #include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/signal_pool.hpp"
 #include "engine/dispatch/timeline.hpp"
@@ -27,28 +27,6 @@
 #include "engine/runtime/session.hpp"
 
 namespace uptempo::detail {
-
-// One batch on its way out. The submitter keeps it between submissions, so that its vectors keep their capacity.
-struct Publication {
-  std::vector<Command> commands;
-  std::vector<PacketIntent> intents;  // one for each command
-  std::vector<AccessRange> accesses;
-  std::vector<PacketPlan> plans;
-  std::vector<aql::Packet64> raw;
-  std::vector<hsa_signal_t> timing_signals;
-  KernargPool::Cursor kernargs;
-  hsa_signal_t own_signal{0};  // the caller's completion signal, instead of one of the pool
-  Timing timing = Timing::none;
-  FencePolicy policy = FencePolicy::planned;
-  aql::Chunking chunking;
-
-  // Set while the publication is longer than the ring and partly out.
-  uint64_t value = 0;
-  uint64_t published = 0;
-  hsa_signal_t completion{0};
-
-  void clear() noexcept;
-};
 
 class QueueState {
  public:
@@ -67,6 +45,10 @@ class QueueState {
   QueueState(const QueueState&) = delete;
   QueueState& operator=(const QueueState&) = delete;
 
+  // A kernarg block, if there is one without a look at what has finished; null otherwise.
+  std::byte* take_kernargs_at_once(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept {
+    return kernargs_.take(cursor, size_bytes);
+  }
   // A kernarg block; waits until the deadline for one to become free. Throws Error.
   std::byte* take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline);
   // The same without waiting; null if there is none.
@@ -108,7 +90,7 @@ class QueueState {
   void check_failed();
   bool admit(Publication& publication, Deadline deadline);
   void append_closing_packet(Publication& publication);
-  aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
+  aql::PublishResult write(const Publication& publication, uint64_t from, Deadline deadline);
   void close(Publication& publication) noexcept;
   void enable_timing(Publication& publication);
   void forget(Publication& publication) noexcept;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -127,6 +129,13 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
              "take the call out, or compile with optimisation so that an unused one disappears");
     }
     if (!always_zero(argument.kind)) hidden_.push_back({argument.kind, argument.offset, argument.size});
+  }
+  std::vector<bool> is_explicit(size_, false);
+  for (const Explicit& argument : explicit_)
+    std::fill_n(is_explicit.begin() + argument.offset, argument.size, true);
+  for (uint32_t byte = 0; byte < size_; ++byte) {
+    if (is_explicit[byte] || (!implicit_words_.empty() && implicit_words_.back() == byte / 8)) continue;
+    implicit_words_.push_back(byte / 8);
   }
 }
 

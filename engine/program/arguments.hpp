@@ -68,6 +68,9 @@ class ArgumentLayout {
   size_t explicit_count() const noexcept { return explicit_.size(); }
   uint32_t offset(size_t argument) const noexcept { return explicit_[argument].offset; }
 
+  // Numbers of the block's 8-byte words of which some byte belongs to no explicit argument: those that fill_hidden() touches.
+  std::span<const uint32_t> implicit_words() const noexcept { return implicit_words_; }
+
   // Writes the hidden arguments, and zero into every byte that belongs to no explicit argument.
   void fill_hidden(std::byte* block, const Grid& grid, const QueueFacts& queue) const noexcept;
 
@@ -88,6 +91,7 @@ class ArgumentLayout {
   uint32_t alignment_;
   std::vector<Explicit> explicit_;
   std::vector<Hidden> hidden_;  // those that are not always zero
+  std::vector<uint32_t> implicit_words_;
 };
 
 namespace detail {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <atomic>
 
 #include <algorithm>
 #include <deque>
@@ -14,6 +15,12 @@
 #include "engine/runtime/session.hpp"
 
 namespace uptempo {
+
+uint64_t KernelIdentity::next() noexcept {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 namespace {
 
 TargetId target_of(const Agent& agent) {

@@ -24,8 +24,25 @@
 
 namespace uptempo {
 
+// Tells kernels apart, also from one that had its address before. A copy is another kernel: it may be changed.
+class KernelIdentity {
+ public:
+  KernelIdentity() noexcept : number_(next()) {}
+  KernelIdentity(const KernelIdentity&) noexcept : KernelIdentity() {}
+  KernelIdentity& operator=(const KernelIdentity&) noexcept {
+    number_ = next();
+    return *this;
+  }
+  uint64_t number() const noexcept { return number_; }  // from 1
+
+ private:
+  static uint64_t next() noexcept;
+  uint64_t number_;
+};
+
 // What a dispatch needs to know of a kernel.
 struct KernelInfo {
+  KernelIdentity identity{};
   std::string name;
   uint64_t object = 0;  // address of the kernel descriptor, the packet's kernel_object
   uint32_t group_segment_size = 0;

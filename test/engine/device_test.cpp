@@ -106,8 +106,8 @@ TEST_CASE("objects that outlive the runtime are harmless", "[runtime]") {
 TEST_CASE("each kind of memory is found, sized and aligned", "[memory]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  for (const MemoryKind kind : {MemoryKind::device, MemoryKind::pinned, MemoryKind::pinned_coarse,
-                                MemoryKind::kernarg}) {
+  for (const MemoryKind kind :
+       {MemoryKind::device, MemoryKind::pinned, MemoryKind::pinned_coarse, MemoryKind::kernarg}) {
     const MemoryPool pool = find_pool(gpu, kind);
     CHECK(pool.size_bytes > 0);
     CHECK(pool.alignment_bytes >= 64);

@@ -164,10 +164,12 @@ TEST_CASE("Invariant 9: in steady state a batch allocates nothing and calls neit
           "[invariant]") {
   for (const auto doorbell : {AMD_SIGNAL_KIND_DOORBELL, AMD_SIGNAL_KIND_USER}) {
     DoubleDevice device({.device = {.ring_size = 256, .doorbell_kind = doorbell}});
-    const auto kernel = number_kernel();
+    // More kernels than shapes are kept, and grids that change.
+    std::vector<Kernel<uint32_t>> kernels;
+    for (int i = 0; i < 40; ++i) kernels.push_back(number_kernel());
     BatchSubmitter batch(device.state(), {});
     const auto round = [&] {
-      for (uint32_t i = 0; i < 50; ++i) batch.dispatch(kernel, Grid{1}, i);
+      for (uint32_t i = 0; i < 50; ++i) batch.dispatch(kernels[i % 40], Grid{1 + i % 3}, i);
       return batch.submit(Deadline::never());
     };
     for (int warm_up = 0; warm_up < 40; ++warm_up) (void)round().wait(soon(), actively);

@@ -238,6 +238,95 @@ TEST_CASE("a full ring refuses a try, and the batch can be submitted later uncha
   CHECK(batch.submit(soon()).wait(soon(), actively));
 }
 
+TEST_CASE("a batch that was refused takes more packets, and only its true ends are its ends", "[submit]") {
+  for (const bool said : {false, true}) {
+    DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+    const auto kernel = number_kernel();
+    BatchSubmitter batch(device.state(), {});
+    for (uint32_t i = 0; i < 12; ++i) batch.dispatch(kernel, Grid{1}, i);
+    CHECK(batch.try_submit().has_value());
+    for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
+    CHECK_FALSE(batch.try_submit().has_value());
+    for (uint32_t i = 0; i < 3; ++i) batch.dispatch(kernel, Grid{1}, i);
+    if (said) batch.dispatch(kernel, Grid{1}, 3u).observed_by(Observer::system);
+    device.processor().resume();
+    CHECK(batch.submit(soon()).wait(soon(), actively));
+    const auto packets = device.processor().completed();
+    const size_t end = said ? 24 : 23;
+    REQUIRE(packets.size() == end);
+    for (size_t i = 12; i < end; ++i) {
+      CAPTURE(said, i);
+      const auto flags = aql::header_flags(packets[i].packet.header());
+      CHECK(flags.acquire == (i == 12 ? FenceScope::system : FenceScope::agent));
+      CHECK(flags.release == (i + 1 == end ? FenceScope::system : FenceScope::agent));
+      CHECK((dispatch_of(packets[i]).completion_signal.handle != 0) == (i + 1 == end));
+    }
+  }
+}
+
+TEST_CASE("the plan of the last submission is told, packet by packet and in words", "[submit]") {
+  for (const FencePolicy policy : {FencePolicy::planned, FencePolicy::system_everywhere}) {
+    for (const uint32_t count : {1u, 2u, 5u}) {
+      for (const bool said : {false, true}) {
+        DoubleDevice device;
+        const auto kernel = number_kernel();
+        BatchSubmitter batch(device.state(), {.fences = policy});
+        CHECK(batch.plan().empty());
+        std::vector<PacketIntent> intents(count);
+        for (uint32_t i = 0; i < count; ++i) batch.dispatch(kernel, Grid{1}, i);
+        if (said) {
+          batch.dispatch(kernel, Grid{1}, count).without_barrier();
+          intents.push_back({.without_barrier = true});
+        }
+        CHECK(batch.submit().wait(soon(), actively));
+        std::vector<PacketPlan> expected(intents.size());
+        plan_fences(intents, {}, policy, expected);
+        const auto packets = device.processor().completed();
+        REQUIRE(packets.size() == expected.size());
+        REQUIRE(batch.plan().size() == expected.size());
+        std::string words;
+        for (size_t i = 0; i < expected.size(); ++i) {
+          CAPTURE(count, said, i);
+          CHECK(batch.plan()[i].flags == expected[i].flags);
+          CHECK(batch.plan()[i].barrier == expected[i].barrier);
+          CHECK(aql::header_flags(packets[i].packet.header()) == expected[i].flags);
+          words += "packet " + std::to_string(i) + ": " + explain(expected[i]) + '\n';
+        }
+        CHECK(batch.explain() == words);
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels and grids may change from dispatch to dispatch", "[submit]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
+  BatchSubmitter batch(device.state(), {});
+  const Grid grids[] = {Grid{64}, Grid{64}.by(32), Grid{64, 2}, Grid{64, 2, 3}.by(8, 2)};
+  std::vector<std::pair<uint64_t, Grid>> expected;
+  for (uint32_t i = 0; i < 24; ++i) {
+    // A kernel that lives no longer than its dispatch is appended: the next one may have its address.
+    const auto kernel = number_kernel(0x1000 + 64 * (i / 5));
+    const Grid& grid = grids[i / 2 % 4];
+    batch.dispatch(kernel, grid, i);
+    expected.emplace_back(kernel.info().object, grid);
+  }
+  CHECK(batch.submit().wait(soon(), actively));
+  const auto packets = device.processor().completed();
+  REQUIRE(packets.size() == expected.size());
+  for (uint32_t i = 0; i < packets.size(); ++i) {
+    CAPTURE(i);
+    const auto packet = dispatch_of(packets[i]);
+    const auto& [object, grid] = expected[i];
+    CHECK(ran[i] == i);
+    CHECK(packet.kernel_object == object);
+    CHECK(aql::Size3{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z} == grid.items);
+    CHECK(aql::Size3{packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z} ==
+          grid.workgroup);
+    CHECK(packet.setup == grid.dimensions);
+  }
+}
+
 TEST_CASE("a full timeline and an empty signal pool are named with size and occupancy", "[submit]") {
   const auto kernel = number_kernel();
   SECTION("timeline") {
