@@ -137,6 +137,17 @@ TEST_CASE("count_work_items counts every work-item once", "[kernels]") {
   CHECK(device.download(counter)[0] == 1000 + 33 * 5 * 7);
 }
 
+TEST_CASE("tally marks its dispatch once, whatever its workgroup", "[kernels]") {
+  Device device;
+  const auto tally = device.basics.kernel<uint32_t*, uint32_t>("tally");
+  const auto tallies = device.upload(std::vector<uint32_t>{0, 0, 0, 7});
+  for (const uint32_t dispatch : {0u, 2u, 2u})
+    device.batch.dispatch(tally, Grid{64}, tallies.data(), dispatch);
+  device.batch.dispatch(tally, Grid{256}.by(256), tallies.data(), 3u);
+  device.run();
+  CHECK(device.download(tallies) == std::vector<uint32_t>{1, 0, 2, 8});
+}
+
 TEST_CASE("reduce_lds sums through LDS for every workgroup size", "[kernels]") {
   Device device;
   const auto reduce = device.basics.kernel<uint32_t*, const uint32_t*, uint32_t>("reduce_lds");
@@ -250,7 +261,7 @@ TEST_CASE("each program lists its kernels in order of their definition", "[kerne
   Device device;
   CHECK(device.basics.kernel_names() == std::vector<std::string>{"empty", "fill", "iota", "copy",
                                                                  "vector_add", "saxpy", "chain_increment",
-                                                                 "count_work_items", "reduce_lds"});
+                                                                 "count_work_items", "reduce_lds", "tally"});
   CHECK(device.probes.kernel_names() == std::vector<std::string>{"spin", "wait_for_gate", "probe_arguments",
                                                                  "probe_geometry", "probe_private"});
 }

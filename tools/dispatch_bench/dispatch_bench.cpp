@@ -1,22 +1,13 @@
 #include <sched.h>
 
-#include <kernels/basics.hpp>
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "dispatch_bench/raw_queue.hpp"
 #include "dispatch_bench/report.hpp"
 #include "support/device.hpp"
 #include "support/program.hpp"
-
-namespace uptempo::bench {
-
-Workload::Workload(const Agent& agent)
-    : gpu(agent),
-      program(agent, kernels::basics()),
-      tally(program.kernel<uint32_t*, uint32_t>("tally")),
-      tallies(agent, kMaxDispatches) {}
-
-}  // namespace uptempo::bench
 
 namespace {
 
@@ -30,6 +21,7 @@ struct Options {
   std::string device = "auto";
   std::string json_file;
   bool variants = false;
+  std::string only;
 };
 
 uint32_t usable_cores() {
@@ -55,6 +47,10 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   add(bench::hsa_rows(raw));
   add(bench::uptempo_rows(workload));
 
+  if (!options.only.empty())
+    std::erase_if(rows,
+                  [&](const auto& row) { return row->name().find(options.only) == std::string_view::npos; });
+  if (rows.empty()) throw support::UsageError("--only " + options.only + ": no row has that in its name");
   const std::unique_ptr<bench::Check> check =
       executed ? bench::check_tallies(workload) : bench::check_device_counts();
   support::Progress progress;
@@ -93,6 +89,7 @@ int main(int argc, char** argv) {
          "null: not executed, so that the dispatch is what is timed (the virtual GPU's default); real")
       ->check(CLI::IsMember({"auto", "null", "real"}).description(""))
       ->type_name("K");
+  app.add_option("--only", options.only, "Only rows that have this in their names")->type_name("TEXT");
   app.add_flag("--variants", options.variants,
                "Show every variant of the floor, not the best for each batch");
   support::add_device_option(app, options.device);

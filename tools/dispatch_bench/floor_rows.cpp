@@ -59,10 +59,7 @@ class Floor final : public Row {
     for (uint32_t i = 0; i < load.dispatches(); ++i) {
       const hsa_kernel_dispatch_packet_t packet = raw_->packet(load, i);
       std::memcpy(&packets_[i], &packet, sizeof packet);
-      const TallyArguments arguments{raw_->workload().tallies.data(), i};
-      std::memcpy(raw_->kernargs(i), &arguments, sizeof arguments);
       std::memcpy(&blocks_[i], raw_->kernargs(i), sizeof blocks_[i]);
-      if (Kernargs) std::memset(raw_->kernargs(i), 0, sizeof arguments);  // what is timed has to write them
     }
   }
   void close_gate() override { raw_->close_gate(); }

@@ -46,6 +46,14 @@ RawQueue::RawQueue(const Workload& workload)
   uint32_t batches = 0;
   for (const uint32_t batch : kBatches) batches = std::max(batches, load_for(batch).repeats);
   for (uint32_t i = 0; i < batches; ++i) signals_.emplace_back();
+  // Once: what a row writes again later is the same, so whoever does not write leaves nothing wrong, and nobody finds its lines warmed up.
+  std::memset(kernargs_.data(), 0, kernargs_.size_bytes());
+  for (uint32_t i = 0; i < kMaxDispatches; ++i) {
+    // The grid is one workgroup: hidden arguments are the same for every dispatch.
+    workload.tally.info().arguments.fill_hidden(kernargs(i), Grid{Workload::items}, {});
+    const TallyArguments arguments{workload.tallies.data(), i};
+    std::memcpy(kernargs(i), &arguments, sizeof arguments);
+  }
 }
 
 hsa_kernel_dispatch_packet_t RawQueue::packet(const Load& load, uint32_t i) const noexcept {
@@ -66,10 +74,6 @@ hsa_kernel_dispatch_packet_t RawQueue::packet(const Load& load, uint32_t i) cons
 
 void RawQueue::prepare(const Load& load) noexcept {
   for (uint32_t i = 0; i < load.repeats; ++i) hsa_signal_store_relaxed(signal(i), 1);
-  std::memset(kernargs_.data(), 0, load.dispatches() * kernarg_stride_);
-  // The grid is one workgroup: hidden arguments are the same for every dispatch.
-  for (uint32_t i = 0; i < load.dispatches(); ++i)
-    workload_.tally.info().arguments.fill_hidden(kernargs(i), Grid{Workload::items}, {});
 }
 
 void RawQueue::close_gate() noexcept {

@@ -34,7 +34,7 @@ class RawQueue {
     return static_cast<hsa_kernel_dispatch_packet_t*>(queue_->base_address);
   }
   uint64_t mask() const noexcept { return queue_->size - 1; }
-  // The block of dispatch `i` of a load: a line of its own.
+  // The block of dispatch `i` of a load, lines of its own, with its arguments.
   std::byte* kernargs(uint32_t i) const noexcept { return kernargs_.data() + size_t{i} * kernarg_stride_; }
   // Of batch `i` of a load.
   hsa_signal_t signal(uint32_t i) const noexcept { return signals_[i].handle(); }
@@ -42,7 +42,7 @@ class RawQueue {
   // Dispatch `i` of a load, header included.
   hsa_kernel_dispatch_packet_t packet(const Load& load, uint32_t i) const noexcept;
 
-  // The queue is empty, every signal of the load is 1, and the blocks hold the hidden arguments.
+  // Every signal of the load is 1.
   void prepare(const Load& load) noexcept;
   void close_gate() noexcept;
   void open_gate() noexcept;

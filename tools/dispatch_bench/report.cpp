@@ -19,7 +19,9 @@ std::vector<std::string> names(const Results& results) {
   return names;
 }
 
-std::string nanoseconds(double ns) { return ns < 99.95 ? fmt::format("{:.1f}", ns) : fmt::format("{:.0f}", ns); }
+std::string nanoseconds(double ns) {
+  return ns < 99.95 ? fmt::format("{:.1f}", ns) : fmt::format("{:.0f}", ns);
+}
 
 template <class Cell>
 std::string grid(const Report& report, Phase phase, const std::string& title, Cell cell) {

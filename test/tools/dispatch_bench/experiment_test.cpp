@@ -1,0 +1,177 @@
+// How rows are timed and how their runs are checked; on a device, since the checks are about what it has done.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "dispatch_bench/experiment.hpp"
+#include "dispatch_bench/report.hpp"
+#include "engine/dispatch/batch.hpp"
+#include "engine/runtime/runtime.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::bench;
+
+namespace {
+
+// Does nothing, in a fixed time's stead; remembers what it was asked for.
+class Idle : public Row {
+ public:
+  explicit Idle(std::string name, std::vector<std::string>* log = nullptr)
+      : name_(std::move(name)), log_(log) {}
+  std::string_view name() const override { return name_; }
+  bool has_submit() const override { return name_ != "waits"; }
+  uint32_t max_dispatches() const override { return name_ == "short" ? 1000 : kMaxDispatches; }
+  void prepare(const Load&) override { note("prepare"); }
+  void close_gate() override { note("close"); }
+  void open_gate() override { note("open"); }
+  void submit(const Load&) override { note("submit"); }
+  void wait() override { note("wait"); }
+
+ private:
+  void note(const char* what) {
+    if (log_ != nullptr) log_->push_back(name_ + " " + what);
+  }
+  const std::string name_;
+  std::vector<std::string>* const log_;
+};
+
+class CountedCheck : public Check {
+ public:
+  void before(const Load&) override { ++befores; }
+  void after(const Row& row, const Load& load) override {
+    ++afters[std::string(row.name())];
+    if (fail_at != 0 && load.batch == fail_at) throw std::runtime_error("lost one");
+  }
+  uint32_t befores = 0, fail_at = 0;
+  std::map<std::string, uint32_t> afters;
+};
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Rows rows_of(std::initializer_list<const char*> names, std::vector<std::string>* log = nullptr) {
+  Rows rows;
+  for (const char* name : names) rows.push_back(std::make_unique<Idle>(name, log));
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("every row is timed once a round in each phase that it has, and every run is checked") {
+  CountedCheck check;
+  const Results results =
+      run(rows_of({"plain", "waits", "short"}), check, {.rounds = 20, .batches = {1, 8192}}, {});
+  CHECK(results.all.size() == 4 + 2 + 2);
+  for (const Series& series : results.all) CHECK(series.ns_per_dispatch.size() == 20);
+  CHECK(results.find("waits", 1, Phase::submit) == nullptr);
+  CHECK(results.find("short", 8192, Phase::complete) == nullptr);
+  CHECK(results.find("plain", 8192, Phase::submit) != nullptr);
+  // 20 rounds and one to warm up.
+  CHECK(check.afters == std::map<std::string, uint32_t>{{"plain", 84}, {"waits", 42}, {"short", 42}});
+  CHECK(check.befores == 168);
+}
+
+TEST_CASE("a submission is timed behind a gate that opens before the wait, a completion without one") {
+  std::vector<std::string> log;
+  CountedCheck check;
+  run(rows_of({"row"}, &log), check, {.rounds = 1, .seed = 7, .batches = {1}}, {});
+  REQUIRE(log.size() == 16);
+  const std::vector<std::string> submit{"row prepare", "row close", "row submit", "row open", "row wait"};
+  CHECK(std::vector<std::string>(log.begin(), log.begin() + 5) == submit);
+  CHECK(std::vector<std::string>(log.begin() + 5, log.begin() + 8) ==
+        std::vector<std::string>{"row prepare", "row submit", "row wait"});
+}
+
+TEST_CASE("rows take turns in an order that depends on the seed alone") {
+  const auto order = [](uint64_t seed) {
+    std::vector<std::string> log;
+    CountedCheck check;
+    run(rows_of({"a", "b", "c"}, &log), check, {.rounds = 20, .seed = seed, .batches = {1, 8}}, {});
+    return log;
+  };
+  CHECK(order(1) == order(1));
+  CHECK(order(1) != order(2));
+}
+
+TEST_CASE("a failed check ends the run") {
+  CountedCheck check;
+  check.fail_at = 120;
+  CHECK(error_of([&] {
+          run(rows_of({"row"}), check, {.rounds = 20, .batches = {1, 120}}, {});
+        }) == "lost one");
+}
+
+TEST_CASE("of a row's variants the fastest stands for it, batch by batch") {
+  Results results{{{"floor/a", 1, Phase::submit, {3, 4, 5}},
+                   {"floor/a", 8, Phase::submit, {1, 1, 1}},
+                   {"other", 1, Phase::submit, {9, 9, 9}},
+                   {"floor/b", 1, Phase::submit, {2, 2, 9}},
+                   {"floor/b", 8, Phase::submit, {2, 2, 2}}}};
+  results.keep_best_variants();
+  CHECK(results.all == std::vector<Series>{{"floor", 1, Phase::submit, {2, 2, 9}},
+                                           {"floor", 8, Phase::submit, {1, 1, 1}},
+                                           {"other", 1, Phase::submit, {9, 9, 9}}});
+}
+
+TEST_CASE("a ratio is the median of the rounds' ratios") {
+  const Series a{"a", 1, Phase::submit, {1, 20, 3}}, b{"b", 1, Phase::submit, {2, 10, 3}};
+  CHECK(ratio(a, b).median == 1);
+  CHECK(ratio(a, b).low == 0.5);
+  CHECK(ratio(a, b).high == 2);
+}
+
+TEST_CASE("the report has each figure with its interval, and the ratio to the careful loop") {
+  const Report report{.device = "some GPU",
+                      .rounds = 3,
+                      .seed = 5,
+                      .cores = 2,
+                      .batches = {1},
+                      .results = {{{"hsa-careful", 1, Phase::submit, {10, 10, 10}},
+                                   {"uptempo-batch", 1, Phase::submit, {11, 12, 13}}}}};
+  const nlohmann::ordered_json out = json(report);
+  CHECK(out["results"][1] == nlohmann::ordered_json{{"name", "uptempo-batch"},
+                                                    {"batch", 1},
+                                                    {"phase", "submit"},
+                                                    {"ns_per_dispatch", 12.0},
+                                                    {"low", 11.0},
+                                                    {"high", 13.0}});
+  REQUIRE(out["ratios"].size() == 1);
+  CHECK(out["ratios"][0]["name"] == "uptempo-batch");
+  CHECK(out["ratios"][0]["ratio"] == 1.2);
+  CHECK(table(report).find("uptempo-batch") != std::string::npos);
+  CHECK(table(report).find("1.20 (1.10 .. 1.30)") != std::string::npos);
+}
+
+TEST_CASE("a dispatch that was lost or carried out twice is found, by its marks and by the device's count") {
+  const Runtime runtime;
+  const Workload workload(runtime.gpu());
+  const Idle row("row");
+  const Load load{.batch = 4, .repeats = 1};
+  Queue queue(workload.gpu);
+  BatchSubmitter batch(queue);
+  const auto launch = [&](std::initializer_list<uint32_t> dispatches) {
+    for (const uint32_t i : dispatches)
+      batch.dispatch(workload.tally, Grid{Workload::items}, workload.tallies.data(), i);
+    batch.submit().wait();
+  };
+  const auto tallies = check_tallies(workload), counts = check_device_counts();
+  const auto outcome = [&](Check& check, std::initializer_list<uint32_t> dispatches) {
+    check.before(load);
+    launch(dispatches);
+    return error_of([&] { check.after(row, load); });
+  };
+  CHECK(outcome(*tallies, {0, 1, 2, 3}) == "no error");
+  CHECK(outcome(*tallies, {0, 1, 3}) == "row (batches of 4): dispatch 2 of 4 was carried out 0 times");
+  CHECK(outcome(*tallies, {0, 1, 1, 2, 3}) == "row (batches of 4): dispatch 1 of 4 was carried out 2 times");
+  CHECK(outcome(*counts, {0, 1, 2, 3}) == "no error");
+  CHECK(outcome(*counts, {0, 1, 3}) ==
+        "row (batches of 4): 4 dispatches were handed over, the device completed 3");
+}
