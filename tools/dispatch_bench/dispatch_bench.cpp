@@ -46,6 +46,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   add(bench::floor_rows(raw));
   add(bench::hsa_rows(raw));
   add(bench::uptempo_rows(workload));
+  bench::HipRows hip = bench::hip_rows(workload);
+  add(std::move(hip.rows));
 
   if (!options.only.empty())
     std::erase_if(rows,
@@ -60,6 +62,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                        .rounds = options.rounds,
                        .seed = options.seed,
                        .cores = usable_cores(),
+                       .hip = hip.version,
+                       .no_hip = hip.missing,
                        .batches = options.batches,
                        .results = bench::run(rows, *check, {options.rounds, options.seed, options.batches},
                                              [&](const std::string& what) { progress.show(what); })};

@@ -72,8 +72,8 @@ class Stopwatch {
 };
 
 double time_submit(Row& row, Check& check, const Load& load) {
-  check.before(load);
   row.prepare(load);
+  check.before(load);
   row.close_gate();
   const Stopwatch stopwatch;
   row.submit(load);
@@ -85,8 +85,8 @@ double time_submit(Row& row, Check& check, const Load& load) {
 }
 
 double time_complete(Row& row, Check& check, const Load& load) {
-  check.before(load);
   row.prepare(load);
+  check.before(load);
   const Stopwatch stopwatch;
   row.submit(load);
   row.wait();

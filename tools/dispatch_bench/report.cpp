@@ -56,6 +56,8 @@ std::string table(const Report& report) {
                   report.cores, report.cores == 1 ? "" : "s",
                   report.kernels_executed ? "kernels are executed"
                                           : "kernels are not executed: what is left is the dispatch");
+  text +=
+      report.hip.empty() ? "no HIP: " + report.no_hip + '\n' : report.hip + ", whose rows are not gated\n";
   for (const Phase phase : {Phase::submit, Phase::complete}) {
     text += '\n' + grid(report, phase, fmt::format("{}, host ns per\ndispatch, median", phase_name(phase)),
                         median_cell);
@@ -99,6 +101,7 @@ nlohmann::ordered_json json(const Report& report) {
           {"rounds", report.rounds},
           {"seed", report.seed},
           {"cores", report.cores},
+          {"hip", report.hip},
           {"verified", true},
           {"results", std::move(results)},
           {"ratios", std::move(ratios)}};

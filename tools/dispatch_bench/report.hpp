@@ -15,6 +15,8 @@ struct Report {
   uint32_t rounds = 0;
   uint64_t seed = 0;
   uint32_t cores = 0;
+  std::string hip;     // version of the peer
+  std::string no_hip;  // or why there is none
   std::vector<uint32_t> batches;
   Results results;
 };

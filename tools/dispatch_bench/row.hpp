@@ -74,5 +74,12 @@ class RawQueue;
 Rows floor_rows(std::shared_ptr<RawQueue> queue);  // the cheapest ways to put those bytes there
 Rows hsa_rows(std::shared_ptr<RawQueue> queue);    // loops on the HSA API, written by hand
 Rows uptempo_rows(const Workload& workload);       // this library
+// HIP, where it is installed and was found when this was built; else `missing` says why there are no rows.
+struct HipRows {
+  Rows rows;
+  std::string version;
+  std::string missing;
+};
+HipRows hip_rows(const Workload& workload);
 
 }  // namespace uptempo::bench

@@ -34,8 +34,8 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
       CHECK(row["low"] <= row["ns_per_dispatch"]);
       CHECK(row["high"] >= row["ns_per_dispatch"]);
     }
-    CHECK(names == std::set<std::string>{"floor-packets", "floor-packets-kernargs", "hsa-careful",
-                                         "hsa-doorbell-each", "hsa-naive", "uptempo-batch",
+    CHECK(names == std::set<std::string>{"floor-packets", "floor-packets-kernargs", "hip-graph", "hip-launch",
+                                         "hsa-careful", "hsa-doorbell-each", "hsa-naive", "uptempo-batch",
                                          "uptempo-single"});
   }
 }

@@ -133,6 +133,8 @@ TEST_CASE("the report has each figure with its interval, and the ratio to the ca
                       .rounds = 3,
                       .seed = 5,
                       .cores = 2,
+                      .hip = "HIP 5.2",
+                      .no_hip = {},
                       .batches = {1},
                       .results = {{{"hsa-careful", 1, Phase::submit, {10, 10, 10}},
                                    {"uptempo-batch", 1, Phase::submit, {11, 12, 13}}}}};

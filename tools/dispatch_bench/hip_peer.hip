@@ -1,0 +1,97 @@
+#include <hip/hip_runtime.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dispatch_bench/hip_peer.h"
+
+namespace {
+
+// As `tally` of kernels/basics.cl.
+__global__ void tally(uint32_t* tallies, uint32_t dispatch) {
+  if (threadIdx.x == 0) atomicAdd(&tallies[dispatch], 1u);
+}
+
+constexpr uint32_t kItems = 64;
+
+struct State {
+  hipStream_t stream = nullptr;
+  std::map<uint32_t, std::vector<hipGraphExec_t>> graphs;  // by length of batch; one for each batch of a load
+  uint32_t batch = 0, repeats = 0;
+  uint32_t* tallies = nullptr;
+} state;
+
+const char* text(hipError_t error) { return error == hipSuccess ? nullptr : hipGetErrorString(error); }
+
+const char* add_graph(std::vector<hipGraphExec_t>& made) {
+  const auto first = static_cast<uint32_t>(made.size()) * state.batch;
+  hipGraph_t graph = nullptr;
+  if (const char* error = text(hipGraphCreate(&graph, 0))) return error;
+  hipGraphNode_t previous = nullptr;
+  for (uint32_t i = 0; i < state.batch; ++i) {
+    uint32_t dispatch = first + i;
+    void* arguments[] = {&state.tallies, &dispatch};
+    hipKernelNodeParams node{};
+    node.func = reinterpret_cast<void*>(tally);
+    node.gridDim = dim3(1);
+    node.blockDim = dim3(kItems);
+    node.kernelParams = arguments;
+    hipGraphNode_t added = nullptr;
+    if (const char* error = text(hipGraphAddKernelNode(&added, graph, i == 0 ? nullptr : &previous, i == 0 ? 0 : 1, &node)))
+      return error;
+    previous = added;
+  }
+  hipGraphExec_t executable = nullptr;
+  if (const char* error = text(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0))) return error;
+  made.push_back(executable);
+  return text(hipGraphDestroy(graph));
+}
+
+const char* launch() {
+  for (uint32_t i = 0; i < state.batch * state.repeats; ++i) {
+    void* arguments[] = {&state.tallies, &i};
+    if (const char* error = text(hipLaunchKernel(reinterpret_cast<void*>(tally), dim3(1), dim3(kItems), arguments, 0, state.stream)))
+      return error;
+  }
+  return nullptr;
+}
+
+const char* launch_graphs() {
+  for (const hipGraphExec_t graph : state.graphs[state.batch])
+    if (const char* error = text(hipGraphLaunch(graph, state.stream))) return error;
+  return nullptr;
+}
+
+const char* wait() { return text(hipStreamSynchronize(state.stream)); }
+
+const char* prepare(uint32_t batch, uint32_t repeats, uint32_t* tallies, int graphs) {
+  state.batch = batch;
+  state.repeats = repeats;
+  state.tallies = tallies;
+  if (state.stream == nullptr) {
+    if (const char* error = text(hipStreamCreateWithFlags(&state.stream, hipStreamNonBlocking))) return error;
+    // HIP loads code, and launches kernels of its own for that, at the first launch.
+    if (const char* error = launch()) return error;
+    if (const char* error = wait()) return error;
+  }
+  std::vector<hipGraphExec_t>& made = state.graphs[batch];
+  while (graphs != 0 && made.size() < repeats)
+    if (const char* error = add_graph(made)) return error;
+  return nullptr;
+}
+
+const char* version() {
+  static const std::string name = [] {
+    int number = 0;
+    if (hipRuntimeGetVersion(&number) != hipSuccess) return std::string("HIP");
+    return "HIP " + std::to_string(number / 10000000) + '.' + std::to_string(number / 100000 % 100);
+  }();
+  return name.c_str();
+}
+
+constexpr uptempo_hip_peer peer{prepare, launch, launch_graphs, wait, version};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const struct uptempo_hip_peer* uptempo_hip_peer_functions() { return &peer; }
