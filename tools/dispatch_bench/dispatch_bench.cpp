@@ -1,8 +1,10 @@
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "dispatch_bench/raw_queue.hpp"
 #include "dispatch_bench/report.hpp"
@@ -16,7 +18,7 @@ using namespace uptempo;
 struct Options {
   uint32_t rounds = 40;
   uint64_t seed = 1;
-  std::vector<uint32_t> batches{std::begin(bench::kBatches), std::end(bench::kBatches)};
+  std::set<uint32_t> batches{std::begin(bench::kBatches), std::end(bench::kBatches)};
   std::string kernels = "auto";
   std::string device = "auto";
   std::string json_file;
@@ -34,12 +36,17 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   const std::vector<std::string> launcher_options =
       options.kernels == "real" ? std::vector<std::string>{} : std::vector<std::string>{"--null-kernels"};
   const support::Device device = support::open_device(options.device, argc, argv, launcher_options);
-  if (!device.is_virtual && options.kernels == "null")
-    throw support::UsageError("--kernels null: hardware executes every kernel; use auto or real");
-  const bool executed = !device.is_virtual || options.kernels == "real";
   support::print_report(options.json_file, device.line());
 
   const bench::Workload workload(device.gpu);
+  const bool executed = bench::executes_kernels(workload);
+  if (options.kernels != "auto" && executed != (options.kernels == "real"))
+    throw support::UsageError(
+        fmt::format("--kernels {}, but this device {} kernels: {}", options.kernels,
+                    executed ? "executes" : "does not execute",
+                    device.is_virtual ? "do not start the program under uptempo-vgpu, it does that itself"
+                                      : "hardware executes all; use auto or real"));
+  const std::vector<uint32_t> batches(options.batches.begin(), options.batches.end());
   bench::Rows rows;
   const auto add = [&](bench::Rows more) { std::ranges::move(more, std::back_inserter(rows)); };
   const auto raw = std::make_shared<bench::RawQueue>(workload);
@@ -64,8 +71,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                        .cores = usable_cores(),
                        .hip = hip.version,
                        .no_hip = hip.missing,
-                       .batches = options.batches,
-                       .results = bench::run(rows, *check, {options.rounds, options.seed, options.batches},
+                       .batches = batches,
+                       .results = bench::run(rows, *check, {options.rounds, options.seed, batches},
                                              [&](const std::string& what) { progress.show(what); })};
   progress.clear();
   if (!options.variants) report.results.keep_best_variants();

@@ -70,6 +70,9 @@ struct Workload {
   explicit Workload(const Agent& agent);
 };
 
+// Whether the device does what kernels say (uptempo-vgpu --null-kernels does not): one dispatch shows.
+bool executes_kernels(const Workload& workload);
+
 class RawQueue;
 Rows floor_rows(std::shared_ptr<RawQueue> queue);  // the cheapest ways to put those bytes there
 Rows hsa_rows(std::shared_ptr<RawQueue> queue);    // loops on the HSA API, written by hand

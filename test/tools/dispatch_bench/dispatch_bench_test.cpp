@@ -49,6 +49,9 @@ TEST_CASE("what cannot be run is refused") {
   CHECK(run_command({DISPATCH_BENCH, "--rounds", "19"}).exit_code == 2);
   CHECK(run_command({DISPATCH_BENCH, "--batch", "8193"}).exit_code == 2);
   CHECK(run_command({DISPATCH_BENCH, "--kernels", "some"}).exit_code == 2);
+  const auto executed = run_command({UPTEMPO_VGPU_LAUNCHER, "--", DISPATCH_BENCH, "--kernels", "null"});
+  CHECK(executed.exit_code == 2);
+  CHECK(executed.err.find("this device executes kernels") != std::string::npos);
   const auto nothing = run_command({DISPATCH_BENCH, "--device", "virtual", "--only", "nothing"});
   CHECK(nothing.exit_code == 2);
   CHECK(nothing.err.find("no row has that in its name") != std::string::npos);
