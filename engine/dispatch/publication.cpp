@@ -6,14 +6,18 @@
 namespace uptempo::detail {
 namespace {
 
-// A plan does not tell apart packets of which nothing is said, but for the first and the last one: these stand for all.
-using PlainPlan = std::array<PacketPlan, 3>;
+// The flags of a plain batch's packets. A plan does not tell apart packets of which nothing is said, but for the first and the last one, so that three
+// stand for any number.
+struct PlainFlags {
+  aql::HeaderFlags first, interior, last;
+};
 
-PlainPlan plan_plain(FencePolicy policy) noexcept {
+PlainFlags plan_plain(FencePolicy policy, size_t packets) noexcept {
   static constexpr std::array<PacketIntent, 3> nothing_said{};
-  PlainPlan plan;
-  plan_fences(nothing_said, {}, policy, plan);
-  return plan;
+  std::array<PacketPlan, 3> plans;
+  const size_t count = std::min(packets, plans.size());
+  plan_fences(std::span(nothing_said).first(count), {}, policy, std::span(plans).first(count));
+  return {plans[0].flags, plans[1].flags, plans[count - 1].flags};
 }
 
 void put_flags(aql::Packet64& packet, aql::HeaderFlags flags) noexcept {
@@ -24,7 +28,7 @@ void put_flags(aql::Packet64& packet, aql::HeaderFlags flags) noexcept {
 }  // namespace
 
 Publication::Publication(FencePolicy the_policy)
-    : policy(the_policy), interior(plan_plain(the_policy)[1].flags) {}
+    : policy(the_policy), interior(plan_plain(the_policy, 3).interior) {}
 
 PacketIntent& Publication::intent_of_last() {
   const auto last = static_cast<uint32_t>(packets.size() - 1);
@@ -45,15 +49,12 @@ void Publication::plan() {
     for (const Said& what : said) intents_[what.packet] = what.intent;
     plans_.resize(planned_);
     plan_fences(intents_, accesses, policy, plans_);
-    for (size_t i = 0; i < planned_; ++i) put_flags(packets[i], plans_[i].flags);
-  } else if (planned_ == 1) {
-    PacketPlan alone;
-    plan_fences(std::array<PacketIntent, 1>{}, {}, policy, {&alone, 1});
-    put_flags(packets.front(), alone.flags);
+    for (size_t i = 0; i < planned_; ++i)
+      if (!intents_[i].as_it_is) put_flags(packets[i], plans_[i].flags);
   } else {
-    const PlainPlan plain = plan_plain(policy);
-    put_flags(packets.front(), plain.front().flags);
-    put_flags(packets.back(), plain.back().flags);
+    const PlainFlags plain = plan_plain(policy, planned_);
+    put_flags(packets.front(), plain.first);
+    put_flags(packets.back(), plain.last);
   }
 }
 

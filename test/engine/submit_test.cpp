@@ -402,6 +402,13 @@ TEST_CASE("a raw packet keeps its header and is followed by a barrier packet tha
         aql::HeaderFlags{aql::Barrier::off, FenceScope::none, FenceScope::none});
   CHECK(aql::packet_type(packets[1].packet.header()) == aql::PacketType::barrier_and);
   CHECK(contains(error_of([&] { batch.raw(aql::Packet64{{1}}); }), "INVALID"));
+
+  // Bits that the specification reserves are the caller's, too.
+  aql::Packet64 reserved = aql::to_packet(aql::BarrierAnd{});
+  reserved.word[0] |= 1u << 15;
+  batch.raw(reserved);
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(device.processor().completed()[2].packet.word[0] == reserved.word[0]);
 }
 
 TEST_CASE("the caller's kernarg block and the caller's signal are used", "[submit]") {
