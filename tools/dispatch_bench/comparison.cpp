@@ -8,11 +8,7 @@
 
 namespace uptempo::bench {
 
-support::MedianInterval Comparison::ratio() const {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < ours_us.size(); ++i) ratios.push_back(ours_us[i] / peer_us[i]);
-  return support::median_interval(ratios);
-}
+support::MedianInterval Comparison::ratio() const { return support::median_ratio(ours_us, peer_us); }
 
 Comparison compare(uint32_t pairs, const std::function<double()>& ours, const std::function<double()>& peer,
                    const std::function<void(const std::string&)>& progress) {

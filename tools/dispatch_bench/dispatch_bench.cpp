@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <iterator>
@@ -25,12 +24,6 @@ struct Options {
   bool variants = false;
   std::string only;
 };
-
-uint32_t usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<uint32_t>(CPU_COUNT(&set));
-}
 
 support::ExitCode run(const Options& options, int argc, char** argv) {
   const std::vector<std::string> launcher_options =
@@ -68,7 +61,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                        .kernels_executed = executed,
                        .rounds = options.rounds,
                        .seed = options.seed,
-                       .cores = usable_cores(),
+                       .cores = support::usable_cores(),
                        .hip = hip.version,
                        .no_hip = hip.missing,
                        .batches = batches,

@@ -101,10 +101,7 @@ std::unique_ptr<Check> check_tallies(const Workload& workload) { return std::mak
 std::unique_ptr<Check> check_device_counts() { return std::make_unique<DeviceCounts>(); }
 
 support::MedianInterval ratio(const Series& a, const Series& b) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < a.ns_per_dispatch.size(); ++i)
-    ratios.push_back(a.ns_per_dispatch[i] / b.ns_per_dispatch[i]);
-  return support::median_interval(ratios);
+  return support::median_ratio(a.ns_per_dispatch, b.ns_per_dispatch);
 }
 
 const Series* Results::find(std::string_view name, uint32_t batch, Phase phase) const noexcept {

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -22,13 +21,6 @@ struct Options {
   std::string device = "virtual";
   std::string json_file;
 };
-
-// Cores that this process, and so the virtual GPU and PoCL alike, may use.
-uint32_t usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<uint32_t>(CPU_COUNT(&set));
-}
 
 void require_sorted(std::span<const uint32_t> result, std::span<const uint32_t> expected, const char* whose) {
   if (!std::ranges::equal(result, expected))
@@ -71,7 +63,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
       .peer_version = pocl.version(),
       .length = network.length(),
       .kernels = static_cast<uint32_t>(network.passes().size()),
-      .cores = usable_cores(),
+      .cores = support::usable_cores(),
       .comparison =
           bench::compare(options.pairs, ours, peer, [&](const std::string& what) { progress.show(what); })};
   progress.clear();

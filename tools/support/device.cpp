@@ -1,6 +1,7 @@
 #include "support/device.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include "support/program.hpp"
 #include "vgpu/launch.hpp"
@@ -11,6 +12,12 @@ void add_device_option(CLI::App& app, std::string& choice) {
   app.add_option("--device", choice, "auto, hardware or virtual (" + choice + ")")
       ->check(CLI::IsMember({"auto", "hardware", "virtual"}).description(""))
       ->type_name("D");
+}
+
+uint32_t usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<uint32_t>(CPU_COUNT(&set));
 }
 
 std::string Device::name() const {

@@ -12,6 +12,9 @@ namespace uptempo::support {
 // `--device auto|hardware|virtual`, by default what `choice` holds; auto is hardware where /dev/kfd answers, else the virtual GPU.
 void add_device_option(CLI::App& app, std::string& choice);
 
+// Cores that this process may use, and so the virtual GPU, which is part of it.
+uint32_t usable_cores();
+
 struct Device {
   Runtime runtime;
   Agent gpu;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 
@@ -43,6 +44,13 @@ MedianInterval median_interval(std::span<const double> values, double confidence
           .low = ascending[dropped],
           .high = ascending[ascending.size() - 1 - dropped],
           .coverage = ascending.size() == 1 ? 0 : 1 - 2 * tail};
+}
+
+MedianInterval median_ratio(std::span<const double> a, std::span<const double> b) {
+  if (a.size() != b.size()) throw std::invalid_argument("ratios of values that are not pairs were asked for");
+  std::vector<double> ratios(a.size());
+  std::transform(a.begin(), a.end(), b.begin(), ratios.begin(), std::divides<>());
+  return median_interval(ratios);
 }
 
 }  // namespace uptempo::support

@@ -24,4 +24,7 @@ struct MedianInterval {
 // Throws std::invalid_argument when there is no value.
 MedianInterval median_interval(std::span<const double> values, double confidence = 0.95);
 
+// The same of the ratios a[i] / b[i] of values that were taken in pairs. Throws std::invalid_argument when the lengths differ or are 0.
+MedianInterval median_ratio(std::span<const double> a, std::span<const double> b);
+
 }  // namespace uptempo::support

@@ -7,6 +7,7 @@
 
 using uptempo::support::median;
 using uptempo::support::median_interval;
+using uptempo::support::median_ratio;
 using uptempo::test::Approx;
 
 namespace {
@@ -66,4 +67,13 @@ TEST_CASE("thousands of values neither overflow nor widen the interval") {
   CHECK(interval.low < 4910);
   CHECK(interval.low + interval.high == Approx(10002));
   CHECK(interval.coverage >= 0.95);
+}
+
+TEST_CASE("a ratio of pairs is the median of the pairs' ratios, and pairs are needed") {
+  const std::vector<double> a{1, 20, 3}, b{2, 10, 3};
+  CHECK(median_ratio(a, b).median == 1);
+  CHECK(median_ratio(a, b).low == 0.5);
+  CHECK(median_ratio(a, b).high == 2);
+  CHECK_THROWS_AS(median_ratio(a, {}), std::invalid_argument);
+  CHECK_THROWS_AS(median_ratio({}, {}), std::invalid_argument);
 }
