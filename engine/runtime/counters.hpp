@@ -22,7 +22,7 @@ namespace uptempo {
   X(signals_created, "HSA signals created")                                                \
   X(signals_pooled, "signals taken from a pool")                                           \
   X(kernarg_allocations, "allocations of kernarg memory")                                  \
-  X(kernarg_blocks, "kernarg blocks of a pool that were published")                                    \
+  X(kernarg_blocks, "kernarg blocks of a pool that were published")                        \
   X(batches, "batches published")                                                          \
   X(packets, "packets published")                                                          \
   X(barrier_bits, "packets with their barrier bit set")                                    \
