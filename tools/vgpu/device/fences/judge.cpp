@@ -178,8 +178,8 @@ struct Judge::Impl {
           // Device-local memory need never be seen by the host.
           if (kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine) return;
           const auto found = judge_announced(*writer, announced, memory_type(target, kind));
-          // An atomic needs no fence behind it where L2 does not keep what it writes from the host.
           if (!found) return;
+          // An atomic needs no fence behind it where L2 does not keep what it writes from the host.
           if (synchronising && !found->possible_on_target) {
             excused_bytes += bytes;
           } else {

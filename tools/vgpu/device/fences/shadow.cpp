@@ -196,7 +196,7 @@ void Shadow::meet(const Task& task, GpuAddress address, const PageAccesses& acce
     bool read = false, written = false, synchronising = false, written_synchronising = false;
     for (std::uint32_t byte = begin; byte < end;) {
       const std::uint32_t count = std::min(end - byte, 64 - byte % 64);
-      const std::uint64_t mask = (count == 64 ? kAllBits : (std::uint64_t{1} << count) - 1) << byte % 64;
+      const std::uint64_t mask = line_bits(byte % 64, count);
       read = read || (accesses.read[byte / 64] & mask) != 0;
       written = written || (accesses.written[byte / 64] & mask) != 0;
       const std::uint64_t past_l1 = accesses.synchronising[byte / 64] & mask;
