@@ -8,15 +8,17 @@
 #include <thread>
 #include <vector>
 
-#include "cost_meter.hpp"
 #include "double_device.hpp"
 #include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
+#include "support/cost_meter.hpp"
 #include "support/hsa_double.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
 using namespace std::chrono_literals;
+using uptempo::support::Cost;
+using uptempo::support::cost_of;
 
 namespace {
 
