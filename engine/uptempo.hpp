@@ -20,8 +20,10 @@
 // passed or an argument is impossible. Each header states its contracts: threads, lifetimes, order, errors.
 #pragma once
 
+#include "engine/dispatch/awaitable.hpp"
 #include "engine/dispatch/batch.hpp"
 #include "engine/dispatch/completion.hpp"
+#include "engine/dispatch/notifier.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/copy.hpp"

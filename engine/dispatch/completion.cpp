@@ -33,6 +33,10 @@ bool Completion::wait(Deadline deadline, WaitPolicy policy) const {
   throw_failure();
 }
 
+bool Completion::finished() const noexcept {
+  return timeline_ == nullptr || timeline_->is_done(value_) || timeline_->failed();
+}
+
 bool Completion::ready() const {
   if (timeline_ == nullptr || timeline_->is_done(value_)) return true;
   if (!timeline_->failed()) return false;

@@ -15,6 +15,11 @@
 
 namespace uptempo {
 
+namespace detail {
+class CompletionAwaiter;
+}
+class CompletionNotifier;
+
 class Completion {
  public:
   // Complete.
@@ -38,7 +43,11 @@ class Completion {
  private:
   friend class Queue;
   friend class BatchSubmitter;
+  friend class CompletionNotifier;
+  friend class detail::CompletionAwaiter;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
+  // Complete or failed.
+  bool finished() const noexcept;
   [[noreturn]] void throw_failure() const;
 
   Timeline* timeline_ = nullptr;

@@ -66,7 +66,7 @@ class Queue {
   hsa_queue_t* handle() const noexcept;
   const Agent& agent() const noexcept;
   uint32_t ring_size() const noexcept;
-  // Interrupt signals that the runtime really gave; with 0, blocked waits poll once a millisecond.
+  // Interrupt signals that the runtime really gave; with 0, blocked waits poll, at last every 4 ms.
   uint32_t interrupt_signals() const noexcept;
   uint32_t free_kernarg_slabs() const noexcept;
   uint32_t free_signals() const noexcept;

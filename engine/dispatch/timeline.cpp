@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "aql/amd_abi.hpp"
+#include "engine/dispatch/drain.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"
@@ -48,13 +50,19 @@ nanoseconds until(Deadline deadline, nanoseconds at_most) noexcept {
 
 }  // namespace
 
-Timeline::Visit::Visit(Timeline& timeline) noexcept : timeline_(timeline) {
+bool Timeline::enter() noexcept {
   // First without counting, so that threads which ask in a loop cannot keep close() waiting.
-  if (timeline.closed_.load(std::memory_order_acquire)) return;
+  if (closed_.load(std::memory_order_acquire)) return false;
   // Sequentially consistent, as the store and the load in close(): one of the two sees the other.
-  timeline.visitors_.fetch_add(1, std::memory_order_seq_cst);
-  inside_ = !timeline.closed_.load(std::memory_order_seq_cst);
-  if (!inside_) timeline.visitors_.fetch_sub(1, std::memory_order_release);
+  visitors_.fetch_add(1, std::memory_order_seq_cst);
+  if (!closed_.load(std::memory_order_seq_cst)) return true;
+  leave();
+  return false;
+}
+
+// Without mutex_: the drain takes it.
+void Timeline::tell_drain() noexcept {
+  if (is_awaited_.load(std::memory_order_seq_cst)) detail::Drain::of_process().look_again();
 }
 
 Timeline& Timeline::acquire(uint32_t capacity) {
@@ -87,6 +95,7 @@ void Timeline::close() noexcept {
     closed_.store(true, std::memory_order_seq_cst);
     changed_.notify_all();
   }
+  tell_drain();
   while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::sleep_for(microseconds(50));
 }
 
@@ -267,7 +276,48 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     look(value);
     e.state.fetch_sub(1, std::memory_order_acq_rel);
     changed_.notify_all();
+    if (!std::exchange(e.relied, false)) continue;
+    lock.unlock();
+    tell_drain();
   }
+}
+
+Timeline::Lookout Timeline::begin_lookout(uint64_t value, hsa_signal_t& signal) noexcept {
+  if (!enter()) return Lookout::finished;
+  const Lookout found = [&] {
+    const std::lock_guard lock(mutex_);
+    if (look(value) || error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return Lookout::finished;
+    Entry& e = entry(value);
+    if (e.led) {
+      e.relied = true;
+      return Lookout::led;
+    }
+    uint64_t expected = state_of(value);
+    // Fails only if the owner has just reclaimed the publication.
+    if (!e.state.compare_exchange_strong(expected, expected + 1, std::memory_order_acq_rel))
+      return Lookout::finished;
+    signal.handle = e.signal.load(std::memory_order_relaxed);
+    if (aql::has_interrupt(signal)) {
+      e.led = true;
+      return Lookout::leads;
+    }
+    e.state.fetch_sub(1, std::memory_order_acq_rel);
+    return Lookout::without_event;
+  }();
+  if (found != Lookout::leads) leave();
+  return found;
+}
+
+void Timeline::end_lookout(uint64_t value) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    Entry& e = entry(value);
+    e.led = false;
+    look(value);
+    e.state.fetch_sub(1, std::memory_order_acq_rel);
+    changed_.notify_all();
+  }
+  leave();
 }
 
 void Timeline::lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noexcept {
@@ -279,14 +329,23 @@ void Timeline::lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noex
     }
     return;
   }
-  for (nanoseconds pause_for = microseconds(10); !look(value) && !failing() && !deadline.passed();
-       pause_for = std::min<nanoseconds>(pause_for * 2, std::chrono::milliseconds(1))) {
+  for (nanoseconds pause_for = detail::first_pause; !look(value) && !failing() && !deadline.passed();
+       pause_for = std::min(pause_for * 2, detail::longest_pause)) {
     std::this_thread::sleep_for(until(deadline, pause_for));
   }
 }
 
 bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
-  const std::lock_guard lock(mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    note_failure(status, std::move(text));
+  }
+  tell_drain();
+  return !noted(last_.load(std::memory_order_acquire));
+}
+
+// Under mutex_.
+void Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
   if (error_.load(std::memory_order_relaxed) == HSA_STATUS_SUCCESS) {
     failure_ = {status, std::move(text)};
     // What has completed by now stays complete; after this no signal is read again, as callers may destroy theirs.
@@ -302,7 +361,6 @@ bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
     }
     changed_.notify_all();
   }
-  return !noted(last_.load(std::memory_order_acquire));
 }
 
 std::string_view remedy(const Failure& failure) noexcept {

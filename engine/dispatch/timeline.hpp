@@ -6,13 +6,14 @@
 // Who may call what
 //   owner      begin, cancel, reclaim, has_room: the thread that owns the queue.
 //   any thread is_done, wait, times, fail, failed, failure, last_begun, close.
+//   the drain  begin_lookout, end_lookout (drain.hpp).
 // The owner takes no lock and never waits here; waiters and the owner meet in atomics only. Who asks from another thread counts as a
 // visitor while it may look at a signal or at the watched error source; close() waits until the last visitor has left.
 //
 // Waiting. ROCr 5.2.3 lets only the first blocked waiter of a signal sleep and has the others spin (interrupt_signal.cpp,
 // WaitRelaxed), so all blocking waiters of one publication elect a leader that waits in ROCr, and the others sleep on a condition variable.
 // A leader pins its publication: the owner does not reuse its signal until the leader has left. On an event-less signal ROCr would spin;
-// there the leader polls with growing pauses, at most 1 ms.
+// there the leader polls with growing pauses, at most 4 ms.
 //
 // Failure. After fail() every publication that has not completed ends with the failure, now and later; waiters are woken by poking their
 // signals. What had completed before stays complete. No signal is looked at again, so a wait that has thrown ends the lifetime of the caller's.
@@ -36,8 +37,13 @@
 #include <vector>
 
 #include "aql/deadline.hpp"
+#include "engine/dispatch/awaited.hpp"
 
 namespace uptempo {
+
+namespace detail {
+class Drain;
+}
 
 enum class WaitMode : uint8_t {
   active,   // spin: lowest latency, one core busy
@@ -122,18 +128,26 @@ class Timeline {
     watched_.store(source, std::memory_order_release);
   }
 
+  // For who sleeps on the signals of several timelines at once. `leads`: `signal` is the one to sleep on, nobody else does, and end_lookout() is
+  // called afterwards, soon after the publication has finished. `led`: a thread sleeps on it, and wakes the drain when it has left.
+  enum class Lookout : uint8_t { finished, leads, led, without_event };
+  Lookout begin_lookout(uint64_t value, hsa_signal_t& signal) noexcept;
+  void end_lookout(uint64_t value) noexcept;
+
   // The signals are about to go, after everything has completed or failed. Notes what has completed, with its times, and waits for visitors:
   // after it no signal and no watched source is looked at, and no ReadTimes called.
   void close() noexcept;
 
  private:
+  friend class detail::Drain;
   explicit Timeline(uint32_t capacity) : entries_(capacity) {}
 
   struct Entry {
     // value << 8 | pins. Zero value: reclaimed. A leader's pin and the owner's reclaim exclude each other by compare-and-swap.
     std::atomic<uint64_t> state{0};
     std::atomic<uint64_t> signal{0};
-    bool led = false;  // a leader waits in ROCr; under mutex_
+    bool led = false;     // a leader waits in ROCr; under mutex_
+    bool relied = false;  // the drain waits for the leader to leave; under mutex_
     // Of the publication that used this entry last; under mutex_.
     uint64_t timed_value = 0;
     ReadTimes read;
@@ -145,10 +159,9 @@ class Timeline {
   // A thread that may look at signals. False if it must not, because they may have gone: then only what was noted counts.
   class Visit {
    public:
-    explicit Visit(Timeline& timeline) noexcept;
+    explicit Visit(Timeline& timeline) noexcept : timeline_(timeline), inside_(timeline.enter()) {}
     ~Visit() {
-      // Release: close() sees this thread's last look at a signal done.
-      if (inside_) timeline_.visitors_.fetch_sub(1, std::memory_order_release);
+      if (inside_) timeline_.leave();
     }
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
@@ -156,8 +169,13 @@ class Timeline {
 
    private:
     Timeline& timeline_;
-    bool inside_ = false;
+    const bool inside_;
   };
+
+  bool enter() noexcept;
+  // Release: close() sees this thread's last look at a signal done.
+  void leave() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
+  void tell_drain() noexcept;
 
   bool noted(uint64_t value) const noexcept { return done_.load(std::memory_order_acquire) >= value; }
   // is_done() and failed() for visitors and the owner.
@@ -166,6 +184,7 @@ class Timeline {
   bool fired(uint64_t value) noexcept;
   void advance(uint64_t value) noexcept;
   void note_completed() noexcept;
+  void note_failure(hsa_status_t status, std::string text) noexcept;
   bool try_reclaim(uint64_t value) noexcept;
   void keep_times(Entry& entry);
   WaitResult wait_blocked(uint64_t value, Deadline deadline);
@@ -183,6 +202,9 @@ class Timeline {
   mutable std::mutex mutex_;  // waiters, failure text, times; never taken by an untimed submission
   std::condition_variable changed_;
   Failure failure_;
+
+  detail::AwaitedList awaited_;  // under the drain's mutex
+  std::atomic<bool> is_awaited_{false};
 };
 
 template <class F>

@@ -65,8 +65,10 @@ struct Session::Starter {
   }
 };
 
+std::shared_ptr<Session> Session::running() noexcept { return process().running(); }
+
 std::shared_ptr<Session> Session::current() {
-  std::shared_ptr<Session> session = process().running();
+  std::shared_ptr<Session> session = running();
   if (!session) {
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "uptempo",

@@ -26,7 +26,7 @@ namespace uptempo {
 class Session {
  public:
   // What is released first when a session ends comes first.
-  enum class Kind : uint8_t { listener, queue, executable, signal, memory };
+  enum class Kind : uint8_t { listener, drain, queue, executable, signal, memory };
   using Release = void (*)(uint64_t handle) noexcept;
   using Ticket = std::pair<Kind, uint64_t>;
 
@@ -42,6 +42,8 @@ class Session {
 
   // The running session. Throws Error when there is none.
   static std::shared_ptr<Session> current();
+  // The same, but null when there is none.
+  static std::shared_ptr<Session> running() noexcept;
   // The running session, started if need be; it ends with the last pointer that start() has handed out.
   static std::shared_ptr<Session> start();
 

@@ -1,0 +1,35 @@
+#include "engine/dispatch/awaitable.hpp"
+
+#include "engine/dispatch/drain.hpp"
+
+namespace uptempo::detail {
+
+CompletionAwaiter::CompletionAwaiter(const Completion& completion) noexcept
+    : completion_(completion),
+      resume_([](CompletionAwaiter&, std::coroutine_handle<> coroutine) noexcept { coroutine.resume(); }) {
+  timeline = completion.timeline_;
+  value = completion.value_;
+  on_finished = &CompletionAwaiter::hand_back;
+}
+
+void CompletionAwaiter::await_suspend(std::coroutine_handle<> coroutine) {
+  coroutine_ = coroutine;
+  added_ = true;
+  try {
+    Drain::of_process().add(*this);
+  } catch (...) {
+    added_ = false;
+    throw;
+  }
+  // Not a word more: the coroutine may have been resumed by now, and gone.
+}
+
+void CompletionAwaiter::hand_back(Awaited& awaited) noexcept {
+  auto& self = static_cast<CompletionAwaiter&>(awaited);
+  self.added_ = false;
+  self.resume_(self, self.coroutine_);
+}
+
+void CompletionAwaiter::take_back() noexcept { Drain::of_process().remove(*this); }
+
+}  // namespace uptempo::detail

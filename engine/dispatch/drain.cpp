@@ -1,0 +1,281 @@
+#include "engine/dispatch/drain.hpp"
+
+#include <hsa/hsa_ext_amd.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "aql/amd_abi.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+thread_local bool is_drain_thread = false;
+
+}  // namespace
+
+Drain& Drain::of_process() {
+  static Drain* const instance = new Drain;  // never destroyed: Completions and timelines are not either
+  return *instance;
+}
+
+void Drain::add(Awaited& item) {
+  attach_to_session();
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (running_) {
+        Timeline& timeline = *item.timeline;
+        AwaitedList& awaited = timeline.awaited_;
+        if (awaited.first() == nullptr) {
+          watched_.push_back(&timeline);
+          // Sequentially consistent, as the error's store and this flag's load in fail(): one of the two sees the other.
+          timeline.is_awaited_.store(true, std::memory_order_seq_cst);
+        }
+        awaited.insert(item);
+        item.place = Awaited::Place::waiting;
+        // It sleeps for the first one; those behind it are looked at when that has finished.
+        if (awaited.first() == &item) wake();
+        return;
+      }
+    }
+    start();
+  }
+}
+
+bool Drain::remove(Awaited& item) noexcept {
+  const std::lock_guard lock(mutex_);
+  switch (item.place) {
+    case Awaited::Place::nowhere:
+      return false;
+    case Awaited::Place::ready:
+      ready_.erase(item);
+      break;
+    case Awaited::Place::waiting:
+      item.timeline->awaited_.erase(item);
+      if (item.timeline->awaited_.first() == nullptr) {
+        item.timeline->is_awaited_.store(false, std::memory_order_relaxed);
+        watched_.erase(std::find(watched_.begin(), watched_.end(), item.timeline));
+      }
+      break;
+  }
+  item.place = Awaited::Place::nowhere;
+  return true;
+}
+
+void Drain::look_again() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (watched_.empty()) return;
+    wake();
+    if (running_) return;
+  }
+  try {
+    start();  // after static destruction has ended the thread
+  } catch (const std::system_error&) {
+    // Without a thread nobody is told. There is nobody to tell that.
+  }
+}
+
+bool Drain::running() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
+// Under mutex_.
+void Drain::wake() noexcept {
+  woken_ = true;
+  pause_ = first_pause;
+  changed_.notify_all();
+  if (!in_rocr_) return;
+  in_rocr_ = false;
+  // Exchange, not store: ROCr looks for waiters behind the change of the value without a fence of its own (interrupt_signal.h:208), and only an
+  // atomic operation keeps the two in order.
+  hsa_signal_exchange_screlease(control_->handle(), 0);
+}
+
+void Drain::attach_to_session() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (session_ && session_->alive()) return;
+  }
+  const std::shared_ptr<Session> session = Session::running();
+  if (!session) return;
+  std::optional<Signal> control;
+  try {
+    control.emplace();
+    if (!control->interrupt()) control.reset();
+  } catch (const Error&) {
+    // No events are left: polling does without.
+  }
+  const std::lock_guard lock(mutex_);
+  if (session_ == session) return;
+  session->adopt(Session::Kind::drain, 0, &Drain::end_with_session);
+  session_ = session;
+  control_ = std::move(control);
+}
+
+// All timelines of the session have been failed and closed, so everything that is awaited of them is finished.
+void Drain::end_with_session(uint64_t) noexcept {
+  Drain& drain = of_process();
+  if (is_drain_thread) {  // a coroutine had the last Runtime
+    std::unique_lock lock(drain.mutex_);
+    while (drain.collect(lock)) drain.serve(lock);
+  } else {
+    drain.stop(false);
+  }
+  std::optional<Signal> control;
+  const std::lock_guard lock(drain.mutex_);
+  control.swap(drain.control_);
+  drain.session_.reset();
+}
+
+void Drain::start() {
+  const std::lock_guard life(life_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (running_) return;
+  }
+  if (thread_.joinable()) thread_.join();
+  static const struct AtExit {
+    ~AtExit() { of_process().stop(true); }
+  } at_exit;
+  // Signal handlers of the program belong on its own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    const std::lock_guard lock(mutex_);
+    thread_ = std::thread([this] { run(); });
+    running_ = true;
+    pthread_setname_np(thread_.native_handle(), "uptempo-drain");
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Drain::stop(bool for_good) noexcept {
+  {
+    const std::lock_guard life(life_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!running_) return;
+      stopping_ = true;
+      wake();
+    }
+    thread_.join();
+    const std::lock_guard lock(mutex_);
+    stopping_ = false;
+  }
+  if (!for_good) look_again();  // what needs no Runtime is still awaited
+}
+
+void Drain::run() noexcept {
+  is_drain_thread = true;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    woken_ = false;
+    if (collect(lock)) {
+      count(&CounterBlock::drain_wake_ups);
+      serve(lock);
+    } else if (stopping_) {
+      running_ = false;
+      return;
+    } else if (watched_.empty()) {
+      changed_.wait(lock, [&] { return woken_; });
+    } else if (!woken_) {
+      sleep(lock);
+    }
+  }
+}
+
+// Moves what has finished to ready_. Called, and returns, with the lock held.
+bool Drain::collect(std::unique_lock<std::mutex>& lock) {
+  looked_at_ = watched_;
+  failed_.assign(looked_at_.size(), false);
+  lock.unlock();  // a failure that is found here is announced through look_again()
+  for (size_t i = 0; i < looked_at_.size(); ++i) failed_[i] = looked_at_[i]->failed();
+  lock.lock();
+  for (size_t i = 0; i < looked_at_.size(); ++i) {
+    Timeline& timeline = *looked_at_[i];
+    AwaitedList& awaited = timeline.awaited_;
+    if (awaited.first() == nullptr) continue;
+    while (Awaited* const item = awaited.first()) {
+      if (!failed_[i] && !timeline.is_done(item->value)) break;
+      awaited.erase(*item);
+      item->place = Awaited::Place::ready;
+      ready_.push_back(*item);
+    }
+    if (awaited.first() != nullptr) continue;
+    timeline.is_awaited_.store(false, std::memory_order_relaxed);
+    watched_.erase(std::find(watched_.begin(), watched_.end(), &timeline));
+  }
+  return ready_.first() != nullptr;
+}
+
+void Drain::serve(std::unique_lock<std::mutex>& lock) {
+  pause_ = first_pause;
+  while (Awaited* const item = ready_.first()) {
+    ready_.erase(*item);
+    item->place = Awaited::Place::nowhere;
+    lock.unlock();
+    count(&CounterBlock::drained);
+    item->on_finished(*item);
+    lock.lock();
+  }
+}
+
+void Drain::sleep(std::unique_lock<std::mutex>& lock) {
+  const Sleep how = prepare_to_sleep();
+  if (how == Sleep::on_signals) {
+    in_rocr_ = true;
+    lock.unlock();
+    hsa_amd_signal_wait_any(static_cast<uint32_t>(signals_.size()), signals_.data(), conditions_.data(),
+                            values_.data(), ticks_in(longest_sleep), HSA_WAIT_STATE_BLOCKED, nullptr);
+    lock.lock();
+    in_rocr_ = false;
+    aql::rearm(control_->handle(), 1);
+  }
+  end_lookouts();
+  if (how == Sleep::in_pauses) {
+    changed_.wait_for(lock, pause_, [&] { return woken_; });
+    pause_ = std::min(pause_ * 2, longest_pause);
+  }
+}
+
+// Fills signals_, conditions_ and values_.
+Drain::Sleep Drain::prepare_to_sleep() {
+  if (!control_) return Sleep::in_pauses;
+  signals_.assign(1, control_->handle());
+  for (Timeline* const timeline : watched_) {
+    const uint64_t value = timeline->awaited_.first()->value;
+    hsa_signal_t signal{0};
+    switch (timeline->begin_lookout(value, signal)) {
+      case Timeline::Lookout::leads:
+        lookouts_.push_back({timeline, value});
+        signals_.push_back(signal);
+        break;
+      case Timeline::Lookout::led:
+        break;
+      case Timeline::Lookout::without_event:
+        return Sleep::in_pauses;
+      case Timeline::Lookout::finished:
+        return Sleep::none;
+    }
+  }
+  conditions_.assign(signals_.size(), HSA_SIGNAL_CONDITION_LT);
+  values_.assign(signals_.size(), 1);
+  return Sleep::on_signals;
+}
+
+void Drain::end_lookouts() noexcept {
+  for (const Lookout& lookout : lookouts_) lookout.timeline->end_lookout(lookout.value);
+  lookouts_.clear();
+}
+
+}  // namespace uptempo::detail

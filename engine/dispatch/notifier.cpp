@@ -1,0 +1,127 @@
+#include "engine/dispatch/notifier.hpp"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "engine/dispatch/drain.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+int make_eventfd() {
+  const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (fd >= 0) return fd;
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "CompletionNotifier",
+               .asked = "an eventfd",
+               .found = std::strerror(errno),
+               .remedy = "close descriptors or raise the limit of open files (ulimit -n)"});
+}
+
+}  // namespace
+
+CompletionNotifier::CompletionNotifier(uint32_t capacity)
+    : capacity_(capacity), fd_(make_eventfd()), owns_fd_(true), slots_(std::make_unique<Slot[]>(capacity)) {
+  for (uint32_t i = capacity; i-- > 0;) slots_[i].next = std::exchange(free_, &slots_[i]);
+}
+
+CompletionNotifier::CompletionNotifier(uint32_t capacity, int eventfd)
+    : capacity_(capacity), fd_(eventfd), owns_fd_(false), slots_(std::make_unique<Slot[]>(capacity)) {
+  for (uint32_t i = capacity; i-- > 0;) slots_[i].next = std::exchange(free_, &slots_[i]);
+}
+
+CompletionNotifier::~CompletionNotifier() {
+  uint32_t removed = 0;
+  for (uint32_t i = 0; i < capacity_; ++i) removed += detail::Drain::of_process().remove(slots_[i]);
+  {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [&] { return pending_ == removed; });
+  }
+  if (owns_fd_) ::close(fd_);
+}
+
+bool CompletionNotifier::try_watch(const Completion& completion, uint64_t tag) {
+  Slot* slot = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    slot = free_;
+    if (slot == nullptr) return false;
+    free_ = slot->next;
+    ++pending_;
+  }
+  slot->notifier = this;
+  slot->completion = completion;
+  slot->tag = tag;
+  slot->timeline = completion.timeline_;
+  slot->value = completion.value_;
+  slot->on_finished = &CompletionNotifier::on_finished;
+  if (completion.finished()) {
+    put(*slot);
+    return true;
+  }
+  try {
+    detail::Drain::of_process().add(*slot);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    slot->next = std::exchange(free_, slot);
+    --pending_;
+    throw;
+  }
+  return true;
+}
+
+void CompletionNotifier::watch(const Completion& completion, uint64_t tag) {
+  if (try_watch(completion, tag)) return;
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "CompletionNotifier::watch",
+               .asked = "one more completion",
+               .found = fmt::format("{} of {} are pending, the others are notices that nobody has taken",
+                                    pending(), capacity_),
+               .remedy = "take notices, or make the notifier with a larger capacity"});
+}
+
+void CompletionNotifier::on_finished(detail::Awaited& awaited) noexcept {
+  auto& slot = static_cast<Slot&>(awaited);
+  slot.notifier->put(slot);
+}
+
+void CompletionNotifier::put(Slot& slot) noexcept {
+  slot.failed = slot.timeline != nullptr && !slot.timeline->is_done(slot.value);
+  slot.next = nullptr;
+  const std::lock_guard lock(mutex_);
+  (oldest_ == nullptr ? oldest_ : newest_->next) = &slot;
+  newest_ = &slot;
+  if (armed_) {
+    armed_ = false;
+    const uint64_t one = 1;
+    // It fails only where the counter is full, and then the descriptor is readable.
+    [[maybe_unused]] const ssize_t written = ::write(fd_, &one, sizeof one);
+  }
+  --pending_;
+  idle_.notify_all();  // under the lock: the destructor may take the condition variable away after it
+}
+
+std::optional<CompletionNotifier::Notice> CompletionNotifier::take() noexcept {
+  const std::lock_guard lock(mutex_);
+  Slot* const slot = oldest_;
+  if (slot == nullptr) {
+    armed_ = true;
+    return {};
+  }
+  oldest_ = slot->next;
+  const Notice notice{.completion = slot->completion, .tag = slot->tag, .failed = slot->failed};
+  slot->next = std::exchange(free_, slot);
+  return notice;
+}
+
+uint32_t CompletionNotifier::pending() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return pending_;
+}
+
+}  // namespace uptempo

@@ -1,0 +1,265 @@
+// Waiting on a real HSA queue: what it costs the waiting threads, and the drain thread under a Runtime.
+#include <hsa/hsa_ext_amd.h>
+#include <poll.h>
+#include <unistd.h>
+#include <engine/uptempo.hpp>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/command.hpp"
+#include "task.hpp"
+#include "thread_time.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+Deadline soon() { return Deadline::after(20s); }
+
+template <class Condition>
+bool eventually(Condition&& condition) {
+  const Deadline limit = soon();
+  while (!condition()) {
+    if (limit.passed()) return false;
+    std::this_thread::sleep_for(200us);
+  }
+  return true;
+}
+
+// A batch that is complete when the gate opens.
+Completion submit_gated(Queue& queue, const Signal& gate) {
+  BatchSubmitter batch{queue};
+  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  return batch.submit();
+}
+void open(const Signal& gate) { hsa_signal_store_screlease(gate.handle(), 0); }
+
+// CPU time of threads that wait together, each against the time from the start of its wait to the opening of the gate.
+std::vector<double> cost_of_waiters(const Completion& completion, const Signal& gate, size_t waiters,
+                                    WaitPolicy policy) {
+  constexpr auto asleep = 1s;
+  std::vector<double> cost(waiters);
+  std::atomic<size_t> waiting{0};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < waiters; ++t) {
+    threads.emplace_back([&, t] {
+      const auto before = cpu_time();
+      ++waiting;
+      completion.wait(policy);
+      cost[t] = per_cent(cpu_time() - before, asleep);
+    });
+  }
+  while (waiting != waiters) std::this_thread::yield();
+  std::this_thread::sleep_for(asleep);
+  open(gate);
+  for (std::thread& thread : threads) thread.join();
+  return cost;
+}
+
+Task await(Completion completion, std::atomic<int>& count) {
+  co_await completion;
+  ++count;
+}
+
+bool readable(int fd, std::chrono::milliseconds limit) {
+  pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
+  uint64_t count = 0;
+  return poll(&entry, 1, static_cast<int>(limit.count())) == 1 &&
+         read(fd, &count, sizeof count) == sizeof count;
+}
+
+}  // namespace
+
+TEST_CASE("a thread that waits longer than the spin window uses under 2 % of a core", "[wait]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const WaitMode mode = GENERATE(WaitMode::hybrid, WaitMode::blocked);
+  for (const size_t waiters : {1u, 4u}) {
+    const Signal gate;
+    Queue queue{gpu};
+    REQUIRE(queue.interrupt_signals() != 0);
+    const auto cost = cost_of_waiters(submit_gated(queue, gate), gate, waiters, {.mode = mode});
+    for (const double per_cent_of_a_core : cost) CHECK(per_cent_of_a_core < 2);
+  }
+}
+
+TEST_CASE("waiters of a caller's signal without event use under 2 % of a core", "[wait]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Signal gate, event_less{SignalKind::event_less};
+  REQUIRE_FALSE(event_less.interrupt());
+  Queue queue{gpu};
+  BatchSubmitter batch{queue};
+  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  batch.complete_with(event_less);
+  const auto cost = cost_of_waiters(batch.submit(), gate, 3, {});
+  for (const double per_cent_of_a_core : cost) CHECK(per_cent_of_a_core < 2);
+}
+
+TEST_CASE(
+    "the drain uses under 2 % of a core while hundreds of completions are awaited, beside other waiters",
+    "[wait]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Signal gate;
+  std::vector<Queue> queues;
+  for (int q = 0; q < 4; ++q) queues.emplace_back(gpu);
+  CompletionNotifier notifier{256};
+  std::atomic<int> count{0};
+  std::vector<Task> tasks;
+  std::vector<Completion> completions;
+  for (int i = 0; i < 50; ++i)
+    for (Queue& queue : queues) {
+      completions.push_back(submit_gated(queue, gate));
+      notifier.watch(completions.back());
+      tasks.push_back(await(completions.back(), count));
+    }
+  const auto drains = threads_named("uptempo-drain");
+  REQUIRE(drains.size() == 1);
+  // The same publication is awaited by threads, too: one of them, or the drain, sleeps on its signal.
+  double of_a_thread = 0;
+  std::thread thread([&] {
+    const auto before = cpu_time();
+    completions.front().wait({.mode = WaitMode::blocked});
+    of_a_thread = per_cent(cpu_time() - before, 1s);
+  });
+  std::this_thread::sleep_for(20ms);
+  const auto before = cpu_time_of(drains.front());
+  std::this_thread::sleep_for(1s);
+  CHECK(per_cent(cpu_time_of(drains.front()) - before, 1s) < 2);
+  const Counters woken = Counters::now();
+  open(gate);
+  thread.join();
+  CHECK(of_a_thread < 2);
+  REQUIRE(eventually([&] { return notifier.pending() == 0 && count == 200; }));
+  const Counters spent = Counters::now() - woken;
+  CHECK(spent.drained == 400);
+  CHECK(spent.drain_wake_ups * 4 <= spent.drained);
+  CHECK(readable(notifier.fd(), 0ms));
+  size_t notices = 0;
+  while (notifier.take()) ++notices;
+  CHECK(notices == 200);
+}
+
+TEST_CASE("completions of a device arrive through a descriptor one by one", "[wait]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  Queue queue{gpu};
+  CompletionNotifier notifier{16};
+  for (uint64_t i = 0; i < 30; ++i) {
+    const Signal gate;
+    const Completion completion = submit_gated(queue, gate);
+    notifier.watch(completion, i);
+    if (i % 3 == 0) std::this_thread::sleep_for(2ms);  // asleep, not polling
+    CHECK_FALSE(notifier.take().has_value());
+    open(gate);
+    REQUIRE(readable(notifier.fd(), 10s));
+    const auto notice = notifier.take();
+    REQUIRE(notice.has_value());
+    CHECK(notice->tag == i);
+    CHECK(notice->completion.ready());
+    CHECK_FALSE(notifier.take().has_value());
+  }
+}
+
+TEST_CASE("a queue that fails wakes descriptors and coroutines", "[wait]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  Queue queue{gpu, {.drain = 100ms}};
+  CompletionNotifier notifier{4};
+  std::atomic<int> count{0};
+  const Signal gate;
+  BatchSubmitter batch{queue};
+  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  aql::Packet64 broken{};
+  broken.word[0] = aql::first_word(static_cast<uint16_t>(0x1400 | 0x77));
+  batch.raw(broken);
+  const Completion bad = batch.submit();
+  notifier.watch(bad);
+  const Task task = await(bad, count);
+  std::this_thread::sleep_for(5ms);
+  open(gate);
+  REQUIRE(readable(notifier.fd(), 10s));
+  CHECK(notifier.take()->failed);
+  REQUIRE(eventually([&] { return task.done(); }));
+  CHECK(contains(task.error(), "the packet processor stopped the queue"));
+  CHECK(count == 0);
+}
+
+TEST_CASE("the drain ends with the runtime, and what is awaited then is told", "[wait]") {
+  for (int round = 0; round < 3; ++round) {
+    std::optional<Runtime> runtime;
+    runtime.emplace();
+    const Signal gate;
+    Queue queue{runtime->gpu(), {.drain = 100ms}};
+    CompletionNotifier notifier{4};
+    std::atomic<int> count{0};
+    const Completion lost = submit_gated(queue, gate);
+    const Task task = await(lost, count);
+    notifier.watch(lost);
+    CHECK(threads_named("uptempo-drain").size() == 1);
+    runtime.reset();
+    CHECK(threads_named("uptempo-drain").empty());
+    CHECK(task.done());
+    CHECK(contains(task.error(), "the Runtime has gone"));
+    REQUIRE(readable(notifier.fd(), 0ms));
+    CHECK(notifier.take()->failed);
+    CHECK(count == 0);
+  }
+}
+
+TEST_CASE("the last runtime may go on the drain thread", "[wait]") {
+  auto runtime = std::make_unique<Runtime>();
+  const Agent gpu = runtime->gpu();
+  Queue queue{gpu}, other{gpu, {.drain = 100ms}};
+  const Signal gate, closed;
+  std::atomic<int> count{0};
+  const auto end = [](Completion completion, std::unique_ptr<Runtime>& mine) -> Task {
+    co_await completion;
+    mine.reset();
+  };
+  const Task lost = await(submit_gated(other, closed), count);
+  const Task ends = end(submit_gated(queue, gate), runtime);
+  open(gate);
+  REQUIRE(eventually([&] { return ends.done(); }));
+  CHECK(lost.done());
+  CHECK(contains(lost.error(), "the Runtime has gone"));
+}
+
+// Run by the test below, in processes of their own.
+TEST_CASE("child: awaits in static storage", "[.child]") {
+  static std::optional<CompletionNotifier> notifier;
+  static std::optional<Runtime> runtime;
+  static std::optional<Queue> queue;
+  static std::optional<Signal> gate;
+  notifier.emplace(4);
+  runtime.emplace();
+  queue.emplace(runtime->gpu(), QueueOptions{.drain = 100ms});
+  gate.emplace();
+  notifier->watch(submit_gated(*queue, *gate));
+}
+TEST_CASE("child: awaits and leaks the runtime", "[.child]") {
+  struct All {
+    Runtime runtime;
+    Queue queue{runtime.gpu()};
+    Signal gate;
+    CompletionNotifier notifier{4};
+  };
+  static All* const all = new All;
+  all->notifier.watch(submit_gated(all->queue, all->gate));
+}
+
+TEST_CASE("a process ends cleanly while completions are awaited", "[wait]") {
+  for (const char* const child : {"child: awaits in static storage", "child: awaits and leaks the runtime"}) {
+    const auto result = run_command({"/proc/self/exe", child});
+    CAPTURE(child, result.out, result.err);
+    CHECK(result.exit_code == 0);
+  }
+}

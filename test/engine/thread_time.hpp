@@ -1,0 +1,48 @@
+// CPU time of threads, to compare with the time they slept.
+#pragma once
+
+#include <dirent.h>
+#include <time.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace uptempo::test {
+
+// Of the calling thread.
+inline std::chrono::nanoseconds cpu_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// Threads of this process with that name.
+inline std::vector<std::string> threads_named(const std::string& name) {
+  std::vector<std::string> found;
+  DIR* const tasks = opendir("/proc/self/task");
+  while (const dirent* const task = tasks == nullptr ? nullptr : readdir(tasks)) {
+    std::ifstream file(std::string("/proc/self/task/") + task->d_name + "/comm");
+    std::string comm;
+    if (std::getline(file, comm) && comm == name) found.emplace_back(task->d_name);
+  }
+  if (tasks != nullptr) closedir(tasks);
+  return found;
+}
+
+// Of another thread of this process; the first number of schedstat is its time on a core.
+inline std::chrono::nanoseconds cpu_time_of(const std::string& task) {
+  std::ifstream file("/proc/self/task/" + task + "/schedstat");
+  uint64_t on_core = 0;
+  file >> on_core;
+  return std::chrono::nanoseconds(on_core);
+}
+
+// What part of a core that was, in per cent.
+inline double per_cent(std::chrono::nanoseconds cpu, std::chrono::nanoseconds wall) {
+  return 100.0 * static_cast<double>(cpu.count()) / static_cast<double>(wall.count());
+}
+
+}  // namespace uptempo::test
