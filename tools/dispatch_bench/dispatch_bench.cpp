@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "dispatch_bench/counts.hpp"
 #include "dispatch_bench/raw_queue.hpp"
 #include "dispatch_bench/report.hpp"
 #include "support/device.hpp"
@@ -22,52 +23,90 @@ struct Options {
   std::string device = "auto";
   std::string json_file;
   bool variants = false;
+  bool no_counts = false;
   std::string only;
+  std::string count_file;  // set in the run that counts
+
+  std::vector<uint32_t> batch_list() const { return {batches.begin(), batches.end()}; }
 };
 
-support::ExitCode run(const Options& options, int argc, char** argv) {
-  const std::vector<std::string> launcher_options =
-      options.kernels == "real" ? std::vector<std::string>{} : std::vector<std::string>{"--null-kernels"};
-  const support::Device device = support::open_device(options.device, argc, argv, launcher_options);
-  support::print_report(options.json_file, device.line());
+// What both runs need, the one that is timed and the one that counts.
+struct Bench {
+  explicit Bench(const Options& options, const support::Device& device);
 
-  const bench::Workload workload(device.gpu);
-  const bool executed = bench::executes_kernels(workload);
+  bench::Workload workload;
+  bool executed;  // kernels are
+  bench::Rows rows;
+  std::string hip, no_hip;
+  std::unique_ptr<bench::Check> check;
+};
+
+Bench::Bench(const Options& options, const support::Device& device)
+    : workload(device.gpu), executed(bench::executes_kernels(workload)) {
   if (options.kernels != "auto" && executed != (options.kernels == "real"))
     throw support::UsageError(
         fmt::format("--kernels {}, but this device {} kernels: {}", options.kernels,
                     executed ? "executes" : "does not execute",
                     device.is_virtual ? "do not start the program under uptempo-vgpu, it does that itself"
                                       : "hardware executes all; use auto or real"));
-  const std::vector<uint32_t> batches(options.batches.begin(), options.batches.end());
-  bench::Rows rows;
   const auto add = [&](bench::Rows more) { std::ranges::move(more, std::back_inserter(rows)); };
   const auto raw = std::make_shared<bench::RawQueue>(workload);
   add(bench::floor_rows(raw));
   add(bench::hsa_rows(raw));
   add(bench::uptempo_rows(workload));
-  bench::HipRows hip = bench::hip_rows(workload);
-  add(std::move(hip.rows));
+  bench::HipRows peer = bench::hip_rows(workload);
+  add(std::move(peer.rows));
+  hip = peer.version;
+  no_hip = peer.missing;
 
   if (!options.only.empty())
     std::erase_if(rows,
                   [&](const auto& row) { return row->name().find(options.only) == std::string_view::npos; });
   if (rows.empty()) throw support::UsageError("--only " + options.only + ": no row has that in its name");
-  const std::unique_ptr<bench::Check> check =
-      executed ? bench::check_tallies(workload) : bench::check_device_counts();
+  check = executed ? bench::check_tallies(workload) : bench::check_device_counts();
+}
+
+bench::CountReport count(const Options& options, const support::Device& device) {
+  if (options.no_counts) return bench::CountReport::none("--no-counts");
+  std::vector<std::string> arguments{"--kernels", options.kernels, "--device",
+                                     device.is_virtual ? "virtual" : "hardware", "--batch"};
+  for (const uint32_t batch : options.batches) arguments.push_back(std::to_string(batch));
+  if (!options.only.empty()) arguments.insert(arguments.end(), {"--only", options.only});
+  return bench::count_in_a_run_of_its_own(arguments, device.is_virtual);
+}
+
+support::ExitCode run(const Options& options, int argc, char** argv) {
+  const std::vector<std::string> launcher_options =
+      options.kernels == "real" ? std::vector<std::string>{} : std::vector<std::string>{"--null-kernels"};
+  const support::Device device = support::open_device(options.device, argc, argv, launcher_options);
+  Bench bench(options, device);
+  if (!options.count_file.empty()) {
+    const auto probe = [&] { bench::executes_kernels(bench.workload); };
+    support::write_output(options.count_file,
+                          bench::count(bench.rows, *bench.check, options.batch_list(), probe).dump());
+    return support::exit_ok;
+  }
+  support::print_report(options.json_file, device.line());
   support::Progress progress;
-  bench::Report report{.device = device.name(),
-                       .is_virtual = device.is_virtual,
-                       .kernels_executed = executed,
-                       .rounds = options.rounds,
-                       .seed = options.seed,
-                       .cores = support::usable_cores(),
-                       .hip = hip.version,
-                       .no_hip = hip.missing,
-                       .batches = batches,
-                       .results = bench::run(rows, *check, {options.rounds, options.seed, batches},
-                                             [&](const std::string& what) { progress.show(what); })};
+  progress.show("counting");
+  const bench::CountReport counts = count(options, device);
+  bench::Report report{
+      .device = device.name(),
+      .is_virtual = device.is_virtual,
+      .kernels_executed = bench.executed,
+      .rounds = options.rounds,
+      .seed = options.seed,
+      .cores = support::usable_cores(),
+      .hip = bench.hip,
+      .no_hip = bench.no_hip,
+      .batches = options.batch_list(),
+      .results = bench::run(bench.rows, *bench.check, {options.rounds, options.seed, options.batch_list()},
+                            [&](const std::string& what) { progress.show(what); }),
+      .not_counted = counts.missing};
   progress.clear();
+  for (bench::Series& series : report.results.all)
+    if (const bench::Counts* counted = counts.find(bench::row_name(series.name), series.batch, series.phase))
+      series.counts = *counted;
   if (!options.variants) report.results.keep_best_variants();
   support::print_report(options.json_file, bench::table(report));
   if (!options.json_file.empty())
@@ -96,6 +135,8 @@ int main(int argc, char** argv) {
   app.add_option("--only", options.only, "Only rows that have this in their names")->type_name("TEXT");
   app.add_flag("--variants", options.variants,
                "Show every variant of the floor, not the best for each batch");
+  app.add_flag("--no-counts", options.no_counts, "Leave out the run that counts allocations and calls");
+  app.add_option("--count-into", options.count_file)->group("");  // what that run is told
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

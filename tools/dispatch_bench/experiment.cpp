@@ -114,7 +114,7 @@ const Series* Results::find(std::string_view name, uint32_t batch, Phase phase) 
 void Results::keep_best_variants() {
   std::vector<Series> kept;
   for (Series& series : all) {
-    series.name.resize(std::min(series.name.find('/'), series.name.size()));
+    series.name.resize(row_name(series.name).size());
     const auto same = std::ranges::find_if(kept, [&](const Series& other) {
       return std::tie(other.name, other.batch, other.phase) ==
              std::tie(series.name, series.batch, series.phase);
@@ -141,11 +141,10 @@ Results run(const Rows& rows, Check& check, const Plan& plan,
   for (const auto& row : rows) {
     for (const uint32_t batch : plan.batches) {
       const Load load = load_for(batch);
-      if (load.dispatches() > row->max_dispatches()) continue;
       for (const Phase phase : {Phase::submit, Phase::complete}) {
-        if (phase == Phase::submit && !row->has_submit()) continue;
+        if (!takes(*row, load, phase)) continue;
         turns.push_back({row.get(), load, phase, results.all.size()});
-        results.all.push_back({std::string(row->name()), batch, phase, {}});
+        results.all.push_back({std::string(row->name()), batch, phase, {}, {}});
       }
     }
   }

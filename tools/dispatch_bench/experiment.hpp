@@ -12,22 +12,19 @@
 #include <string>
 #include <vector>
 
+#include "dispatch_bench/counts.hpp"
 #include "dispatch_bench/row.hpp"
 #include "support/statistics.hpp"
 
 namespace uptempo::bench {
 
-enum class Phase : uint8_t { submit, complete };
-constexpr const char* phase_name(Phase phase) noexcept {
-  return phase == Phase::submit ? "submit" : "complete";
-}
-
-// One row at one length of batch in one phase: a value per round.
+// One row at one length of batch in one phase: a value per round, and what was counted in another run.
 struct Series {
   std::string name;
   uint32_t batch = 0;
   Phase phase = Phase::submit;
   std::vector<double> ns_per_dispatch;
+  Counts counts{};
 
   support::MedianInterval interval() const { return support::median_interval(ns_per_dispatch); }
   double median() const { return interval().median; }

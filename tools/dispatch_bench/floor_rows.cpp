@@ -67,7 +67,9 @@ class Floor final : public Row {
   void wait() override { raw_->wait(load_); }
 
   void submit(const Load& load) override {
-    uint64_t index = hsa_queue_load_write_index_relaxed(raw_->queue());
+    uint64_t index = view_.write_index != nullptr
+                         ? std::atomic_ref(*view_.write_index).load(std::memory_order_relaxed)
+                         : hsa_queue_load_write_index_relaxed(raw_->queue());
     uint32_t dispatch = 0;
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
       if constexpr (Built) {

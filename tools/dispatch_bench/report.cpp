@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "support/table.hpp"
@@ -48,6 +49,25 @@ std::string median_cell(const Series& series) {
       static_cast<int>(std::max(ns.high - ns.median, ns.median - ns.low) / ns.median * 100 + 0.5));
 }
 
+std::string count_text(std::optional<double> count) {
+  if (!count) return "?";
+  return *count == std::floor(*count) || *count >= 9.5 ? fmt::format("{:.0f}", *count)
+                                                       : fmt::format("{:.2g}", *count);
+}
+
+std::string count_cell(const Series& series) {
+  std::string cell;
+  for (const CountKind& kind : kCountKinds)
+    cell += (cell.empty() ? "" : "/") + count_text(series.counts.*kind.value);
+  return cell;
+}
+
+std::string count_kinds() {
+  std::string names;
+  for (const CountKind& kind : kCountKinds) names += (names.empty() ? "" : " / ") + std::string(kind.name);
+  return names;
+}
+
 }  // namespace
 
 std::string table(const Report& report) {
@@ -70,6 +90,14 @@ std::string table(const Report& report) {
                       return fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high);
                     });
   }
+  text +=
+      fmt::format("\nCounted per batch by the thread that submits, in a run of its own: {}\n", count_kinds());
+  for (const auto& [kind, reason] : report.not_counted)
+    text += fmt::format("? {}: not counted: {}\n", kind, reason);
+  if (report.not_counted.size() < std::size(kCountKinds))
+    for (const Phase phase : {Phase::submit, Phase::complete})
+      text +=
+          '\n' + grid(report, phase, fmt::format("{},\ncounted per batch", phase_name(phase)), count_cell);
   return text + "\nVerified after every run: each dispatch was carried out exactly once.\n";
 }
 
@@ -77,12 +105,14 @@ nlohmann::ordered_json json(const Report& report) {
   nlohmann::ordered_json results = nlohmann::ordered_json::array(), ratios = nlohmann::ordered_json::array();
   for (const Series& series : report.results.all) {
     const support::MedianInterval ns = series.interval();
-    results.push_back({{"name", series.name},
-                       {"batch", series.batch},
-                       {"phase", phase_name(series.phase)},
-                       {"ns_per_dispatch", ns.median},
-                       {"low", ns.low},
-                       {"high", ns.high}});
+    nlohmann::ordered_json entry{
+        {"name", series.name},          {"batch", series.batch}, {"phase", phase_name(series.phase)},
+        {"ns_per_dispatch", ns.median}, {"low", ns.low},         {"high", ns.high}};
+    for (const CountKind& kind : kCountKinds) {
+      const std::optional<double> count = series.counts.*kind.value;
+      entry[kind.key] = count ? nlohmann::ordered_json(*count) : nlohmann::ordered_json(nullptr);
+    }
+    results.push_back(std::move(entry));
     const Series* const peer = report.results.find(kPeer, series.batch, series.phase);
     if (peer == nullptr || peer == &series) continue;
     const support::MedianInterval times = ratio(series, *peer);
@@ -103,6 +133,7 @@ nlohmann::ordered_json json(const Report& report) {
           {"cores", report.cores},
           {"hip", report.hip},
           {"verified", true},
+          {"not_counted", report.not_counted},
           {"results", std::move(results)},
           {"ratios", std::move(ratios)}};
 }

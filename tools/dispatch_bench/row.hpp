@@ -35,11 +35,16 @@ inline constexpr uint32_t kRing = 16384;          // packets: twice the longest 
 // 1 batch of 1,024 and more, at least 960 dispatches of shorter ones.
 constexpr Load load_for(uint32_t batch) noexcept { return {batch, batch >= 960 ? 1 : 960 / batch}; }
 
+enum class Phase : uint8_t { submit, complete };
+constexpr const char* phase_name(Phase phase) noexcept {
+  return phase == Phase::submit ? "submit" : "complete";
+}
+
 class Row {
  public:
   virtual ~Row() = default;
 
-  virtual std::string_view name() const = 0;
+  virtual std::string_view name() const = 0;  // "ROW" or "ROW/VARIANT"
   // False: its way of working includes waiting for the device, so there is no phase `submit`.
   virtual bool has_submit() const { return true; }
   // Of a load: more than these it cannot hand over without waiting for the device.
@@ -57,6 +62,14 @@ class Row {
 };
 
 using Rows = std::vector<std::unique_ptr<Row>>;
+
+// Without its variant.
+constexpr std::string_view row_name(std::string_view name) noexcept { return name.substr(0, name.find('/')); }
+
+// Whether the row has figures for this phase of this load.
+inline bool takes(const Row& row, const Load& load, Phase phase) {
+  return load.dispatches() <= row.max_dispatches() && (phase == Phase::complete || row.has_submit());
+}
 
 // What all rows launch, and where its marks go.
 struct Workload {

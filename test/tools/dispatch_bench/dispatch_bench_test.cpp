@@ -40,6 +40,51 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
   }
 }
 
+TEST_CASE("what a batch costs beside time is counted from outside") {
+  const json out = results_of({"--batch", "120"});
+  const json missing = out["not_counted"];
+  CHECK_FALSE(missing.contains("hsa_calls"));
+  CHECK_FALSE(missing.contains("doorbells"));
+  std::set<std::string> seen;
+  for (const json& row : out["results"]) {
+    CAPTURE(row);
+    const std::string name = std::string(row["name"]) + ' ' + std::string(row["phase"]);
+    seen.insert(name);
+    const auto costs = [&](int allocations, int system_calls, int hsa_calls, int doorbells) {
+      // A sanitizer's runtime allocates and calls the kernel inside of instrumented code.
+      if (!missing.contains("allocations")) CHECK(row["allocations"] == allocations);
+      if (!missing.contains("system_calls")) CHECK(row["system_calls"] == system_calls);
+      CHECK(row["hsa_calls"] == hsa_calls);
+      CHECK(row["doorbells"] == doorbells);
+    };
+    if (name == "floor-packets submit") costs(0, 0, 0, 1);
+    if (name == "floor-packets-kernargs complete") costs(0, 0, 1, 1);  // its wait
+    if (name == "hsa-careful submit") costs(0, 0, 4, 1);               // signal, reservation, room, doorbell
+    if (name == "hsa-doorbell-each submit") costs(0, 0, 1 + 3 * 120, 120);
+    if (name == "uptempo-single complete") costs(0, 0, 0, 120);
+    if (name == "uptempo-batch complete") costs(0, 0, 0, 1);
+    if (name == "hsa-naive complete") {
+      CHECK(row["hsa_calls"] >= 5 * 120);
+      CHECK(row["doorbells"] == 120);
+    }
+    if (name.starts_with("hip-")) {
+      if (!missing.contains("allocations")) CHECK(row["allocations"] >= 120);
+      CHECK(row["hsa_calls"] >= 120);
+      CHECK(row["doorbells"] >= 120);
+    }
+  }
+  CHECK(seen.size() == 17);
+}
+
+TEST_CASE("counts that were not asked for are null, not 0") {
+  const json out = results_of({"--batch", "8", "--only", "hsa-careful", "--no-counts"});
+  REQUIRE(out["results"].size() == 2);
+  for (const char* count : {"allocations", "system_calls", "hsa_calls", "doorbells"}) {
+    CHECK(out["results"][0][count].is_null());
+    CHECK(out["not_counted"][count] == "--no-counts");
+  }
+}
+
 TEST_CASE("variants of the floor are shown when asked for") {
   const json out = results_of({"--batch", "8", "--variants", "--only", "floor-packets/"});
   CHECK(out["results"].size() == 8);  // four variants, two phases

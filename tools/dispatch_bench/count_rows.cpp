@@ -1,0 +1,202 @@
+// The run that counts, from inside; and what is read from it.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "dispatch_bench/counters.h"
+#include "dispatch_bench/counts.hpp"
+#include "dispatch_bench/experiment.hpp"
+#include "support/program.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kFormat = "uptempo-dispatch-counts-1";
+constexpr int kUnseen = 2;
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+template <class F>
+void count_into(uptempo_counts& counts, uptempo_count_t counter, F&& work) {
+  counter([](void* f) { (*static_cast<std::remove_reference_t<F>*>(f))(); }, &work, &counts);
+}
+
+// What the counters see of something that is known: a count of zero from one that sees nothing would be worth nothing.
+struct Seen {
+  bool allocations, system_calls, hsa_calls;
+};
+Seen seen(uptempo_count_t counter) {
+  uptempo_counts counts{};
+  count_into(counts, counter, [] {
+    void* volatile memory = std::malloc(8);
+    std::free(memory);
+    (void)getppid();
+    uint16_t major = 0;
+    hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major);
+  });
+  return {counts.allocations == 1, counts.system_calls == 1, counts.hsa_calls == 1};
+}
+
+struct Counted {
+  uint32_t batches = 0;
+  uptempo_counts counts{};
+  std::vector<Window> windows;
+};
+
+// As the row is timed (experiment.cpp).
+Counted count_row(Row& row, Check& check, const Load& load, Phase phase, uptempo_count_t counter) {
+  Counted counted;
+  const int loads = kUnseen + (load.repeats == 1 ? 3 : 1);
+  for (int i = 0; i < loads; ++i) {
+    uptempo_counts counts{};
+    row.prepare(load);
+    check.before(load);
+    if (phase == Phase::submit) row.close_gate();
+    const uint64_t begin = now_ns();
+    count_into(counts, counter, [&] {
+      row.submit(load);
+      if (phase == Phase::complete) row.wait();
+    });
+    const uint64_t end = now_ns();
+    if (phase == Phase::submit) {
+      row.open_gate();
+      row.wait();
+    }
+    check.after(row, load);
+    if (i < kUnseen) continue;
+    counted.batches += load.repeats;
+    counted.counts.allocations += counts.allocations;
+    counted.counts.system_calls += counts.system_calls;
+    counted.counts.hsa_calls += counts.hsa_calls;
+    counted.windows.push_back({begin, end});
+  }
+  return counted;
+}
+
+ordered_json json(const Window& window) { return {window.begin_ns, window.end_ns}; }
+
+Window window_of(const ordered_json& json) {
+  return {json.at(0).get<uint64_t>(), json.at(1).get<uint64_t>()};
+}
+
+size_t count_within(const std::vector<uint64_t>& moments, const Window& window) {
+  return static_cast<size_t>(std::ranges::upper_bound(moments, window.end_ns) -
+                             std::ranges::lower_bound(moments, window.begin_ns));
+}
+
+CountReport read(const ordered_json& in, const std::vector<uint64_t>& doorbells_ns,
+                 const std::string& no_trace) {
+  if (in.at("format") != kFormat) throw std::runtime_error("its format is not " + std::string(kFormat));
+  CountReport report;
+  const auto is_seen = [&](const char* what, const char* why) {
+    const bool yes = in.at("seen").at(what).get<bool>();
+    if (!yes) report.missing[what] = why;
+    return yes;
+  };
+  const bool allocations = is_seen("allocations", "the program's malloc() could not be replaced");
+  const bool system_calls =
+      is_seen("system_calls", "the kernel offers no system call user dispatch (Linux 5.11)");
+  const bool hsa_calls = is_seen("hsa_calls", "this ROCr does not load the library that HSA_TOOLS_LIB names");
+  bool doorbells = no_trace.empty();
+  if (!doorbells) report.missing["doorbells"] = no_trace;
+  if (doorbells && count_within(doorbells_ns, window_of(in.at("probe"))) == 0) {
+    doorbells = false;
+    report.missing["doorbells"] = "the virtual GPU's trace does not have them all";
+  }
+  for (const ordered_json& row : in.at("results")) {
+    const double batches = row.at("batches").get<double>();
+    const auto per_batch = [&](bool counted, double count) {
+      return counted ? std::optional(count / batches) : std::nullopt;
+    };
+    size_t rung = 0;
+    for (const ordered_json& window : row.at("windows"))
+      rung += count_within(doorbells_ns, window_of(window));
+    report.all.push_back({row.at("name"),
+                          row.at("batch"),
+                          row.at("phase") == "submit" ? Phase::submit : Phase::complete,
+                          {.allocations = per_batch(allocations, row.at("allocations")),
+                           .system_calls = per_batch(system_calls, row.at("system_calls")),
+                           .hsa_calls = per_batch(hsa_calls, row.at("hsa_calls")),
+                           .doorbells = per_batch(doorbells, static_cast<double>(rung))}});
+  }
+  return report;
+}
+
+}  // namespace
+
+CountReport CountReport::none(const std::string& reason) {
+  CountReport report;
+  for (const CountKind& kind : kCountKinds) report.missing[kind.key] = reason;
+  return report;
+}
+
+const Counts* CountReport::find(std::string_view name, uint32_t batch, Phase phase) const noexcept {
+  const auto found = std::ranges::find_if(all, [&](const CountedBatches& counted) {
+    return counted.name == name && counted.batch == batch && counted.phase == phase;
+  });
+  return found == all.end() ? nullptr : &found->counts;
+}
+
+ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& batches,
+                   const std::function<void()>& probe) {
+  const auto counter = reinterpret_cast<uptempo_count_t>(dlsym(RTLD_DEFAULT, UPTEMPO_COUNT_SYMBOL));
+  if (counter == nullptr) throw support::Unavailable("the library that counts is not preloaded");
+  const Seen sees = seen(counter);
+  ordered_json results = ordered_json::array();
+  std::set<std::string, std::less<>> names;
+  for (const auto& row : rows) {
+    const std::string name(row_name(row->name()));
+    if (!names.insert(name).second) continue;
+    for (const uint32_t batch : batches) {
+      const Load load = load_for(batch);
+      for (const Phase phase : {Phase::submit, Phase::complete}) {
+        if (!takes(*row, load, phase)) continue;
+        const Counted counted = count_row(*row, check, load, phase, counter);
+        ordered_json windows = ordered_json::array();
+        for (const Window& window : counted.windows) windows.push_back(json(window));
+        results.push_back({{"name", name},
+                           {"batch", batch},
+                           {"phase", phase_name(phase)},
+                           {"batches", counted.batches},
+                           {"allocations", counted.counts.allocations},
+                           {"system_calls", counted.counts.system_calls},
+                           {"hsa_calls", counted.counts.hsa_calls},
+                           {"windows", std::move(windows)}});
+      }
+    }
+  }
+  // Last: a trace that has stopped before lacks this one.
+  const uint64_t begin = now_ns();
+  probe();
+  return {{"format", kFormat},
+          {"seen",
+           {{"allocations", sees.allocations},
+            {"system_calls", sees.system_calls},
+            {"hsa_calls", sees.hsa_calls}}},
+          {"probe", json(Window{begin, now_ns()})},
+          {"results", std::move(results)}};
+}
+
+CountReport read_counts(const std::string& text, const std::vector<uint64_t>& doorbells_ns,
+                        const std::string& no_trace) {
+  try {
+    return read(ordered_json::parse(text), doorbells_ns, no_trace);
+  } catch (const std::exception& error) {  // the parser's, too
+    throw std::runtime_error(std::string("the run that counts wrote something else than counts: ") +
+                             error.what());
+  }
+}
+
+}  // namespace uptempo::bench

@@ -1,0 +1,202 @@
+// The run that counts, from outside: this program again, with the counters in front of it and, on the virtual GPU, its trace read as it is written.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+
+#include "dispatch_bench/counts.hpp"
+#include "vgpu/launch.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::minutes kLimit{5};
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw std::runtime_error(what + ": " + std::strerror(error));
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string path = (fs::temp_directory_path() / "dispatch_bench-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) fail("cannot make a folder like " + path, errno);
+    path_ = path;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string file(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+std::string contents_of(const std::string& file) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Keeps the moments of the doorbells and forgets the packets, of which there are millions: hence a pipe.
+class Doorbells {
+ public:
+  explicit Doorbells(const std::string& pipe) {
+    if (mkfifo(pipe.c_str(), 0600) != 0) fail("cannot make the pipe " + pipe, errno);
+    // Open for writing, too: the end of the pipe is not seen whenever a writer closes it, and nobody has to wait for the other.
+    descriptor_ = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor_ < 0) fail("cannot open the pipe " + pipe, errno);
+    fcntl(descriptor_, F_SETPIPE_SZ,
+          1 << 20);  // read seldom, so as not to take the device's core; less is slower, no more
+  }
+  ~Doorbells() { close(descriptor_); }
+  Doorbells(const Doorbells&) = delete;
+  Doorbells& operator=(const Doorbells&) = delete;
+
+  void read_all() {
+    char buffer[65536];
+    for (ssize_t count; (count = read(descriptor_, buffer, sizeof buffer)) > 0;) {
+      text_.append(buffer, static_cast<size_t>(count));
+      size_t begin = 0;
+      for (size_t end; (end = text_.find('\n', begin)) != std::string::npos; begin = end + 1)
+        take(std::string_view(text_).substr(begin, end - begin));
+      text_.erase(0, begin);
+    }
+  }
+
+  std::vector<uint64_t> ascending_ns() {
+    std::ranges::sort(moments_);
+    return moments_;
+  }
+
+ private:
+  void take(std::string_view line) {
+    if (line.find(R"("type":"doorbell")") == std::string_view::npos) return;
+    moments_.push_back(nlohmann::json::parse(line).at("ns").get<uint64_t>());
+  }
+
+  int descriptor_ = -1;
+  std::string text_;
+  std::vector<uint64_t> moments_;
+};
+
+// The environment of this process, but for what `changes` say.
+std::vector<std::string> environment(const std::vector<std::pair<std::string, std::string>>& changes) {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const auto is_changed = [&](const auto& change) { return text.starts_with(change.first + "="); };
+    if (std::ranges::none_of(changes, is_changed)) variables.emplace_back(text);
+  }
+  for (const auto& [name, value] : changes) variables.push_back(name + "=" + value);
+  return variables;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+class Process {
+ public:
+  Process(std::vector<std::string> arguments, std::vector<std::string> variables,
+          const std::string& error_file) {
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, error_file.c_str(), O_WRONLY | O_CREAT, 0600);
+    const int error = posix_spawn(&id_, arguments[0].c_str(), &files, nullptr, pointers(arguments).data(),
+                                  pointers(variables).data());
+    posix_spawn_file_actions_destroy(&files);
+    if (error != 0) fail("cannot run " + arguments[0], error);
+  }
+  ~Process() {
+    if (has_ended()) return;
+    kill(id_, SIGKILL);
+    waitpid(id_, nullptr, 0);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  bool has_ended() {
+    if (!ended_) ended_ = waitpid(id_, &status_, WNOHANG) == id_;
+    return ended_;
+  }
+  bool has_succeeded() const { return ended_ && WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
+
+ private:
+  pid_t id_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
+CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu) {
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const std::string library = (program.parent_path() / "libdispatch_bench_counters.so").string();
+  if (access(library.c_str(), R_OK) != 0) fail("cannot read " + library, errno);
+  if (library.find_first_of(": ") != std::string::npos)
+    throw std::runtime_error(library + " has a space or colon in its path, which LD_PRELOAD cannot express");
+  const TemporaryFolder folder;
+  Doorbells doorbells(folder.file("trace"));
+  std::vector<std::string> command;
+  // The device's other options are in the environment already.
+  if (on_virtual_gpu) command = {vgpu::find_launcher(), "--trace", folder.file("trace"), "--"};
+  command.insert(command.end(), {program.string(), "--count-into", folder.file("counts")});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  // Last: a sanitizer's runtime insists on being the first.
+  const std::string others = preloaded == nullptr ? "" : preloaded + std::string(":");
+  Process process(command, environment({{"LD_PRELOAD", others + library}, {"HSA_TOOLS_LIB", library}}),
+                  folder.file("errors"));
+  const auto limit = std::chrono::steady_clock::now() + kLimit;
+  while (!process.has_ended()) {
+    if (std::chrono::steady_clock::now() > limit)
+      throw std::runtime_error("the run that counts took more than " + std::to_string(kLimit.count()) +
+                               " minutes");
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    doorbells.read_all();
+  }
+  doorbells.read_all();
+  if (!process.has_succeeded()) {
+    std::string said = contents_of(folder.file("errors"));
+    std::ranges::replace(said, '\n', ' ');
+    throw std::runtime_error("the run that counts failed: " + said);
+  }
+  return read_counts(contents_of(folder.file("counts")), doorbells.ascending_ns(),
+                     on_virtual_gpu ? "" : "hardware does not tell of its doorbells");
+}
+
+}  // namespace
+
+CountReport count_in_a_run_of_its_own(const std::vector<std::string>& arguments, bool on_virtual_gpu) {
+  try {
+    return count(arguments, on_virtual_gpu);
+  } catch (const std::exception& error) {
+    return CountReport::none(error.what());
+  }
+}
+
+}  // namespace uptempo::bench
