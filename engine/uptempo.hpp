@@ -33,3 +33,4 @@
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "engine/runtime/signal.hpp"
+#include "engine/runtime/signal_budget.hpp"

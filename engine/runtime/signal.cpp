@@ -1,12 +1,59 @@
 #include "engine/runtime/signal.hpp"
 
+#include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
+
+#include <cstdlib>
+#include <cstring>
 
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/signal_budget.hpp"
 
 namespace uptempo {
+namespace {
+
+void destroy(uint64_t handle) noexcept { hsa_signal_destroy({handle}); }
+
+void destroy_interrupt(uint64_t handle) noexcept {
+  destroy(handle);
+  detail::release_interrupt();
+}
+
+hsa_signal_t create(hsa_signal_value_t initial, SignalKind kind) {
+  hsa_signal_t signal{};
+  // An event-less signal is one that only GPUs wait on, as ROCr sees it (hsa_ext_amd.cpp:445 at 5.2.3).
+  check(hsa_amd_signal_create(initial, 0, nullptr,
+                              kind == SignalKind::event_less ? HSA_AMD_SIGNAL_AMD_GPU_ONLY : 0, &signal),
+        "hsa_amd_signal_create",
+        kind == SignalKind::interrupt ? "an interrupt signal" : "an event-less signal",
+        "destroy signals that are no longer used, or make pools smaller");
+  return signal;
+}
+
+// ROCr can be told to do without: then all signals are event-less, and that is nobody's shortage.
+bool events_in_use() noexcept {
+  const char* const variable = std::getenv("HSA_ENABLE_INTERRUPT");
+  return variable == nullptr || std::strcmp(variable, "0") != 0;
+}
+
+[[noreturn]] void refuse(const char* what_ran_out) {
+  detail::note_refused();
+  const SignalUse use = signal_use();
+  throw Error(
+      {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+       .call = "Signal",
+       .asked = "an interrupt signal",
+       .found = fmt::format("{}: {} interrupt signals of this library are in use, its budget is {}, "
+                            "and the driver has 4095 events for the process, ROCr's own included",
+                            what_ran_out, use.in_use, use.budget),
+       .remedy =
+           "lower QueueOptions::publications, destroy queues and signals that are no longer used, raise "
+           "SignalBudget::interrupts, or allow signals without event (SignalBudget::Beyond)"});
+}
+
+}  // namespace
 
 uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
   static const uint64_t hz = [] {
@@ -19,17 +66,29 @@ uint64_t detail::ticks_in(std::chrono::nanoseconds duration) noexcept {
 
 Signal::Signal(SignalKind asked, hsa_signal_value_t initial) {
   std::shared_ptr<Session> session = Session::current();
+  const bool may_replace = signal_budget().beyond == SignalBudget::Beyond::event_less || !events_in_use();
+  bool has_place = asked == SignalKind::interrupt && detail::reserve_interrupt();
+  if (asked == SignalKind::interrupt && !has_place && !may_replace) refuse("the budget is used up");
   hsa_signal_t signal{};
-  // An event-less signal is one that only GPUs wait on, as ROCr sees it (hsa_ext_amd.cpp:445 at 5.2.3).
-  check(hsa_amd_signal_create(initial, 0, nullptr,
-                              asked == SignalKind::event_less ? HSA_AMD_SIGNAL_AMD_GPU_ONLY : 0, &signal),
-        "hsa_amd_signal_create",
-        asked == SignalKind::interrupt ? "an interrupt signal" : "an event-less signal",
-        "destroy signals that are no longer used, or make pools smaller");
-  owned_ = Owned(std::move(session), Session::Kind::signal, signal.handle,
-                 [](uint64_t handle) noexcept { hsa_signal_destroy({handle}); });
+  try {
+    signal = create(initial, has_place ? SignalKind::interrupt : SignalKind::event_less);
+  } catch (...) {
+    if (has_place) detail::release_interrupt();
+    throw;
+  }
   interrupt_ = aql::has_interrupt(signal);
+  if (has_place && !interrupt_) {
+    detail::release_interrupt();
+    has_place = false;
+    if (!may_replace) {
+      destroy(signal.handle);
+      refuse("the driver has no event left");
+    }
+  }
+  owned_ = Owned(std::move(session), Session::Kind::signal, signal.handle,
+                 has_place ? &destroy_interrupt : &destroy);
   detail::count(&detail::CounterBlock::signals_created);
+  if (asked == SignalKind::interrupt && !interrupt_) detail::note_replaced();
 }
 
 }  // namespace uptempo

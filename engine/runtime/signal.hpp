@@ -1,8 +1,9 @@
 // One HSA signal, owned.
 //
 // Creating one costs 10-50 us, because an interrupt signal may allocate a driver event, of which a process has 4096: make signals in
-// set-up, or take them from a SignalPool. ROCr 5.2.3 hands out a signal without event, silently, when no events are left; `interrupt()` says
-// what was really got. A blocked wait on an event-less signal spins.
+// set-up, or take them from a SignalPool. Every interrupt signal counts against the process's budget (signal_budget.hpp). Beyond it, and where ROCr
+// 5.2.3 silently hands out a signal without event because the driver has none left, the budget says whether that is an Error or not;
+// `interrupt()` says what was really got. A blocked wait of HSA on an event-less signal spins.
 //
 // Thread safety: as HSA signals, any thread; the object itself is move-only with one owner.
 #pragma once
@@ -38,7 +39,7 @@ uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
 
 class Signal {
  public:
-  // Throws Error if HSA has none left.
+  // Throws Error if HSA or the budget has none left.
   explicit Signal(SignalKind asked = SignalKind::interrupt, hsa_signal_value_t initial = 1);
 
   hsa_signal_t handle() const noexcept { return {owned_.handle()}; }

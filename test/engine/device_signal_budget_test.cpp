@@ -1,0 +1,132 @@
+// The driver's events: who takes them, where they end, and what works without.
+#include <engine/uptempo.hpp>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace std::chrono_literals;
+
+namespace {
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// Back to the default at the end.
+struct Budget {
+  explicit Budget(const SignalBudget& budget) { set_signal_budget(budget); }
+  ~Budget() { set_signal_budget({}); }
+};
+
+Completion submit_gated(Queue& queue, const Signal& gate) {
+  BatchSubmitter batch{queue};
+  batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  return batch.submit();
+}
+
+}  // namespace
+
+TEST_CASE("every interrupt signal counts against the budget while it lives", "[budget]") {
+  const Runtime runtime;
+  const uint32_t before = signal_use().in_use;
+  {
+    const Signal one, two, event_less{SignalKind::event_less};
+    CHECK(signal_use().in_use == before + 2);
+    const Queue queue{runtime.gpu(), {.publications = 32}};
+    CHECK(signal_use().in_use == before + 34);
+    CHECK(signal_use().peak >= before + 34);
+  }
+  CHECK(signal_use().in_use == before);
+}
+
+TEST_CASE("signals that are left to the session count until it ends", "[budget]") {
+  {
+    const Runtime runtime;
+    Signal left;
+    left.leave_to_session();
+    CHECK(signal_use().in_use == 1);
+  }
+  CHECK(signal_use().in_use == 0);
+}
+
+TEST_CASE("beyond the budget is an error that names it, its use and the remedy, and takes nothing",
+          "[budget]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Signal one, two;
+  const Budget budget({.interrupts = signal_use().in_use + 10});
+  const SignalUse before = signal_use();
+  const std::string error = error_of([&] { Queue queue(gpu, {.publications = 64}); });
+  CHECK(contains(error,
+                 "the budget is used up: 12 interrupt signals of this library are in use, its budget is 12"));
+  CHECK(contains(error, "lower QueueOptions::publications"));
+  CHECK(contains(error, "SignalBudget::interrupts"));
+  CHECK(signal_use().in_use == before.in_use);
+  CHECK(signal_use().refused == before.refused + 1);
+  const Queue small(gpu, {.publications = 8});
+  CHECK(small.interrupt_signals() == 8);
+}
+
+TEST_CASE("beyond a budget that allows it, signals without event take their place, and everything works",
+          "[budget]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const uint32_t limit = GENERATE(0u, 3u);
+  const Budget budget({.interrupts = limit, .beyond = SignalBudget::Beyond::event_less});
+  const uint64_t before = signal_use().replaced;
+  Queue queue{gpu, {.publications = 8}};
+  CHECK(queue.interrupt_signals() == limit);
+  CHECK(signal_use().replaced == before + 8 - limit);
+  const Signal gate{SignalKind::event_less};
+  CompletionNotifier notifier{1};
+  const Completion completion = submit_gated(queue, gate);
+  notifier.watch(completion);
+  std::atomic<int> woken{0};
+  std::vector<std::thread> threads;
+  for (const WaitMode mode : {WaitMode::blocked, WaitMode::blocked, WaitMode::hybrid})
+    threads.emplace_back([&, mode] {
+      completion.wait({.mode = mode});
+      ++woken;
+    });
+  std::this_thread::sleep_for(20ms);
+  CHECK(woken == 0);
+  hsa_signal_store_screlease(gate.handle(), 0);
+  for (std::thread& thread : threads) thread.join();
+  const Deadline limit_of_time = Deadline::after(10s);
+  while (notifier.pending() != 0 && !limit_of_time.passed()) std::this_thread::sleep_for(1ms);
+  CHECK(notifier.take().has_value());
+}
+
+TEST_CASE("when the driver has no event left that is said, too, and those given back serve again",
+          "[budget]") {
+  const Runtime runtime;
+  const Budget budget({.interrupts = 10000});
+  Queue queue{runtime.gpu()};
+  const Signal gate;
+  std::vector<Signal> all;
+  const std::string error = error_of([&] {
+    for (;;) all.emplace_back();
+  });
+  CHECK(contains(error, "the driver has no event left"));
+  CHECK(contains(error, "its budget is 10000"));
+  CHECK(all.size() > 3800);
+  CHECK(signal_use().in_use <= 4095);
+  for (const Signal& signal : all)
+    if (!signal.interrupt()) FAIL("a signal without event was handed out");
+  const Completion completion = submit_gated(queue, gate);
+  hsa_signal_store_screlease(gate.handle(), 0);
+  CHECK(completion.wait(Deadline::after(10s), {.mode = WaitMode::blocked}));
+  all.pop_back();
+  CHECK(Signal{}.interrupt());
+}
