@@ -4,21 +4,21 @@
 
 namespace uptempo {
 
-KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes)
+KernargPool::KernargPool(std::span<std::byte> memory, uint32_t slab_bytes, WaterMarks marks)
     : memory_(memory.data()), slab_bytes_(slab_bytes), slabs_(memory.size() / slab_bytes) {
   // Lowest address first: a program that needs few slabs touches few pages.
   for (uint32_t i = static_cast<uint32_t>(slabs_.size()); i-- > 0;) {
     slabs_[i].next = free_head_;
     free_head_ = i;
   }
-  free_count_ = static_cast<uint32_t>(slabs_.size());
+  held_.start(slabs(), marks);
 }
 
 bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
   if (size > slab_bytes_ || free_head_ == none) return false;
   const uint32_t fresh = free_head_;
   free_head_ = slabs_[fresh].next;
-  --free_count_;
+  held_.set(held_.in_use() + 1);
   slabs_[fresh] = {.holders = 1, .next = none};  // held by the cursor
   if (cursor.slabs.last == none) {
     cursor.slabs = {fresh, fresh};
@@ -53,7 +53,7 @@ void KernargPool::release(Slabs run) noexcept {
     if (--slabs_[i].holders == 0) {
       slabs_[i].next = free_head_;
       free_head_ = i;
-      ++free_count_;
+      held_.set(held_.in_use() - 1);
     }
     i = next;
   }

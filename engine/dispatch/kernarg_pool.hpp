@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/dispatch/pressure.hpp"
+
 namespace uptempo {
 
 class KernargPool {
@@ -41,7 +43,7 @@ class KernargPool {
   }
 
   // `memory` is aligned to 64 bytes and outlives the pool; what exceeds a multiple of slab_bytes stays unused.
-  KernargPool(std::span<std::byte> memory, uint32_t slab_bytes);
+  KernargPool(std::span<std::byte> memory, uint32_t slab_bytes, WaterMarks marks = {});
 
   // A block of at least that size, which is not 0, or null if no slab is free (see free_slabs) or the size exceeds a slab.
   std::byte* take(Cursor& cursor, uint32_t size_bytes) noexcept {
@@ -62,7 +64,8 @@ class KernargPool {
 
   uint32_t slab_bytes() const noexcept { return slab_bytes_; }
   uint32_t slabs() const noexcept { return static_cast<uint32_t>(slabs_.size()); }
-  uint32_t free_slabs() const noexcept { return free_count_; }
+  uint32_t free_slabs() const noexcept { return slabs() - held_.in_use(); }
+  Level level() const noexcept { return held_.level(); }  // any thread
 
  private:
   struct Slab {
@@ -77,7 +80,7 @@ class KernargPool {
   uint32_t slab_bytes_;
   std::vector<Slab> slabs_;
   uint32_t free_head_ = none;
-  uint32_t free_count_ = 0;
+  detail::Gauge held_;
 };
 
 }  // namespace uptempo

@@ -31,6 +31,7 @@ hsa_queue_t* Queue::handle() const noexcept { return state_->handle(); }
 const Agent& Queue::agent() const noexcept { return *state_->agent(); }
 uint32_t Queue::ring_size() const noexcept { return state_->writer().ring_size(); }
 uint32_t Queue::interrupt_signals() const noexcept { return state_->signals().interrupts(); }
+Pressure Queue::pressure() const noexcept { return state_->pressure(); }
 uint32_t Queue::free_kernarg_slabs() const noexcept { return state_->kernargs().free_slabs(); }
 uint32_t Queue::free_signals() const noexcept { return state_->signals().free(SignalKind::interrupt); }
 void Queue::reclaim() noexcept { state_->reclaim(UINT32_MAX); }

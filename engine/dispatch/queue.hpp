@@ -5,7 +5,8 @@
 // awaited anywhere. Threads that submit concurrently use a Queue each.
 //
 // Back-pressure: ring, timeline, signals and kernarg slabs are all finite. Running out of one means waiting for the oldest publication until
-// the caller's deadline, then an Error that names the resource, its size and what of it is in use. No lock is held while waiting.
+// the caller's deadline, then an Error that names the resource, its size and what of it is in use. No lock is held while waiting. To slow
+// down before that: pressure(), with a high and a low mark for each (pressure.hpp).
 //
 // Errors: when the packet processor stops the queue, or the GPU accesses memory that it must not, every pending Completion ends with that
 // error and later submissions are refused at once. A borrowed queue learns of errors through the source given to borrow(); without one
@@ -27,6 +28,7 @@
 
 #include "aql/writer.hpp"
 #include "engine/dispatch/completion.hpp"
+#include "engine/dispatch/pressure.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
@@ -37,11 +39,13 @@ class QueueState;
 
 struct QueueOptions {
   uint32_t packets = 4096;           // ring size, a power of two; lowered to the agent's maximum
-  uint32_t publications = 64;        // that may be unfinished at a time; as many interrupt signals are made
+  uint32_t publications = 64;        // that may be unfinished at a time; as many interrupt signals are made,
+                                     // which count against the process's budget (signal_budget.hpp)
   uint32_t timing_signals = 256;     // event-less signals for Timing::batch and each
   uint32_t kernarg_bytes = 2 << 20;  // all kernarg blocks of unfinished publications and unsubmitted batches
   uint32_t kernarg_slab_bytes = 16 << 10;  // the largest kernarg block; see kernarg_pool.hpp
   std::chrono::nanoseconds drain = std::chrono::seconds(10);
+  QueueMarks marks{};  // when pressure() calls a resource's level high
 };
 
 class Queue {
@@ -68,6 +72,8 @@ class Queue {
   uint32_t ring_size() const noexcept;
   // Interrupt signals that the runtime really gave; with 0, blocked waits poll, at last every 4 ms.
   uint32_t interrupt_signals() const noexcept;
+  // How full ring, timeline and pools are. Any thread; makes no call and allocates nothing.
+  Pressure pressure() const noexcept;
   uint32_t free_kernarg_slabs() const noexcept;
   uint32_t free_signals() const noexcept;
   // Gives back what finished publications held. Submissions do this as they go; of use before looking at the figures above.

@@ -43,6 +43,13 @@ QueueOptions checked(QueueOptions options) {
     refuse(fmt::format("{} bytes of kernargs", options.kernarg_bytes),
            fmt::format("less than one slab of {}", options.kernarg_slab_bytes));
   }
+  for (const WaterMarks& marks : {options.marks.ring, options.marks.publications, options.marks.signals,
+                                  options.marks.timing_signals, options.marks.kernarg_slabs}) {
+    if (marks.high_per_cent == 0 || marks.high_per_cent > 100 || marks.low_per_cent > marks.high_per_cent)
+      refuse(
+          fmt::format("a high mark of {} % and a low mark of {} %", marks.high_per_cent, marks.low_per_cent),
+          "high marks are 1 to 100, and low marks not above them");
+  }
   return options;
 }
 
@@ -112,9 +119,9 @@ QueueState::QueueState(const Agent& agent, const QueueOptions& options, Parts pa
     : agent_(agent),
       options_(checked(options)),
       kernarg_memory_(agent, options.kernarg_bytes),
-      signals_(options.publications, options.timing_signals),
+      signals_(options.publications, options.timing_signals, options.marks),
       timeline_(Timeline::acquire(options.publications)),
-      kernargs_(kernarg_memory_.span(), options.kernarg_slab_bytes),
+      kernargs_(kernarg_memory_.span(), options.kernarg_slab_bytes, options.marks.kernarg_slabs),
       session_(Session::current()) {
   try {
     if (parts.queue == nullptr) {
@@ -149,9 +156,9 @@ QueueState::QueueState(const Agent& agent, const QueueOptions& options, Parts pa
 
 QueueState::QueueState(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
     : options_(checked(options)),
-      signals_(signals),
+      signals_(signals, options.marks),
       timeline_(Timeline::acquire(options.publications)),
-      kernargs_(parts.kernargs, options.kernarg_slab_bytes) {
+      kernargs_(parts.kernargs, options.kernarg_slab_bytes, options.marks.kernarg_slabs) {
   try {
     connect(parts);
   } catch (...) {
@@ -166,6 +173,8 @@ void QueueState::connect(const Parts& parts) {
   writer_ = aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
   // Both: of memory faults and of the end of the Runtime the owner of a borrowed queue tells nothing; they fail the timeline.
   writer_->also_watch(parts.foreign_error);
+  ring_level_.start(writer_->ring_size(), options_.marks.ring);
+  publications_level_.start(options_.publications, options_.marks.publications);
   const aql::QueueApertures apertures = aql::apertures(parts.queue);
   facts_ = {.queue_address = reinterpret_cast<uint64_t>(parts.queue),
             .private_aperture_high = apertures.private_segment_high,
@@ -207,6 +216,21 @@ void QueueState::reclaim(uint32_t limit) noexcept {
     }
     held.timing_signals.clear();
   });
+  publications_level_.set(timeline_.pending());
+}
+
+Pressure QueueState::pressure() noexcept {
+  const aql::QueueView view = aql::view(handle());
+  const uint64_t read = writer_->read_index();  // first: it does not pass the write index
+  const uint64_t written = view.write_index != nullptr
+                               ? std::atomic_ref(*view.write_index).load(std::memory_order_relaxed)
+                               : hsa_queue_load_write_index_relaxed(handle());
+  ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(written - read, writer_->ring_size())));
+  return {.ring = ring_level_.level(),
+          .publications = publications_level_.level(),
+          .signals = signals_.level(SignalKind::interrupt),
+          .timing_signals = signals_.interrupts() != 0 ? signals_.level(SignalKind::event_less) : Level{},
+          .kernarg_slabs = kernargs_.level()};
 }
 
 void QueueState::check_failed() {
@@ -318,6 +342,7 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
   ring_refusal_ = writer_->admit(publication.packets.size(), deadline);
   if (!ring_refusal_) {
     refusal_ = Refusal::ring;
+    ring_level_.set(static_cast<uint32_t>(ring_refusal_.occupancy));
     if (ring_refusal_.status == aql::PublishStatus::queue_failed) check_failed();
     return false;
   }
@@ -343,6 +368,7 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
   }
   publication.packets.back().set_completion_signal(publication.completion);
   publication.value = timeline_.begin(publication.completion);
+  publications_level_.set(timeline_.pending());
   if (publication.timing != Timing::none) enable_timing(publication);
   return true;
 }
@@ -447,6 +473,7 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
   ring_refusal_.published = publication.published;
   if (publication.published == 0) {  // a foreign producer was faster: as if nothing had been asked
     timeline_.cancel();
+    publications_level_.set(timeline_.pending());
     if (publication.own_signal.handle == 0) signals_.give_back(publication.completion);
     for (const hsa_signal_t signal : publication.timing_signals) {
       if (signal.handle != 0) signals_.give_back(signal);

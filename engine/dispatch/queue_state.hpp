@@ -68,6 +68,8 @@ class QueueState {
   // Why the last submit() came back empty.
   [[noreturn]] void throw_last_refusal() const;
 
+  Pressure pressure() noexcept;  // any thread
+
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
   const QueueFacts& facts() const noexcept { return facts_; }
   Timeline& timeline() noexcept { return timeline_; }
@@ -103,6 +105,7 @@ class QueueState {
   SignalPool signals_;
   Timeline& timeline_;
   KernargPool kernargs_;
+  Gauge ring_level_, publications_level_;
   std::vector<Retained> retained_;
   Owned queue_;
   Owned session_end_;

@@ -5,37 +5,45 @@
 
 namespace uptempo {
 
-SignalPool::SignalPool(uint32_t interrupt, uint32_t event_less) {
+SignalPool::SignalPool(uint32_t interrupt, uint32_t event_less, const QueueMarks& marks) {
   const size_t total = size_t{interrupt} + event_less;
   owned_.reserve(total);
-  free_interrupt_.reserve(total);
-  free_event_less_.reserve(total);
+  interrupt_.free.reserve(total);
+  without_event_.free.reserve(total);
   for (size_t i = 0; i < total; ++i) {
     sort_in(owned_.emplace_back(i < interrupt ? SignalKind::interrupt : SignalKind::event_less).handle());
   }
+  start(marks);
 }
 
-SignalPool::SignalPool(std::span<const hsa_signal_t> signals) {
-  free_interrupt_.reserve(signals.size());
-  free_event_less_.reserve(signals.size());
+SignalPool::SignalPool(std::span<const hsa_signal_t> signals, const QueueMarks& marks) {
+  interrupt_.free.reserve(signals.size());
+  without_event_.free.reserve(signals.size());
   for (const hsa_signal_t signal : signals) sort_in(signal);
+  start(marks);
 }
 
 void SignalPool::sort_in(hsa_signal_t signal) {
   if (aql::has_interrupt(signal)) {
-    free_interrupt_.push_back(signal);
+    interrupt_.free.push_back(signal);
     ++interrupts_;
   } else {
-    free_event_less_.push_back(signal);
+    without_event_.free.push_back(signal);
     ++event_less_;
   }
 }
 
+void SignalPool::start(const QueueMarks& marks) noexcept {
+  interrupt_.taken.start(interrupts_, marks.signals);
+  without_event_.taken.start(event_less_, interrupts_ != 0 ? marks.timing_signals : marks.signals);
+}
+
 hsa_signal_t SignalPool::take(SignalKind kind) noexcept {
-  if (free(kind) == 0) return {0};
-  auto& from = &serves(kind) == &free_interrupt_ ? free_interrupt_ : free_event_less_;
-  const hsa_signal_t signal = from.back();
-  from.pop_back();
+  Kind& from = serves(kind);
+  if (from.free.empty()) return {0};
+  const hsa_signal_t signal = from.free.back();
+  from.free.pop_back();
+  from.taken.set(from.taken.in_use() + 1);
   aql::rearm(signal, 1);
   detail::count(&detail::CounterBlock::signals_pooled);
   return signal;
@@ -43,13 +51,16 @@ hsa_signal_t SignalPool::take(SignalKind kind) noexcept {
 
 void SignalPool::leave_to_session() noexcept {
   for (Signal& signal : owned_) signal.leave_to_session();
-  free_interrupt_.clear();
-  free_event_less_.clear();
+  interrupt_.free.clear();
+  without_event_.free.clear();
   interrupts_ = event_less_ = 0;
+  start({});
 }
 
 void SignalPool::give_back(hsa_signal_t signal) noexcept {
-  (aql::has_interrupt(signal) ? free_interrupt_ : free_event_less_).push_back(signal);
+  Kind& to = aql::has_interrupt(signal) ? interrupt_ : without_event_;
+  to.free.push_back(signal);
+  to.taken.set(to.taken.in_use() - 1);
 }
 
 }  // namespace uptempo

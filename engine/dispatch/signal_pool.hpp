@@ -13,16 +13,17 @@
 #include <span>
 #include <vector>
 
+#include "engine/dispatch/pressure.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {
 
 class SignalPool {
  public:
-  // Creates the signals. Throws Error.
-  SignalPool(uint32_t interrupt, uint32_t event_less);
+  // Creates the signals. Throws Error, also when the process's budget of interrupt signals (signal_budget.hpp) is used up.
+  SignalPool(uint32_t interrupt, uint32_t event_less, const QueueMarks& marks = {});
   // Over signals that someone else owns, and which outlive the pool.
-  explicit SignalPool(std::span<const hsa_signal_t> signals);
+  explicit SignalPool(std::span<const hsa_signal_t> signals, const QueueMarks& marks = {});
 
   // A signal of value 1; the null handle if none of the kind is free. A pool that got no interrupt signals at all serves such a request
   // with an event-less one: a wait for it polls instead of sleeping.
@@ -33,21 +34,31 @@ class SignalPool {
 
   uint32_t interrupts() const noexcept { return interrupts_; }
   uint32_t event_less() const noexcept { return event_less_; }
-  // Signals that take(kind) could give.
-  uint32_t free(SignalKind kind) const noexcept { return static_cast<uint32_t>(serves(kind).size()); }
-  uint32_t size(SignalKind kind) const noexcept {
-    return &serves(kind) == &free_interrupt_ ? interrupts_ : event_less_;
-  }
+  // Signals that take(kind) could give, and of how many.
+  uint32_t free(SignalKind kind) const noexcept { return serves(kind).level().free(); }
+  uint32_t size(SignalKind kind) const noexcept { return serves(kind).level().capacity; }
+  Level level(SignalKind kind) const noexcept { return serves(kind).level(); }  // any thread
 
  private:
+  // Signals of one kind.
+  struct Kind {
+    std::vector<hsa_signal_t> free;  // capacity for all, so that giving back never allocates
+    detail::Gauge taken;
+
+    Level level() const noexcept { return taken.level(); }
+  };
+
   void sort_in(hsa_signal_t signal);
-  const std::vector<hsa_signal_t>& serves(SignalKind kind) const noexcept {
-    return kind == SignalKind::interrupt && interrupts_ != 0 ? free_interrupt_ : free_event_less_;
+  void start(const QueueMarks& marks) noexcept;
+  const Kind& serves(SignalKind kind) const noexcept {
+    return kind == SignalKind::interrupt && interrupts_ != 0 ? interrupt_ : without_event_;
+  }
+  Kind& serves(SignalKind kind) noexcept {
+    return const_cast<Kind&>(static_cast<const SignalPool&>(*this).serves(kind));
   }
 
   std::vector<Signal> owned_;
-  std::vector<hsa_signal_t> free_interrupt_,
-      free_event_less_;  // capacity for all, so that giving back never allocates
+  Kind interrupt_, without_event_;
   uint32_t interrupts_ = 0, event_less_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/pressure.hpp"
 #include "engine/dispatch/signal_pool.hpp"
 #include "engine/runtime/counters.hpp"
 #include "support/catch.hpp"
@@ -145,6 +146,68 @@ TEST_CASE("a pool that got no interrupt signals at all serves completions with e
   CHECK(pool.free(SignalKind::interrupt) == 0);
   pool.give_back(taken);
   CHECK(pool.free(SignalKind::interrupt) == 1);
+}
+
+TEST_CASE("a level is high from its high mark until it has fallen to its low mark", "[pressure]") {
+  detail::Gauge gauge;
+  gauge.start(16, {.high_per_cent = 75, .low_per_cent = 25});
+  const auto high_after = [&](uint32_t in_use) {
+    gauge.set(in_use);
+    CHECK(gauge.level().in_use == in_use);
+    return gauge.level().high;
+  };
+  for (const uint32_t in_use : {0u, 4u, 11u, 5u, 11u}) CHECK_FALSE(high_after(in_use));
+  for (const uint32_t in_use : {12u, 16u, 11u, 5u, 6u}) CHECK(high_after(in_use));
+  for (const uint32_t in_use : {4u, 5u, 11u, 0u}) CHECK_FALSE(high_after(in_use));
+  CHECK(gauge.level().peak == 16);
+  CHECK(gauge.level().capacity == 16);
+  CHECK(gauge.level().free() == 16);
+}
+
+TEST_CASE("a level of odd capacity or with equal marks is neither stuck nor high when nothing is in use",
+          "[pressure]") {
+  for (const uint32_t capacity : {1u, 3u, 7u, 100u}) {
+    for (const WaterMarks marks :
+         {WaterMarks{75, 50}, WaterMarks{50, 50}, WaterMarks{100, 0}, WaterMarks{1, 0}}) {
+      CAPTURE(capacity, marks.high_per_cent, marks.low_per_cent);
+      detail::Gauge gauge;
+      gauge.start(capacity, marks);
+      CHECK_FALSE(gauge.level().high);
+      gauge.set(capacity);
+      CHECK(gauge.level().high);
+      gauge.set(0);
+      CHECK_FALSE(gauge.level().high);
+    }
+  }
+}
+
+TEST_CASE("pools report how full they are and were, also between two looks", "[pressure]") {
+  Memory memory(8 * 512);
+  KernargPool kernargs(memory.span(), 512, {.high_per_cent = 50, .low_per_cent = 25});
+  KernargPool::Cursor cursor;
+  for (int i = 0; i < 6; ++i) (void)kernargs.take(cursor, 512);
+  CHECK(kernargs.level().in_use == 6);
+  const KernargPool::Slabs run = kernargs.publish(cursor);
+  kernargs.drop(cursor);
+  kernargs.retire(run);
+  CHECK(kernargs.level().in_use == 0);
+  CHECK(kernargs.level().peak == 6);
+  CHECK_FALSE(kernargs.level().high);
+
+  SignalDouble a(0), b(0), c(0);
+  a.abi().event_mailbox_ptr = b.abi().event_mailbox_ptr = 0x1000;
+  const hsa_signal_t signals[] = {a.handle(), b.handle(), c.handle()};
+  SignalPool pool(signals, {.signals = {.high_per_cent = 100, .low_per_cent = 50}});
+  const hsa_signal_t first = pool.take(SignalKind::interrupt);
+  CHECK_FALSE(pool.level(SignalKind::interrupt).high);
+  const hsa_signal_t second = pool.take(SignalKind::interrupt);
+  CHECK(pool.level(SignalKind::interrupt).high);
+  CHECK(pool.take(SignalKind::interrupt).handle == 0);
+  CHECK(pool.level(SignalKind::event_less).in_use == 0);
+  pool.give_back(second);
+  CHECK_FALSE(pool.level(SignalKind::interrupt).high);
+  pool.give_back(first);
+  CHECK(pool.level(SignalKind::interrupt).peak == 2);
 }
 
 TEST_CASE("counters of several threads add up, also after the threads have ended", "[counters]") {

@@ -1,0 +1,159 @@
+// Exhaustion of each finite thing of a queue: a try refuses, a deadline ends in an error that names it, a wait is served when something comes
+// free, and the levels tell of it before.
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "double_device.hpp"
+#include "engine/runtime/error.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// A queue of which one thing is scarce, how many batches of two dispatches use it up, and what its error calls it.
+struct Scarce {
+  const char* name;
+  DoubleOptions options;
+  uint32_t batches;
+  Timing timing;
+  const char* in_the_error;
+  Level Pressure::*level;
+};
+
+DoubleOptions plenty() {
+  return {.device = {.ring_size = 64, .paused = true},
+          .queue = {.packets = 64,
+                    .publications = 64,
+                    .timing_signals = 0,
+                    .kernarg_bytes = 64 << 10,
+                    .kernarg_slab_bytes = 64,
+                    .drain = 2s},
+          .signals = 64};
+}
+
+std::vector<Scarce> scarcities() {
+  Scarce ring{"ring", plenty(), 8, Timing::none, "run of 2 slots in the ring", &Pressure::ring};
+  ring.options.device.ring_size = 16;
+  Scarce publications{"publications",         plenty(), 8, Timing::none, "place on the timeline",
+                      &Pressure::publications};
+  publications.options.queue.publications = 8;
+  Scarce signals{"signals", plenty(), 8, Timing::none, "completion signal", &Pressure::signals};
+  signals.options.signals = 8;
+  Scarce timing{"timing signals", plenty(), 4, Timing::batch, "completion signal", &Pressure::signals};
+  timing.options.signals = 8;
+  Scarce kernargs{"kernargs", plenty(), 8, Timing::none, "kernarg slab", &Pressure::kernarg_slabs};
+  kernargs.options.queue.kernarg_bytes = 16 * 64;
+  return {ring, publications, signals, timing, kernargs};
+}
+
+bool fill(BatchSubmitter& batch, const Kernel<uint32_t>& kernel) {
+  for (uint32_t i = 0; i < 2; ++i)
+    if (!batch.try_dispatch(kernel, Grid{1}, i)) return false;
+  return batch.try_submit().has_value();
+}
+
+}  // namespace
+
+TEST_CASE("what runs out refuses a try, names itself after a deadline, and serves who waits", "[pressure]") {
+  const auto kernel = number_kernel();
+  for (const Scarce& scarce : scarcities()) {
+    CAPTURE(scarce.name);
+    DoubleDevice device(scarce.options);
+    BatchSubmitter batch(device.state(), {.timing = scarce.timing, .patience = 10ms});
+    for (uint32_t i = 0; i < scarce.batches; ++i) REQUIRE(fill(batch, kernel));
+    CHECK_FALSE(fill(batch, kernel));
+    const auto submit = [&] {
+      while (batch.size() < 2) batch.dispatch(kernel, Grid{1}, 1u);
+      return batch.submit();
+    };
+    const auto start = std::chrono::steady_clock::now();
+    const std::string error = error_of(submit);
+    CHECK(std::chrono::steady_clock::now() - start >= 10ms);
+    CHECK(contains(error, scarce.in_the_error));
+    std::thread later([&] {
+      std::this_thread::sleep_for(20ms);
+      device.processor().resume();
+    });
+    BatchSubmitter patient(device.state(), {.timing = scarce.timing, .patience = 10s});
+    batch.clear();
+    for (uint32_t i = 0; i < 2; ++i) patient.dispatch(kernel, Grid{1}, i);
+    CHECK(patient.submit().wait(soon(), actively));
+    later.join();
+  }
+}
+
+TEST_CASE("the level of what becomes scarce is high before it has run out, and low again when it is free",
+          "[pressure]") {
+  const auto kernel = number_kernel();
+  for (const Scarce& scarce : scarcities()) {
+    CAPTURE(scarce.name);
+    DoubleDevice device(scarce.options);
+    detail::QueueState& queue = device.state();
+    {
+      BatchSubmitter batch(queue, {.timing = scarce.timing});
+      uint32_t high_after = 0;
+      for (uint32_t i = 1; i <= scarce.batches; ++i) {
+        REQUIRE(fill(batch, kernel));
+        if (high_after == 0 && queue.pressure().high()) high_after = i;
+      }
+      CHECK(high_after == scarce.batches * 3 / 4);
+      const Pressure full = queue.pressure();
+      CHECK((full.*scarce.level).high);
+      CHECK((full.*scarce.level).free() == 0);
+      device.processor().resume();
+      CHECK(queue.timeline().wait(queue.timeline().last_begun(), actively, soon()) == WaitResult::done);
+    }
+    queue.reclaim(UINT32_MAX);
+    const Pressure after = queue.pressure();
+    CHECK_FALSE(after.high());
+    CHECK((after.*scarce.level).in_use == 0);
+    if (scarce.level != &Pressure::ring) CHECK((after.*scarce.level).peak == (after.*scarce.level).capacity);
+  }
+}
+
+TEST_CASE("levels may be read by other threads while the owner submits", "[pressure]") {
+  DoubleDevice device({.device = {.ring_size = 64}});
+  const auto kernel = number_kernel();
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    while (!stop) {
+      const Pressure pressure = device.state().pressure();
+      for (const Level& level :
+           {pressure.ring, pressure.publications, pressure.signals, pressure.kernarg_slabs})
+        if (level.in_use > level.capacity || level.peak > level.capacity)
+          FAIL(level.in_use << " of " << level.capacity);
+    }
+  });
+  BatchSubmitter batch(device.state(), {});
+  for (uint32_t round = 0; round < 2000; ++round) {
+    batch.dispatch(kernel, Grid{1}, round);
+    batch.submit();
+  }
+  stop = true;
+  reader.join();
+  CHECK(device.state().pressure().publications.peak > 0);
+}
+
+TEST_CASE("marks that cannot be are refused", "[pressure]") {
+  for (const WaterMarks marks : {WaterMarks{0, 0}, WaterMarks{101, 50}, WaterMarks{50, 60}}) {
+    DoubleOptions options;
+    options.queue.marks.publications = marks;
+    CHECK(contains(error_of([&] { DoubleDevice device(options); }), "a high mark of"));
+  }
+}
