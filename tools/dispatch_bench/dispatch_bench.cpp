@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "dispatch_bench/bars.hpp"
 #include "dispatch_bench/counts.hpp"
 #include "dispatch_bench/raw_queue.hpp"
 #include "dispatch_bench/report.hpp"
@@ -24,6 +25,7 @@ struct Options {
   std::string json_file;
   bool variants = false;
   bool no_counts = false;
+  bool bars = false;
   std::string only;
   std::string count_file;  // set in the run that counts
 
@@ -107,10 +109,19 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   for (bench::Series& series : report.results.all)
     if (const bench::Counts* counted = counts.find(bench::row_name(series.name), series.batch, series.phase))
       series.counts = *counted;
-  if (!options.variants) report.results.keep_best_variants();
+  bench::Results best = report.results;
+  best.keep_best_variants();
+  if (!options.variants) report.results = best;
   support::print_report(options.json_file, bench::table(report));
-  if (!options.json_file.empty())
-    support::write_output(options.json_file, bench::json(report).dump(2) + '\n');
+  nlohmann::ordered_json out = bench::json(report);
+  std::vector<bench::Judgement> judgements;
+  if (options.bars) {
+    judgements = bench::judge(best);
+    out["bars"] = bench::json(judgements);
+    support::print_report(options.json_file, '\n' + bench::table(judgements));
+  }
+  if (!options.json_file.empty()) support::write_output(options.json_file, out.dump(2) + '\n');
+  bench::require_met(judgements);
   return support::exit_ok;
 }
 
@@ -136,6 +147,7 @@ int main(int argc, char** argv) {
   app.add_flag("--variants", options.variants,
                "Show every variant of the floor, not the best for each batch");
   app.add_flag("--no-counts", options.no_counts, "Leave out the run that counts allocations and calls");
+  app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
   app.add_option("--count-into", options.count_file)->group("");  // what that run is told
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);

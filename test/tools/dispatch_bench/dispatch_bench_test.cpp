@@ -1,4 +1,5 @@
 // dispatch_bench as a user runs it.
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -83,6 +84,22 @@ TEST_CASE("counts that were not asked for are null, not 0") {
     CHECK(out["results"][0][count].is_null());
     CHECK(out["not_counted"][count] == "--no-counts");
   }
+}
+
+TEST_CASE("a bar that is missed or whose rows were left out ends with 1 and is named, beside the report") {
+  const auto result = run_command({DISPATCH_BENCH, "--device", "virtual", "--rounds", "20", "--batch", "120",
+                                   "--only", "uptempo", "--bars", "--json", "-"});
+  CHECK(result.exit_code == 1);
+  CHECK(result.err.find("--bars: ") != std::string::npos);
+  CHECK(result.err.find("no figure of hsa-careful for batches of 120") != std::string::npos);
+  CHECK(result.err.find('\n') == result.err.size() - 1);
+  const json out = json::parse(result.out);
+  std::map<std::string, std::string> verdicts;
+  for (const json& bar : out["bars"]) verdicts[bar["bar"]] = bar["verdict"];
+  CHECK(verdicts["uptempo-batch of 120: at most 1.2 times hsa-careful of 120"] == "not judged");
+  CHECK(verdicts["floor-packets: no row is cheaper"] == "not judged");
+  if (!out["not_counted"].contains("allocations"))
+    CHECK(verdicts["uptempo-batch: no heap allocations"] == "met");
 }
 
 TEST_CASE("variants of the floor are shown when asked for") {

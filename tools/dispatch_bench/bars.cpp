@@ -1,0 +1,185 @@
+#include "dispatch_bench/bars.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "support/table.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+enum class Bound : uint8_t { at_most, at_least };
+
+// Of the host's time for one dispatch, in the phase submit.
+struct RatioBar {
+  const char* row;
+  uint32_t batch;
+  Bound bound;
+  double limit;  // times
+  const char* other;
+  uint32_t other_batch;
+};
+
+constexpr RatioBar kRatios[] = {
+    {"uptempo-batch", 120, Bound::at_most, 1.2, "hsa-careful", 120},
+    {"hip-launch", 120, Bound::at_least, 30, "uptempo-batch", 120},
+    {"uptempo-replay", 120, Bound::at_most, 1.15, "floor-packets", 120},
+    {"uptempo-replay", 1024, Bound::at_most, 1.15, "floor-packets", 1024},
+    {"uptempo-replay", 8192, Bound::at_most, 1.15, "floor-packets", 8192},
+    {"hip-graph", 120, Bound::at_least, 25, "uptempo-replay", 120},
+    {"hip-graph", 1024, Bound::at_least, 25, "uptempo-replay", 1024},
+    {"hip-graph", 8192, Bound::at_least, 25, "uptempo-replay", 8192},
+    // Flat from 120 to 8,192.
+    {"uptempo-batch", 8192, Bound::at_most, 1.25, "uptempo-batch", 120},
+    {"uptempo-replay", 8192, Bound::at_most, 1.25, "uptempo-replay", 120},
+};
+
+// In the steady state these cost none.
+struct FreeBar {
+  const char* row;
+  const CountKind& kind;
+};
+constexpr const CountKind& kAllocations = kCountKinds[0];
+constexpr const CountKind& kSystemCalls = kCountKinds[1];
+constexpr FreeBar kFree[] = {
+    {"uptempo-single", kAllocations}, {"uptempo-single", kSystemCalls}, {"uptempo-batch", kAllocations},
+    {"uptempo-batch", kSystemCalls},  {"uptempo-replay", kAllocations}, {"uptempo-replay", kSystemCalls},
+};
+
+// No row that does a floor's work may be cheaper.
+struct FloorBar {
+  const char* floor;
+  std::vector<std::string_view> others;  // which do not do that work
+};
+const FloorBar kFloors[] = {
+    {"floor-packets", {}},
+    {"floor-packets-kernargs", {"floor-packets", "uptempo-replay"}},  // no kernargs written
+};
+
+std::string no_row(std::string_view row, uint32_t batch, Phase phase) {
+  return fmt::format("no figure of {} for batches of {}, phase {}", row, batch, phase_name(phase));
+}
+
+std::string text(const support::MedianInterval& interval) {
+  return fmt::format("{:.2f} ({:.2f} .. {:.2f})", interval.median, interval.low, interval.high);
+}
+
+Judgement judge(const RatioBar& bar, const Results& results) {
+  Judgement judgement{.bar = fmt::format("{} of {}: {} {} times {} of {}", bar.row, bar.batch,
+                                         bar.bound == Bound::at_most ? "at most" : "at least", bar.limit,
+                                         bar.other, bar.other_batch),
+                      .found = {}};
+  const Series* const row = results.find(bar.row, bar.batch, Phase::submit);
+  const Series* const other = results.find(bar.other, bar.other_batch, Phase::submit);
+  if (row == nullptr || other == nullptr) {
+    judgement.found = row == nullptr ? no_row(bar.row, bar.batch, Phase::submit)
+                                     : no_row(bar.other, bar.other_batch, Phase::submit);
+    return judgement;
+  }
+  const support::MedianInterval times = ratio(*row, *other);
+  judgement.found = text(times);
+  const bool met = bar.bound == Bound::at_most ? times.high <= bar.limit : times.low >= bar.limit;
+  judgement.verdict = met ? Verdict::met : Verdict::missed;
+  return judgement;
+}
+
+Judgement judge(const FreeBar& bar, const Results& results) {
+  Judgement judgement{.bar = fmt::format("{}: no {}", bar.row, bar.kind.name),
+                      .found = fmt::format("no figure of {}", bar.row)};
+  double most = 0;
+  for (const Series& series : results.all) {
+    if (series.name != bar.row) continue;
+    const std::optional<double> count = series.counts.*bar.kind.value;
+    if (!count) {
+      judgement.found = fmt::format("{} were not counted", bar.kind.name);
+      judgement.verdict = Verdict::not_judged;
+      return judgement;
+    }
+    if (judgement.verdict == Verdict::not_judged || *count > most) {
+      most = *count;
+      judgement.found =
+          fmt::format("{:.3g} a batch of {}, phase {}", *count, series.batch, phase_name(series.phase));
+    }
+    judgement.verdict = most > 0 ? Verdict::missed : Verdict::met;
+  }
+  if (judgement.verdict == Verdict::met) judgement.found = "0";
+  return judgement;
+}
+
+Judgement judge(const FloorBar& bar, const Results& results) {
+  Judgement judgement{.bar = fmt::format("{}: no row is cheaper", bar.floor),
+                      .found = fmt::format("no figure of {} beside that of another row", bar.floor)};
+  support::MedianInterval least;
+  for (const Series& series : results.all) {
+    if (series.phase != Phase::submit || series.name == bar.floor ||
+        std::ranges::find(bar.others, series.name) != bar.others.end())
+      continue;
+    const Series* const floor = results.find(bar.floor, series.batch, Phase::submit);
+    if (floor == nullptr) {
+      judgement.found = no_row(bar.floor, series.batch, Phase::submit);
+      judgement.verdict = Verdict::not_judged;
+      return judgement;
+    }
+    const support::MedianInterval times = ratio(series, *floor);
+    if (judgement.verdict == Verdict::not_judged || times.high < least.high) {
+      least = times;
+      judgement.found = fmt::format("{} of {}: {} times", series.name, series.batch, text(times));
+    }
+    judgement.verdict = least.high < 1 ? Verdict::missed : Verdict::met;
+  }
+  return judgement;
+}
+
+const char* name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::met:
+      return "met";
+    case Verdict::missed:
+      return "missed";
+    case Verdict::not_judged:
+      break;
+  }
+  return "not judged";
+}
+
+}  // namespace
+
+std::vector<Judgement> judge(const Results& results) {
+  std::vector<Judgement> judgements;
+  const auto add = [&](const auto& bar) { judgements.push_back(judge(bar, results)); };
+  std::ranges::for_each(kRatios, add);
+  std::ranges::for_each(kFree, add);
+  std::ranges::for_each(kFloors, add);
+  return judgements;
+}
+
+std::string table(const std::vector<Judgement>& judgements) {
+  using support::Align;
+  support::Table table({{"bar", Align::left}, {"found", Align::left}, {"verdict", Align::left}});
+  for (const Judgement& judgement : judgements)
+    table.add_row({judgement.bar, judgement.found, name_of(judgement.verdict)});
+  return table.text();
+}
+
+nlohmann::ordered_json json(const std::vector<Judgement>& judgements) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const Judgement& judgement : judgements)
+    out.push_back(
+        {{"bar", judgement.bar}, {"found", judgement.found}, {"verdict", name_of(judgement.verdict)}});
+  return out;
+}
+
+void require_met(const std::vector<Judgement>& judgements) {
+  std::string sentence;
+  for (const Judgement& judgement : judgements)
+    if (judgement.verdict != Verdict::met)
+      sentence += fmt::format("{}{}: '{}', found {}", sentence.empty() ? "" : "; ",
+                              name_of(judgement.verdict), judgement.bar, judgement.found);
+  if (!sentence.empty()) throw std::runtime_error("--bars: " + sentence);
+}
+
+}  // namespace uptempo::bench
