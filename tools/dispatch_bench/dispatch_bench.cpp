@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "dispatch_bench/bars.hpp"
 #include "dispatch_bench/counts.hpp"
+#include "dispatch_bench/earlier.hpp"
 #include "dispatch_bench/raw_queue.hpp"
 #include "dispatch_bench/report.hpp"
 #include "support/device.hpp"
@@ -26,6 +28,7 @@ struct Options {
   bool variants = false;
   bool no_counts = false;
   bool bars = false;
+  std::string compare_file;
   std::string only;
   std::string count_file;  // set in the run that counts
 
@@ -88,23 +91,28 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                           bench::count(bench.rows, *bench.check, options.batch_list(), probe).dump());
     return support::exit_ok;
   }
+  bench::Report report{.device = device.name(),
+                       .is_virtual = device.is_virtual,
+                       .kernels_executed = bench.executed,
+                       .rounds = options.rounds,
+                       .seed = options.seed,
+                       .cores = support::usable_cores(),
+                       .hip = bench.hip,
+                       .no_hip = bench.no_hip,
+                       .batches = options.batch_list(),
+                       .results = {}};
+  std::optional<bench::EarlierReport> earlier;
+  if (!options.compare_file.empty()) {
+    earlier = bench::read_earlier(options.compare_file);
+    bench::require_comparable(*earlier, report);
+  }
   support::print_report(options.json_file, device.line());
   support::Progress progress;
   progress.show("counting");
   const bench::CountReport counts = count(options, device);
-  bench::Report report{
-      .device = device.name(),
-      .is_virtual = device.is_virtual,
-      .kernels_executed = bench.executed,
-      .rounds = options.rounds,
-      .seed = options.seed,
-      .cores = support::usable_cores(),
-      .hip = bench.hip,
-      .no_hip = bench.no_hip,
-      .batches = options.batch_list(),
-      .results = bench::run(bench.rows, *bench.check, {options.rounds, options.seed, options.batch_list()},
-                            [&](const std::string& what) { progress.show(what); }),
-      .not_counted = counts.missing};
+  report.not_counted = counts.missing;
+  report.results = bench::run(bench.rows, *bench.check, {options.rounds, options.seed, options.batch_list()},
+                              [&](const std::string& what) { progress.show(what); });
   progress.clear();
   for (bench::Series& series : report.results.all)
     if (const bench::Counts* counted = counts.find(bench::row_name(series.name), series.batch, series.phase))
@@ -114,6 +122,11 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   if (!options.variants) report.results = best;
   support::print_report(options.json_file, bench::table(report));
   nlohmann::ordered_json out = bench::json(report);
+  if (earlier) {
+    out["compared_with"] = options.compare_file;
+    out["comparison"] = bench::comparison_json(*earlier, report);
+    support::print_report(options.json_file, '\n' + bench::comparison_table(*earlier, report));
+  }
   std::vector<bench::Judgement> judgements;
   if (options.bars) {
     judgements = bench::judge(best);
@@ -148,6 +161,8 @@ int main(int argc, char** argv) {
                "Show every variant of the floor, not the best for each batch");
   app.add_flag("--no-counts", options.no_counts, "Leave out the run that counts allocations and calls");
   app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
+  app.add_option("--compare", options.compare_file, "Also compare with an earlier report, written by --json")
+      ->type_name("OLD.json");
   app.add_option("--count-into", options.count_file)->group("");  // what that run is told
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);

@@ -124,7 +124,7 @@ nlohmann::ordered_json json(const Report& report) {
                       {"low", times.low},
                       {"high", times.high}});
   }
-  return {{"format", "uptempo-dispatch-bench-1"},
+  return {{"format", kReportFormat},
           {"device", report.device},
           {"virtual_gpu", report.is_virtual},
           {"kernels", report.kernels_executed ? "real" : "null"},

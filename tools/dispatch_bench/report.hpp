@@ -9,6 +9,9 @@
 
 namespace uptempo::bench {
 
+// Of the JSON. Its number grows when what stands there is understood no longer.
+inline constexpr const char* kReportFormat = "uptempo-dispatch-bench-1";
+
 struct Report {
   std::string device;
   bool is_virtual = true;

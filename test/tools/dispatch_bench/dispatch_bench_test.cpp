@@ -102,6 +102,33 @@ TEST_CASE("a bar that is missed or whose rows were left out ends with 1 and is n
     CHECK(verdicts["uptempo-batch: no heap allocations"] == "met");
 }
 
+TEST_CASE("a report is compared with an earlier one, but not with one of another device or mode") {
+  const uptempo::test::TemporaryDirectory directory;
+  const std::string old = directory.file("old.json");
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> command{DISPATCH_BENCH, "--device", "virtual", "--rounds", "20",
+                                     "--batch",      "8",        "--only",  "careful",  "--no-counts"};
+    command.insert(command.end(), more.begin(), more.end());
+    return run_command(command);
+  };
+  REQUIRE(run({"--json", old}).exit_code == 0);
+  const auto compared = run({"--compare", old, "--json", "-"});
+  CAPTURE(compared.err);
+  REQUIRE(compared.exit_code == 0);
+  const json out = json::parse(compared.out);
+  CHECK(out["compared_with"] == old);
+  REQUIRE(out["comparison"].size() == 2);
+  CHECK(out["comparison"][0]["ratio"].get<double>() > 0);
+  CHECK(run({"--compare", old}).out.find("Beside " + old) != std::string::npos);
+  const auto other_mode = run({"--compare", old, "--kernels", "real"});
+  CHECK(other_mode.exit_code == 2);
+  CHECK(other_mode.err.find("use --kernels null") != std::string::npos);
+  const auto other_device = run_command({UPTEMPO_VGPU_LAUNCHER, "--device", "gfx908", "--null-kernels", "--",
+                                         DISPATCH_BENCH, "--no-counts", "--compare", old});
+  CHECK(other_device.exit_code == 2);
+  CHECK(other_device.err.find("measured on AMD Instinct MI210 (gfx90a), this is") != std::string::npos);
+}
+
 TEST_CASE("variants of the floor are shown when asked for") {
   const json out = results_of({"--batch", "8", "--variants", "--only", "floor-packets/"});
   CHECK(out["results"].size() == 8);  // four variants, two phases

@@ -1,0 +1,188 @@
+#include "dispatch_bench/earlier.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "support/program.hpp"
+#include "support/table.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+using nlohmann::ordered_json;
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw support::UsageError(fmt::format("--compare '{}': {}", file, why));
+}
+
+// Throws unless it is kReportFormat's, which ends in a number.
+void require_format(const ordered_json& in, const std::string& file) {
+  const std::string_view ours = kReportFormat;
+  const size_t dash = ours.rfind('-') + 1;
+  const auto version = [&](std::string_view format) {
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(format.data() + dash, format.data() + format.size(), number);
+    return error == std::errc{} && end == format.data() + format.size() ? std::optional(number)
+                                                                        : std::nullopt;
+  };
+  if (!in.is_object() || !in.contains("format") || !in["format"].is_string())
+    refuse(file, "it is no report of dispatch_bench: it names no format");
+  const auto format = in["format"].get<std::string>();
+  if (format == ours) return;
+  if (format.starts_with(ours.substr(0, dash)) && version(format) > version(ours))
+    refuse(file, fmt::format("it was written by a newer dispatch_bench: its format is {}, this one reads {}",
+                             format, ours));
+  refuse(file, fmt::format("it is no report of dispatch_bench: its format is '{}', not {}", format, ours));
+}
+
+Figure figure_of(const ordered_json& in) {
+  Figure figure{.name = in.at("name"),
+                .batch = in.at("batch"),
+                .phase = Phase::submit,
+                .ns = in.at("ns_per_dispatch"),
+                .low = in.at("low"),
+                .high = in.at("high")};
+  const auto phase = in.at("phase").get<std::string>();
+  if (phase != phase_name(Phase::submit) && phase != phase_name(Phase::complete))
+    throw std::runtime_error("there is no phase '" + phase + "'");
+  if (phase == phase_name(Phase::complete)) figure.phase = Phase::complete;
+  if (!(figure.low > 0 && figure.low <= figure.ns && figure.ns <= figure.high && std::isfinite(figure.high)))
+    throw std::runtime_error(fmt::format("{} of {} has figures that none can be: {} in {} .. {}", figure.name,
+                                         figure.batch, figure.ns, figure.low, figure.high));
+  return figure;
+}
+
+struct Pair {
+  std::string name;
+  uint32_t batch;
+  Phase phase;
+  std::optional<Figure> before, after;
+
+  bool overlap() const { return before->low <= after->high && after->low <= before->high; }
+  double ratio() const { return after->ns / before->ns; }
+  const char* verdict() const {
+    if (!before) return "new";
+    if (!after) return "not measured now";
+    if (overlap()) return "intervals overlap";
+    return after->ns < before->ns ? "cheaper" : "dearer";
+  }
+};
+
+std::vector<Pair> pairs(const EarlierReport& earlier, const Report& now) {
+  std::vector<Pair> all;
+  for (const Series& series : now.results.all) {
+    const support::MedianInterval ns = series.interval();
+    all.push_back({series.name, series.batch, series.phase, std::nullopt,
+                   Figure{series.name, series.batch, series.phase, ns.median, ns.low, ns.high}});
+  }
+  for (const Figure& figure : earlier.figures) {
+    const auto same = std::ranges::find_if(all, [&](const Pair& pair) {
+      return pair.name == figure.name && pair.batch == figure.batch && pair.phase == figure.phase;
+    });
+    if (same != all.end()) {
+      same->before = figure;
+    } else {
+      all.push_back({figure.name, figure.batch, figure.phase, figure, std::nullopt});
+    }
+  }
+  return all;
+}
+
+const char* executed(bool kernels) { return kernels ? "executed" : "not executed"; }
+
+}  // namespace
+
+EarlierReport parse_earlier(const std::string& text, const std::string& file) {
+  ordered_json in;
+  try {
+    in = ordered_json::parse(text);
+  } catch (const ordered_json::parse_error& error) {
+    refuse(file, fmt::format("it is no JSON, or cut off at byte {} of {}", error.byte, text.size()));
+  }
+  require_format(in, file);
+  try {
+    const auto kernels = in.at("kernels").get<std::string>();
+    if (kernels != "real" && kernels != "null")
+      throw std::runtime_error("kernels are '" + kernels + "', neither real nor null");
+    EarlierReport report{.file = file,
+                         .device = in.at("device"),
+                         .is_virtual = in.at("virtual_gpu"),
+                         .kernels_executed = kernels == "real",
+                         .figures = {}};
+    for (const ordered_json& figure : in.at("results")) report.figures.push_back(figure_of(figure));
+    return report;
+  } catch (const std::exception& error) {
+    refuse(file, fmt::format("it is damaged: {}", error.what()));
+  }
+}
+
+EarlierReport read_earlier(const std::string& file) {
+  errno = 0;
+  std::ifstream in(file);
+  if (!in) refuse(file, fmt::format("it cannot be read: {}", std::strerror(errno)));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return parse_earlier(text.str(), file);
+}
+
+void require_comparable(const EarlierReport& earlier, const Report& now) {
+  if (earlier.is_virtual != now.is_virtual)
+    refuse(earlier.file, fmt::format("it was measured on {}, this is {}: their times are never compared",
+                                     earlier.is_virtual ? "the virtual GPU" : "hardware",
+                                     now.is_virtual ? "the virtual GPU" : "hardware"));
+  if (earlier.device != now.device)
+    refuse(earlier.file, fmt::format("it was measured on {}, this is {}", earlier.device, now.device));
+  if (earlier.kernels_executed != now.kernels_executed)
+    refuse(earlier.file, fmt::format("its kernels were {}, these are {}: use --kernels {}",
+                                     executed(earlier.kernels_executed), executed(now.kernels_executed),
+                                     earlier.kernels_executed ? "real" : "null"));
+}
+
+std::string comparison_table(const EarlierReport& earlier, const Report& now) {
+  using support::Align;
+  const auto cell = [](const std::optional<Figure>& figure) {
+    return figure ? fmt::format("{:.1f} ({:.1f} .. {:.1f})", figure->ns, figure->low, figure->high)
+                  : std::string("-");
+  };
+  support::Table table({{"row", Align::left},
+                        {"batch", Align::right},
+                        {"phase", Align::left},
+                        {"old ns", Align::right},
+                        {"new ns", Align::right},
+                        {"new/old", Align::right},
+                        {"", Align::left}});
+  for (const Pair& pair : pairs(earlier, now))
+    table.add_row(
+        {pair.name, std::to_string(pair.batch), phase_name(pair.phase), cell(pair.before), cell(pair.after),
+         pair.before && pair.after ? fmt::format("{:.2f}", pair.ratio()) : std::string("-"), pair.verdict()});
+  return fmt::format("Beside {}:\n\n{}", earlier.file, table.text());
+}
+
+ordered_json comparison_json(const EarlierReport& earlier, const Report& now) {
+  ordered_json out = ordered_json::array();
+  for (const Pair& pair : pairs(earlier, now)) {
+    const bool both = pair.before && pair.after;
+    const auto ns = [](const std::optional<Figure>& figure) {
+      return figure ? ordered_json(figure->ns) : ordered_json(nullptr);
+    };
+    out.push_back({{"name", pair.name},
+                   {"batch", pair.batch},
+                   {"phase", phase_name(pair.phase)},
+                   {"old", ns(pair.before)},
+                   {"new", ns(pair.after)},
+                   {"ratio", both ? ordered_json(pair.ratio()) : ordered_json(nullptr)},
+                   {"overlap", both ? ordered_json(pair.overlap()) : ordered_json(nullptr)}});
+  }
+  return out;
+}
+
+}  // namespace uptempo::bench
