@@ -3,7 +3,10 @@
 #include <hsa/amd_hsa_queue.h>
 #include <hsa/amd_hsa_signal.h>
 
+#include <bit>
 #include <cstddef>
+#include <stdexcept>
+#include <string>
 
 namespace uptempo::aql {
 namespace {
@@ -38,7 +41,7 @@ std::atomic_ref<int64_t> value_of(hsa_signal_t signal) noexcept {
 }  // namespace
 
 QueueView view(hsa_queue_t* queue) noexcept {
-  QueueView out;
+  QueueView out{.queue = queue};
   auto* const abi_queue = reinterpret_cast<amd_queue_t*>(queue);
   // ROCr stores this offset when it makes a queue (amd_aql_queue.cpp:164); its intercepting proxies copy it with the rest.
   if (abi_queue->read_dispatch_id_field_base_byte_offset == offsetof(amd_queue_t, read_dispatch_id)) {
@@ -49,6 +52,16 @@ QueueView view(hsa_queue_t* queue) noexcept {
     out.doorbell = plain(abi(queue->doorbell_signal)->hardware_doorbell_ptr);
   }
   return out;
+}
+
+void require_ring(const hsa_queue_t* queue) {
+  if (queue == nullptr) throw std::invalid_argument("AQL queue: it is null");
+  if (!std::has_single_bit(queue->size)) {
+    throw std::invalid_argument("AQL queue: the ring has " + std::to_string(queue->size) +
+                                " packets, which is no power of two");
+  }
+  if (queue->base_address == nullptr || reinterpret_cast<uintptr_t>(queue->base_address) % 64 != 0)
+    throw std::invalid_argument("AQL queue: the ring's address is null or not 64-byte aligned");
 }
 
 QueueApertures apertures(hsa_queue_t* queue) noexcept {

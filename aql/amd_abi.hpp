@@ -16,15 +16,25 @@
 
 namespace uptempo::aql {
 
-// Direct pointers into a queue; null where direct access is not allowed. All are used through std::atomic_ref.
+// Direct pointers into a queue; null where direct access is not allowed. All are used through std::atomic_ref. The functions take the pointer
+// where there is one, else the HSA call.
 struct QueueView {
+  hsa_queue_t* queue = nullptr;
   uint64_t* read_index =
       nullptr;  // advanced by the packet processor; may pass a packet as soon as it is launched
   uint64_t* write_index = nullptr;  // the visible write index
   uint64_t* doorbell = nullptr;     // hardware doorbell: takes the index of the last packet
+
+  uint64_t load_read_index() const noexcept;
+  uint64_t load_write_index() const noexcept;
+  void store_write_index(uint64_t index) const noexcept;
+  void ring_doorbell(uint64_t last) const noexcept;
 };
 
 QueueView view(hsa_queue_t* queue) noexcept;
+
+// Throws std::invalid_argument for a queue that nobody can write to: null, a ring that is no power of two, null or not 64-byte aligned.
+void require_ring(const hsa_queue_t* queue);
 
 // Upper halves of the flat addresses at which scratch and LDS appear to kernels of this queue; kernels for devices before gfx9 receive them
 // as hidden arguments. Zero where direct access is not allowed.
@@ -58,5 +68,35 @@ hsa_signal_value_t load_relaxed(hsa_signal_t signal) noexcept;
 // Sets a USER signal that nobody waits on, and zeroes its times: re-arming a pooled signal. No waiter is woken (as
 // hsa_signal_silent_store_relaxed). The store is ordered before the packets that use the signal by their publication.
 void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept;
+
+inline uint64_t QueueView::load_read_index() const noexcept {
+  // Acquire: the processor's last reads of a slot come before it is filled again.
+  if (read_index != nullptr) return std::atomic_ref(*read_index).load(std::memory_order_acquire);
+  return hsa_queue_load_read_index_scacquire(queue);
+}
+
+inline uint64_t QueueView::load_write_index() const noexcept {
+  // Relaxed: only the value is used; slots are proven free by the read index.
+  if (write_index != nullptr) return std::atomic_ref(*write_index).load(std::memory_order_relaxed);
+  return hsa_queue_load_write_index_relaxed(queue);
+}
+
+inline void QueueView::store_write_index(uint64_t index) const noexcept {
+  // Release: whoever sees the index sees the packets below it.
+  if (write_index != nullptr) {
+    std::atomic_ref(*write_index).store(index, std::memory_order_release);
+  } else {
+    hsa_queue_store_write_index_screlease(queue, index);
+  }
+}
+
+inline void QueueView::ring_doorbell(uint64_t last) const noexcept {
+  // Release: headers and write index are visible before the doorbell is.
+  if (doorbell != nullptr) {
+    std::atomic_ref(*doorbell).store(last, std::memory_order_release);
+  } else {
+    hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(last));
+  }
+}
 
 }  // namespace uptempo::aql

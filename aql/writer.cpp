@@ -1,8 +1,6 @@
 #include "aql/writer.hpp"
 
-#include <bit>
 #include <stdexcept>
-#include <string>
 #include <thread>
 
 namespace uptempo::aql {
@@ -52,29 +50,29 @@ void AqlQueueWriter::Destroy::operator()(hsa_queue_t* queue) const noexcept { hs
 
 AqlQueueWriter AqlQueueWriter::own(hsa_queue_t* queue, Producers producers,
                                    const std::atomic<hsa_status_t>* error) {
-  return AqlQueueWriter(queue, producers, error, true);
+  return AqlQueueWriter(queue, producers, error, true, nullptr);
 }
 
 AqlQueueWriter AqlQueueWriter::borrow(hsa_queue_t* queue, Producers producers,
                                       const std::atomic<hsa_status_t>* error) {
-  return AqlQueueWriter(queue, producers, error, false);
+  return AqlQueueWriter(queue, producers, error, false, nullptr);
+}
+
+AqlQueueWriter AqlQueueWriter::share(SharedRing& ring, const std::atomic<hsa_status_t>* error) {
+  return AqlQueueWriter(ring.queue(), Producers::shared, error, false, &ring);
 }
 
 AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
-                               const std::atomic<hsa_status_t>* error, bool owned)
-    : producers_(producers), queue_(queue), error_(error) {
-  if (queue == nullptr) throw std::invalid_argument("AqlQueueWriter: the queue is null");
-  if (!std::has_single_bit(queue->size)) {
-    throw std::invalid_argument("AqlQueueWriter: the ring has " + std::to_string(queue->size) +
-                                " packets, which is no power of two");
-  }
-  if (reinterpret_cast<uintptr_t>(queue->base_address) % packet_size_bytes != 0 ||
-      queue->base_address == nullptr) {
-    throw std::invalid_argument("AqlQueueWriter: the ring's address is null or not 64-byte aligned");
-  }
+                               const std::atomic<hsa_status_t>* error, bool owned, SharedRing* shared)
+    : producers_(producers), queue_(queue), error_(error), shared_(shared) {
+  require_ring(queue);
   if (producers == Producers::foreign && queue->type == HSA_QUEUE_TYPE_SINGLE) {
     throw std::invalid_argument(
         "AqlQueueWriter: foreign producers on a queue of type SINGLE; create it with HSA_QUEUE_TYPE_MULTI");
+  }
+  if (producers == Producers::shared && shared == nullptr) {
+    throw std::invalid_argument(
+        "AqlQueueWriter: shared producers without a SharedRing; make one and use AqlQueueWriter::share");
   }
   ring_ = static_cast<Packet64*>(queue->base_address);
   mask_ = queue->size - 1;
@@ -93,12 +91,21 @@ bool AqlQueueWriter::cas_write_index(uint64_t expected, uint64_t desired) noexce
   return hsa_queue_cas_write_index_scacq_screl(queue_, expected, desired) == expected;
 }
 
+void AqlQueueWriter::commit_shared(uint64_t first, uint64_t end) noexcept {
+  shared_doorbells_ += shared_->commit(first, end);
+}
+
 bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
+  if (shared_ != nullptr) return shared_->claim(this, count, read_seen_, first);
   for (;;) {
     const uint64_t write = load_write_index();
     if (write + count - read_seen_ > ring_size()) {
       read_seen_ = load_read_index();
-      if (write + count - read_seen_ > ring_size()) return false;
+      // Full only if `write` is no older than the read index: others may have claimed, and the processor taken, meanwhile.
+      if (write + count - read_seen_ > ring_size()) {
+        if (load_write_index() == write) return false;
+        continue;
+      }
     }
     // Failure means that another producer has claimed slots, so somebody has made progress.
     if (cas_write_index(write, write + count)) {
@@ -110,6 +117,7 @@ bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
 
 bool AqlQueueWriter::wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first,
                                     PublishResult& result) noexcept {
+  SharedRing::Waiter waiter(shared_, this);
   Backoff backoff;
   for (;;) {
     if (const hsa_status_t error = queue_error(); error != HSA_STATUS_SUCCESS) {
@@ -128,6 +136,7 @@ bool AqlQueueWriter::wait_for_slots(uint64_t count, Deadline deadline, uint64_t&
       result.occupancy = room().occupancy;
       return false;
     }
+    waiter.refused();
     backoff.pause(deadline);
   }
 }
@@ -151,7 +160,7 @@ PublishResult AqlQueueWriter::admit(uint64_t count, Deadline deadline) noexcept 
       result.queue_error = error;
       return result;
     }
-    if (now.free >= needed) return result;
+    if (now.free >= needed || (shared_ != nullptr && !deadline.is_now())) return result;
     if (deadline.passed()) {
       result.status = PublishStatus::resource_full;
       return result;

@@ -15,7 +15,7 @@
 //              hsa_queue_cas_write_index does), after room for them is proven; a full ring never strands a claimed slot. Between the claim
 //              and the header the write index covers unpublished slots: the rule above is waived, and only the INVALID header protects.
 //              Several foreign writers may share a queue, each owned by one thread. The queue must not be of type SINGLE.
-//   Threads of one process that share a queue and keep the exclusive rule need tickets with in-order commit: a third kind of producer.
+//   shared     Threads of this process share the queue through a SharedRing, a writer each, and keep the exclusive rule (shared_ring.hpp).
 //
 // Thread safety: one thread at a time per writer. Lifetime: an owned queue is destroyed with the writer; a borrowed one outlives it.
 //
@@ -40,10 +40,11 @@
 #include "aql/amd_abi.hpp"
 #include "aql/deadline.hpp"
 #include "aql/packet.hpp"
+#include "aql/shared_ring.hpp"
 
 namespace uptempo::aql {
 
-enum class Producers : uint8_t { exclusive, foreign };
+enum class Producers : uint8_t { exclusive, foreign, shared };
 
 // How a publication is cut. With `lead` packets rung first, execution starts while the rest is being written; each further doorbell costs
 // a device write (100-300 ns over PCIe). A publication longer than the ring is also cut at half the ring, so that one half
@@ -72,7 +73,7 @@ struct [[nodiscard]] PublishResult {
   explicit operator bool() const noexcept { return status == PublishStatus::ok; }
 };
 
-// A look at the ring. With exclusive producers `free` can only grow until the next publication; with foreign ones it is a snapshot.
+// A look at the ring. With exclusive producers `free` can only grow until the next publication; with others it is a snapshot.
 struct Room {
   uint32_t ring_size = 0;
   uint64_t occupancy = 0;
@@ -92,9 +93,14 @@ class AqlQueueWriter {
   static AqlQueueWriter own(hsa_queue_t* queue, Producers producers = Producers::exclusive,
                             const std::atomic<hsa_status_t>* error = nullptr);
 
-  // The same over a queue that someone else destroys. With exclusive producers nobody else may publish while the writer lives.
+  // The same over a queue that someone else destroys. With exclusive producers nobody else may publish while the writer lives. Throws
+  // std::invalid_argument for shared producers, as own() does: they meet in a SharedRing.
   static AqlQueueWriter borrow(hsa_queue_t* queue, Producers producers,
                                const std::atomic<hsa_status_t>* error = nullptr);
+
+  // One of several writers over a ring, which outlives them. What one call to publish() reserves at a time (all of it, if it fits in the ring)
+  // lies together; between the portions of a longer one there may be packets of others.
+  static AqlQueueWriter share(SharedRing& ring, const std::atomic<hsa_status_t>* error = nullptr);
 
   // A second error source, read as the first one is; null for none.
   void also_watch(const std::atomic<hsa_status_t>* error) noexcept { second_error_ = error; }
@@ -112,17 +118,22 @@ class AqlQueueWriter {
   PublishResult publish(std::span<const Packet64> packets, Deadline deadline, Chunking chunking = {});
 
   // Proves room for `count` packets, or for a ring full if that is less, without changing anything: with exclusive producers the next publish
-  // of up to that many packets does not wait.
+  // of up to that many packets does not wait. With shared ones it refuses only where the deadline is Deadline::now(): who waits here holds
+  // nothing, so that the waiting is left to publish().
   PublishResult admit(uint64_t count, Deadline deadline) noexcept;
 
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
-  // The index that the next packet will get (exclusive), or would get now (foreign).
+  // The index that the next packet will get (exclusive), or would get now (foreign, shared).
   uint64_t next_index() const noexcept {
-    return producers_ == Producers::exclusive ? next_ : load_write_index();
+    return producers_ == Producers::exclusive ? next_
+           : shared_ != nullptr               ? shared_->claimed()
+                                              : load_write_index();
   }
   uint64_t read_index() const noexcept { return load_read_index(); }
   Producers producers() const noexcept { return producers_; }
+  // Of a shared writer: the doorbells that it has rung so far, for its own packets and those of others.
+  uint64_t shared_doorbells() const noexcept { return shared_doorbells_; }
   hsa_queue_t* queue() const noexcept { return queue_; }
   // True if doorbells are written directly; false if they go through hsa_signal_store_screlease.
   bool direct_doorbell() const noexcept { return view_.doorbell != nullptr; }
@@ -132,21 +143,23 @@ class AqlQueueWriter {
     void operator()(hsa_queue_t* queue) const noexcept;
   };
 
-  AqlQueueWriter(hsa_queue_t* queue, Producers producers, const std::atomic<hsa_status_t>* error, bool owned);
+  AqlQueueWriter(hsa_queue_t* queue, Producers producers, const std::atomic<hsa_status_t>* error, bool owned,
+                 SharedRing* shared);
 
   template <class Emit>
   void write_chunk(uint64_t first, uint64_t count, uint64_t done, Emit& emit) noexcept;
-  void ring_doorbell(uint64_t last) noexcept;
+  void commit_shared(uint64_t first, uint64_t end) noexcept;
 
-  uint64_t load_read_index() const noexcept;
-  uint64_t load_write_index() const noexcept;
-  void store_write_index(uint64_t index) noexcept;
+  void ring_doorbell(uint64_t last) noexcept { view_.ring_doorbell(last); }
+  uint64_t load_read_index() const noexcept { return view_.load_read_index(); }
+  uint64_t load_write_index() const noexcept { return view_.load_write_index(); }
+  void store_write_index(uint64_t index) noexcept { view_.store_write_index(index); }
   bool cas_write_index(uint64_t expected, uint64_t desired) noexcept;
 
   hsa_status_t queue_error() const noexcept;
   bool has_room(uint64_t count) noexcept;
   bool claim(uint64_t count, uint64_t& first) noexcept;
-  // Returns when `count` slots are proven free (exclusive) or claimed from `first` on (foreign), or says why not.
+  // Returns when `count` slots are proven free (exclusive) or claimed from `first` on (foreign, shared), or says why not.
   bool reserve(uint64_t count, Deadline deadline, uint64_t& first, PublishResult& result) noexcept;
   bool wait_for_slots(uint64_t count, Deadline deadline, uint64_t& first, PublishResult& result) noexcept;
 
@@ -160,38 +173,9 @@ class AqlQueueWriter {
   const std::atomic<hsa_status_t>* error_ = nullptr;
   const std::atomic<hsa_status_t>* second_error_ = nullptr;
   std::unique_ptr<hsa_queue_t, Destroy> owned_;
+  SharedRing* shared_ = nullptr;
+  uint64_t shared_doorbells_ = 0;
 };
-
-inline uint64_t AqlQueueWriter::load_read_index() const noexcept {
-  // Acquire: the processor's last reads of a slot come before it is filled again.
-  if (view_.read_index != nullptr) return std::atomic_ref(*view_.read_index).load(std::memory_order_acquire);
-  return hsa_queue_load_read_index_scacquire(queue_);
-}
-
-inline uint64_t AqlQueueWriter::load_write_index() const noexcept {
-  // Relaxed: only the value is used; slots are proven free by the read index.
-  if (view_.write_index != nullptr)
-    return std::atomic_ref(*view_.write_index).load(std::memory_order_relaxed);
-  return hsa_queue_load_write_index_relaxed(queue_);
-}
-
-inline void AqlQueueWriter::store_write_index(uint64_t index) noexcept {
-  // Release: whoever sees the index sees the packets below it.
-  if (view_.write_index != nullptr) {
-    std::atomic_ref(*view_.write_index).store(index, std::memory_order_release);
-  } else {
-    hsa_queue_store_write_index_screlease(queue_, index);
-  }
-}
-
-inline void AqlQueueWriter::ring_doorbell(uint64_t last) noexcept {
-  // Release: headers and write index are visible before the doorbell is.
-  if (view_.doorbell != nullptr) {
-    std::atomic_ref(*view_.doorbell).store(last, std::memory_order_release);
-  } else {
-    hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(last));
-  }
-}
 
 inline hsa_status_t AqlQueueWriter::queue_error() const noexcept {
   const hsa_status_t first = error_ == nullptr ? HSA_STATUS_SUCCESS : error_->load(std::memory_order_acquire);
@@ -229,6 +213,8 @@ inline void AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint64_t
   if (producers_ == Producers::exclusive) {
     next_ = first + count;
     store_write_index(next_);
+  } else if (shared_ != nullptr) {
+    return commit_shared(first, first + count);
   }
   ring_doorbell(first + count - 1);
 }

@@ -14,6 +14,7 @@ void HsaCalls::reset() {
   signal_store = signal_load = load_read_index = write_index = queue_destroy = 0;
   on_store = nullptr;
   on_load = nullptr;
+  on_load_read_index = nullptr;
 }
 
 namespace {
@@ -64,6 +65,7 @@ void hsa_signal_silent_store_relaxed(hsa_signal_t signal, hsa_signal_value_t val
 
 uint64_t hsa_queue_load_read_index_scacquire(const hsa_queue_t* queue) {
   ++hsa_calls().load_read_index;
+  if (hsa_calls().on_load_read_index) hsa_calls().on_load_read_index();
   return uptempo::test::read_index(queue).load(std::memory_order_acquire);
 }
 

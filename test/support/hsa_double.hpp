@@ -2,7 +2,7 @@
 // objects, they take the place of libhsa-runtime64's in a test binary that runs without hsa_init. They count their calls,
 // which is how a test proves that a path makes none.
 //
-// Thread safety: counters are atomic; on_store and on_load are set while no other thread is in a call.
+// Thread safety: counters are atomic; the functions are set while no other thread is in a call.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -23,6 +23,8 @@ struct HsaCalls {
   std::function<void(hsa_signal_t, hsa_signal_value_t)> on_store{};
   // Runs inside hsa_signal_load_* before the value is loaded.
   std::function<void(hsa_signal_t)> on_load{};
+  // Runs inside hsa_queue_load_read_index_* before the index is loaded.
+  std::function<void()> on_load_read_index{};
 
   uint64_t total() const noexcept {
     return signal_store + signal_load + load_read_index + write_index + queue_destroy;

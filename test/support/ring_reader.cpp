@@ -108,6 +108,10 @@ bool RingReader::step() {
       if (!fetched_) {
         const uint64_t write = queue_.write_index().load(std::memory_order_acquire);
         if (static_cast<int64_t>(write - next_) <= 0) return false;
+        for (uint64_t i = next_; i != write; ++i) {
+          if (!published(i))
+            defect("the write index covers packet " + std::to_string(i) + ", which is not published");
+        }
         line_ = queue_.slot(next_);
         fetched_ = true;
         if (chance(2)) return false;  // the header comes at another moment

@@ -4,7 +4,8 @@
 // What a processor may rely on is a parameter, because the publication rules protect each kind of processor by a different store:
 //   Gate::header       takes a packet as soon as its header is valid, blind to write index and doorbell. Protected by: header last.
 //   Gate::write_index  fetches the 64-byte line of any slot below the visible write index in two pieces at two moments, bytes 4..63
-//                      first, and uses both (a remapped queue re-fetches so). Protected by: write index over published slots only.
+//                      first, and uses both (a remapped queue re-fetches so). Protected by: write index over published slots only; a
+//                      slot below it that is not published is a defect.
 //   Gate::doorbell     sleeps until the doorbell covers a slot, then takes it without another look at its header; a slot that is not
 //                      valid then is a defect. Protected by: doorbell after everything, with the index of the last packet.
 //   Gate::all          waits for doorbell, write index and header, then fetches at once: the tamest. What it sees torn was overwritten.
