@@ -26,6 +26,7 @@ check_packages=(
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers  # PoCL: oracle for results, peer for times
   libpocl2-common             # its kernel library
   git python3                 # mutants: applying patches, reading results
+  spin                        # models: the model checker
 )
 
 fail() {

@@ -1,0 +1,217 @@
+/* The protocol of aql/shared_ring.hpp: several producers, one ring, one packet processor. README.md says what is checked and how.
+ *
+ * A step is one access to shared memory, or several of which the others can observe only one; Spin interleaves them in every way. Indices are bytes and count modulo 256 from START, so that they wrap around within a run, as do the ring's slots.
+ *
+ * -DBROKEN_...: one step is wrong; each of them must be rejected.
+ */
+#ifndef PRODUCERS
+#define PRODUCERS 3
+#endif
+#ifndef PUBLICATIONS
+#define PUBLICATIONS 2 /* of each producer */
+#endif
+#ifndef LENGTH
+#define LENGTH (1 + (me + publication) % 2) /* of a publication, in packets */
+#endif
+#ifndef RING
+#define RING 4
+#endif
+#ifndef START
+#define START 253
+#endif
+#ifndef ROUNDS
+#define ROUNDS 1 /* that a committer carries out at most while someone else is bound to come */
+#endif
+
+#define modulo(x) ((x) & 255)
+#define slot(index) ((index) % RING)
+#define fits(next, count, read) (modulo((next) + (count) - (read)) <= RING)
+/* A mark is twice the index one past its publication's end; odd: taken. One of another lap is not within a ring ahead of `at`. */
+#define doubled(x) ((x) & 511)
+#define mark_of(end) doubled(2 * (end))
+#define end_of(mark) ((mark) / 2)
+#ifdef BROKEN_TAKEN_LOOKS_READY
+#define taken_mark(at) mark_of(at) /* what a publication from at - RING as long as the ring leaves */
+#else
+#define taken_mark(at) doubled(2 * (at) + 1)
+#endif
+#define is_ready(at, mark) (doubled((mark) - 2 * (at)) % 2 == 0 && doubled((mark) - 2 * (at) - 1) < 2 * RING)
+#define invalid 0
+#define packet(producer, number) ((producer) * 16 + (number) + 1)
+
+/* What the packet processor sees. */
+byte header[RING] = invalid;
+byte write_index = START, read_index = START;
+byte doorbell = START; /* one past the packet that was rung last */
+
+/* What the producers share. */
+byte claimed = START, committed = START;
+short mark[RING] = taken_mark(START);
+
+/* Bookkeeping of the check itself. */
+byte published = 0, consumed = 0;
+
+/* Stored by the committer alone; that the doorbell comes last is the concern of invariant 6. */
+inline show_up_to(to) {
+  d_step {
+    assert(modulo(to - write_index) <= RING); /* never backwards */
+    assert(modulo(to - doorbell) - 1 < RING); /* never backwards, never twice */
+    at = write_index;
+    do
+    :: at != to -> assert(header[slot(at)] != invalid); at = modulo(at + 1)
+    :: else -> break
+    od;
+    write_index = to; doorbell = to; at = 0
+  }
+}
+
+/* Passes over everything that is ready from `end` on. */
+inline go_over_ready() {
+  do
+  :: atomic {
+       seen = mark[slot(end)];
+       if
+       :: is_ready(end, seen) -> end = end_of(seen); seen = 0
+       :: else -> seen = 0; break
+       fi
+     }
+  od
+}
+
+proctype producer(byte me) {
+  short seen;
+  byte first, end, number, at, rounds, publication;
+
+  do
+  :: publication == PUBLICATIONS -> break
+  :: else ->
+    /* Claim: room is proven by a read index that can only have grown since, and the compare-and-swap fails where `claimed` has: one step. */
+    atomic {
+      fits(claimed, LENGTH, read_index) ->
+      first = claimed; claimed = modulo(first + LENGTH); end = claimed
+    };
+#ifdef BROKEN_WRITE_INDEX_FIRST
+    show_up_to(end);
+#endif
+
+    /* Fill, and see whose turn it is. */
+    atomic {
+      at = first;
+      do
+      :: at != end ->
+        assert(header[slot(at)] == invalid); /* the slot is free */
+        header[slot(at)] = packet(me, number);
+        number++; published++; at = modulo(at + 1)
+      :: else -> break
+      od;
+      at = 0;
+      if
+      :: committed == first -> first = 0; goto in_turn
+      :: else -> skip
+      fi
+    };
+
+    /* Leave a mark. */
+#ifdef BROKEN_WEAK_MARK
+    at = committed; /* passes the store of the mark, as a plain load passes a plain store on x86 */
+    atomic { mark[slot(first)] = mark_of(end); first = 0; end = 0; goto look };
+#else
+    atomic { mark[slot(first)] = mark_of(end); first = 0; end = 0 };
+#endif
+
+take_over:
+    at = committed;
+look:
+    atomic {
+      seen = mark[slot(at)];
+      if
+      :: !is_ready(at, seen) -> goto done
+      :: else -> skip
+      fi
+    };
+#ifdef BROKEN_TAKE_OVER_TWICE
+    atomic { mark[slot(at)] = taken_mark(at); end = end_of(seen); at = 0; seen = 0 }; /* not compared */
+#else
+    atomic {
+      if
+      :: mark[slot(at)] == seen -> mark[slot(at)] = taken_mark(at); end = end_of(seen); at = 0; seen = 0
+      :: else -> goto done /* someone else has taken over */
+      fi
+    };
+#endif
+
+in_turn:
+    go_over_ready();
+#ifdef BROKEN_HANDS_OVER_FIRST
+    committed = end;
+    show_up_to(end);
+#else
+    show_up_to(end);
+    committed = end;
+#endif
+#ifdef BROKEN_NO_SECOND_LOOK
+    goto done;
+#endif
+    if
+    :: rounds < ROUNDS -> rounds++
+    :: else -> skip
+    fi;
+    if
+    :: rounds == ROUNDS ->
+      go_over_ready();
+#ifdef BROKEN_LEAVES_NOBODY
+      goto done;
+#else
+      atomic {
+        if
+        :: end != claimed -> goto done /* a slot is claimed and not filled: its producer will look */
+        :: else -> end = 0
+        fi
+      }
+#endif
+    :: else -> end = 0
+    fi;
+    goto take_over;
+
+done:
+    atomic { first = 0; end = 0; at = 0; seen = 0; rounds = 0; publication++ }
+  od
+}
+
+/* Believes the doorbell, and nothing else, about what it may take. */
+proctype processor() {
+  byte taken, next[PRODUCERS];
+end_idle:
+  do
+  :: doorbell != read_index ->
+    d_step {
+      taken = header[slot(read_index)];
+      assert(taken != invalid);
+      assert(modulo(write_index - read_index - 1) < RING);
+      assert(next[(taken - 1) / 16] == (taken - 1) % 16); /* each producer's packets once and in order */
+      next[(taken - 1) / 16]++;
+      consumed++;
+      taken = 0;
+      header[slot(read_index)] = invalid;
+      read_index = modulo(read_index + 1)
+    }
+  od
+}
+
+/* When nothing moves any more, everything has been taken: no doorbell was lost. */
+proctype lost_doorbell() {
+end_watching:
+  timeout -> assert(consumed == published && committed == claimed && write_index == claimed)
+}
+
+init {
+  atomic {
+    byte i = 0;
+    do
+    :: i < PRODUCERS -> run producer(i); i++
+    :: else -> break
+    od;
+    run processor();
+    run lost_doorbell()
+  }
+}
