@@ -70,8 +70,9 @@ Counters Counters::now() {
 
 namespace detail {
 
-CounterBlock& counters_of_this_thread() noexcept {
+CounterBlock& make_block_of_this_thread() noexcept {
   thread_local ThreadBlock mine;
+  block_of_this_thread = &mine.block;
   return mine.block;
 }
 

@@ -77,12 +77,21 @@ struct CounterBlock {
 #undef UPTEMPO_COUNTER_ATOMIC
 };
 
-CounterBlock& counters_of_this_thread() noexcept;
+// The calling thread's block, once it has counted something.
+inline constinit thread_local CounterBlock* block_of_this_thread = nullptr;
+CounterBlock& make_block_of_this_thread() noexcept;
 
-// Relaxed load and store, not an atomic addition: nobody else writes this block.
+inline CounterBlock& counters_of_this_thread() noexcept {
+  CounterBlock* const block = block_of_this_thread;
+  return block != nullptr ? *block : make_block_of_this_thread();
+}
+
+// Relaxed load and store, not an atomic addition: nobody else writes a thread's block.
+inline void count(std::atomic<uint64_t>& counter, uint64_t n) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
 inline void count(std::atomic<uint64_t> CounterBlock::*counter, uint64_t n = 1) noexcept {
-  std::atomic<uint64_t>& value = counters_of_this_thread().*counter;
-  value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  count(counters_of_this_thread().*counter, n);
 }
 
 }  // namespace detail
