@@ -169,6 +169,13 @@ PublishResult AqlQueueWriter::admit(uint64_t count, Deadline deadline) noexcept 
   }
 }
 
+std::span<Packet64> AqlQueueWriter::free_run(uint64_t skip) noexcept {
+  if (!has_room(skip + 1)) return {};
+  const uint64_t first = next_ + skip, place = first & mask_;
+  const uint64_t free = ring_size() - (first - read_seen_), to_the_end = ring_size() - place;
+  return {ring_ + place, free < to_the_end ? free : to_the_end};
+}
+
 Room AqlQueueWriter::room() const noexcept {
   // The read index first: the write index read after it is not older, so the difference is never negative.
   const uint64_t read = load_read_index();

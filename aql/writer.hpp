@@ -69,6 +69,7 @@ struct [[nodiscard]] PublishResult {
   uint64_t requested = 0;   // packets asked for
   uint64_t published = 0;   // packets out; equals requested when ok
   uint64_t last_index = 0;  // packet index of the last one out; meaningful when published > 0
+  uint64_t doorbells = 0;   // rung
 
   explicit operator bool() const noexcept { return status == PublishStatus::ok; }
 };
@@ -121,6 +122,17 @@ class AqlQueueWriter {
   // of up to that many packets does not wait. With shared ones it refuses only where the deadline is Deadline::now(): who waits here holds
   // nothing, so that the waiting is left to publish().
   PublishResult admit(uint64_t count, Deadline deadline) noexcept;
+  // The same without waiting and without a report, for exclusive producers; false for others.
+  bool admits_now(uint64_t count) noexcept {
+    return producers_ == Producers::exclusive && queue_error() == HSA_STATUS_SUCCESS &&
+           has_room(count < ring_size() ? count : ring_size());
+  }
+
+  // Exclusive producers: the free slots that follow the next `skip` ones, as far as they lie in a row; empty if there is none. Their headers read
+  // INVALID. What the producer writes there behind the headers stays there until the next publication, which then begins with those packets if its
+  // emit() leaves their slots as they are.
+  std::span<Packet64> free_run(uint64_t skip) noexcept;
+  Packet64* ring() const noexcept { return ring_; }
 
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
@@ -204,8 +216,11 @@ inline bool AqlQueueWriter::reserve(uint64_t count, Deadline deadline, uint64_t&
 
 template <class Emit>
 inline void AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint64_t done, Emit& emit) noexcept {
+  // Copies: the compiler must otherwise think that a packet's stores change them.
+  Packet64* const ring = ring_;
+  const uint64_t mask = mask_;
   for (uint64_t i = 0; i < count; ++i) {
-    Packet64* const slot = ring_ + ((first + i) & mask_);
+    Packet64* const slot = ring + ((first + i) & mask);
     const uint32_t word = emit(done + i, static_cast<void*>(slot));
     // Release: bytes 4..63 are visible before the header that makes the packet live.
     std::atomic_ref(slot->word[0]).store(word, std::memory_order_release);
@@ -236,6 +251,7 @@ PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& 
       write_chunk(first + written, chunk, result.published, emit);
       written += chunk;
       result.published += chunk;
+      ++result.doorbells;
       chunk_limit = chunking.chunk != 0 ? chunking.chunk : 1;
     }
     result.last_index = first + portion - 1;

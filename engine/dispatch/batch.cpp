@@ -43,7 +43,7 @@ BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options)
     : BatchSubmitter(*queue.state_, options) {}
 
 BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& options)
-    : state_(state), patience_(options.patience), publication_(options.fences) {
+    : state_(state), patience_(options.patience), publication_(options.fences), shapes_(state.facts()) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
 }
@@ -51,22 +51,6 @@ BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& op
 BatchSubmitter::~BatchSubmitter() { state_.drop(publication_); }
 
 void BatchSubmitter::clear() noexcept { state_.drop(publication_); }
-
-// The plan of a batch that is partly out is made, and its last packet chosen.
-void BatchSubmitter::refuse_more(const char* asked) const {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "BatchSubmitter",
-               .asked = asked,
-               .found = fmt::format("{} packets of this batch of {} are in the ring already",
-                                    publication_.published, publication_.packets.size()),
-               .remedy = "submit it to its end first, or clear it"});
-}
-
-bool BatchSubmitter::try_take_block(const detail::DispatchShape& shape, std::byte*& block) {
-  if (shape.block_bytes == 0) return true;
-  block = state_.try_take_kernargs(publication_.kernargs, shape.block_bytes);
-  return block != nullptr;
-}
 
 std::byte* BatchSubmitter::wait_for_block(const detail::DispatchShape& shape) {
   return state_.take_kernargs(publication_.kernargs, shape.block_bytes, Deadline::after(patience_));
@@ -86,7 +70,6 @@ void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte
 }
 
 void BatchSubmitter::raw(const aql::Packet64& packet) {
-  if (publication_.published != 0) refuse_more("one more packet");
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = "BatchSubmitter::raw",
@@ -94,22 +77,20 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
                  .found = "its type is INVALID: the queue would wait for it for ever",
                  .remedy = "give the packet its final header"});
   }
-  const aql::HeaderFlags flags = aql::header_flags(packet.header());
-  publication_.append(packet, {.as_it_is = true,
-                               .without_barrier = flags.barrier == aql::Barrier::off,
-                               .acquire = flags.acquire,
-                               .release = flags.release});
+  if (publication_.packets.full()) state_.make_room(publication_);
+  publication_.put(publication_.packets.add(), packet);
 }
 
 void BatchSubmitter::complete_with(const Signal& signal) {
-  if (publication_.published != 0) refuse_more("another completion signal");
+  if (publication_.published != 0) state_.refuse_more(publication_, "another completion signal");
   publication_.own_signal = signal.handle();
 }
 
 Completion BatchSubmitter::submit() {
   // The common case finds room at once and reads no clock.
-  if (size() < state_.writer().ring_size()) {
-    if (std::optional<Completion> completion = try_submit()) return *completion;
+  if (size() <= state_.writer().ring_size()) {
+    if (const std::optional<uint64_t> value = state_.submit(publication_, Deadline::now()))
+      return {state_.timeline(), *value};
   }
   return submit(Deadline::after(patience_));
 }

@@ -30,6 +30,7 @@
 
 #include "engine/dispatch/completion.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/queue_state.hpp"
 #include "engine/program/geometry.hpp"
@@ -90,7 +91,13 @@ class BatchSubmitter {
   CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                       const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
-    return append(kernel.info(), shape, take_block(shape), args...);
+    std::byte* block = nullptr;
+    if (takes_block<Args...>(shape)) {
+      block = state_.take_kernargs_at_once(publication_.kernargs, shape.block_bytes);
+      if (block == nullptr) [[unlikely]]
+        block = wait_for_block(shape);
+    }
+    return append(kernel.info(), shape, block, args...);
   }
   // The same, but empty instead of waiting for a kernarg block.
   template <class... Args>
@@ -98,7 +105,10 @@ class BatchSubmitter {
                                          const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
     std::byte* block = nullptr;
-    if (!try_take_block(shape, block)) return {};
+    if (takes_block<Args...>(shape)) {
+      block = state_.try_take_kernargs(publication_.kernargs, shape.block_bytes);
+      if (block == nullptr) return {};
+    }
     return append(kernel.info(), shape, block, args...);
   }
   // The same with a kernarg block of the caller's: 64-byte aligned, host-writable kernarg memory, unused until completion. Throws Error if
@@ -137,20 +147,18 @@ class BatchSubmitter {
  private:
   friend class CommandRef;
 
+  // Also sees to it that there is room for a packet more.
   const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
-    if (publication_.published != 0) refuse_more("one more packet");
-    return shapes_.of(kernel, grid, state_.facts(), publication_.interior);
+    if (publication_.packets.full()) [[unlikely]]
+      state_.make_room(publication_);
+    return shapes_.of(kernel, grid);
   }
-  std::byte* take_block(const detail::DispatchShape& shape) {
-    if (shape.block_bytes == 0) return nullptr;
-    if (std::byte* const block = state_.take_kernargs_at_once(publication_.kernargs, shape.block_bytes))
-      return block;
-    return wait_for_block(shape);
+  template <class... Args>
+  static bool takes_block(const detail::DispatchShape& shape) noexcept {
+    return sizeof...(Args) != 0 || shape.block_bytes != 0;
   }
-  bool try_take_block(const detail::DispatchShape& shape, std::byte*& block);
   std::byte* wait_for_block(const detail::DispatchShape& shape);
   void require_block(const KernelInfo& kernel, std::span<std::byte> block) const;
-  [[noreturn]] void refuse_more(const char* asked) const;
 
   template <class... Args>
   CommandRef append(const KernelInfo& kernel, const detail::DispatchShape& shape, std::byte* block,
@@ -166,7 +174,8 @@ class BatchSubmitter {
     } else if (block != nullptr) {
       shape.put_implicit(block);
     }
-    aql::Packet64& packet = publication_.packets.emplace_back(shape.packet);
+    aql::Packet64& packet = publication_.packets.add();
+    packet = shape.packet;
     packet.set_kernarg_address(block);
     if constexpr ((std::is_same_v<Args, LocalBytes> || ...)) packet.set_group_segment_size(group_segment);
     return CommandRef(*this);

@@ -2,25 +2,31 @@
 
 namespace uptempo::detail {
 
-void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, const Grid& grid,
-                          const QueueFacts& facts, aql::HeaderFlags flags) {
+void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy,
+                          uint64_t items_z_workgroup_x, uint64_t workgroup_yz, uint16_t dimensions) {
+  const auto low = [](uint64_t pair) { return static_cast<uint32_t>(pair); };
+  const auto high = [](uint64_t pair) { return static_cast<uint32_t>(pair >> 32); };
+  Grid grid = Grid{low(items_xy), high(items_xy), low(items_z_workgroup_x)}.by(
+      high(items_z_workgroup_x), low(workgroup_yz), high(workgroup_yz));
+  grid.dimensions = dimensions;
   require_geometry(kernel, grid);
-  shape.kernel = 0;  // until it is whole
-  shape.block_bytes = kernel.arguments.size_bytes();
-  block_.resize((size_t{shape.block_bytes} + 7) / 8);
-  kernel.arguments.fill_hidden(reinterpret_cast<std::byte*>(block_.data()), grid, facts);
+  shape.key = {};  // until it is whole
+  const uint32_t bytes = kernel.arguments.size_bytes();
+  shape.block_bytes = static_cast<uint32_t>(KernargPool::block_bytes(bytes));
+  block_.resize((size_t{bytes} + 7) / 8);
+  kernel.arguments.fill_hidden(reinterpret_cast<std::byte*>(block_.data()), grid, facts_);
   shape.implicit.clear();
   for (const uint32_t word : kernel.arguments.implicit_words())
     shape.implicit.push_back({.offset = 8 * word, .value = block_[word]});
-  shape.packet = aql::to_packet(aql::KernelDispatch{.flags = flags,
+  shape.packet = aql::to_packet(aql::KernelDispatch{.flags = {},
                                                     .grid = grid.items,
                                                     .workgroup = grid.workgroup,
                                                     .dimensions = grid.dimensions,
                                                     .private_segment_size = kernel.private_segment_size,
                                                     .group_segment_size = kernel.group_segment_size,
                                                     .kernel_object = kernel.object});
-  shape.grid = grid;
-  shape.kernel = kernel.identity.number();
+  shape.packet.word[0] = aql::first_word(aql::invalid_header, shape.packet.setup());
+  shape.key = {kernel, grid};
 }
 
 }  // namespace uptempo::detail

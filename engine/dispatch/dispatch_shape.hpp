@@ -21,22 +21,34 @@
 namespace uptempo::detail {
 
 struct DispatchShape {
+  // Kernel and grid in few words.
+  struct Key {
+    Key() = default;  // of no kernel: identities begin at 1
+    Key(const KernelInfo& kernel, const Grid& grid) noexcept
+        : kernel_and_dimensions(kernel.identity.number() << 2 | grid.dimensions),
+          items_xy(pair(grid.items.x, grid.items.y)),
+          items_z_workgroup_x(pair(grid.items.z, grid.workgroup.x)),
+          workgroup_yz(pair(grid.workgroup.y, grid.workgroup.z)) {}
+    friend bool operator==(const Key&, const Key&) = default;
+
+    static constexpr uint64_t pair(uint32_t low, uint32_t high) noexcept {
+      return low | uint64_t{high} << 32;
+    }
+    uint64_t kernel_and_dimensions = 0, items_xy = 0, items_z_workgroup_x = 0, workgroup_yz = 0;
+  };
+
   // What a kernarg block holds besides the explicit arguments: hidden ones, and zeros between.
   struct Word {
     uint32_t offset;
     uint64_t value;
   };
 
-  uint64_t kernel = 0;  // its identity; 0: none yet
-  Grid grid{0};
-  aql::Packet64 packet;
-  uint32_t block_bytes = 0;  // 0: the kernel takes no arguments
+  Key key;
+  aql::Packet64 packet;      // its header INVALID
+  uint32_t block_bytes = 0;  // of its kernarg block, whole lines; 0: the kernel takes no arguments
   // Words of the block that explicit arguments do not fill; these are stored afterwards.
   std::vector<Word> implicit;
 
-  bool is_of(const KernelInfo& info, const Grid& of) const noexcept {
-    return kernel == info.identity.number() && grid == of;
-  }
   void put_implicit(std::byte* into) const noexcept {
     for (const Word& word : implicit) std::memcpy(into + word.offset, &word.value, sizeof word.value);
   }
@@ -45,21 +57,33 @@ struct DispatchShape {
 // The shapes at hand: of each kernel the last one, as far as kernels do not share a place.
 class DispatchShapes {
  public:
-  // `flags` and `facts` are the same in every call. Throws Error for a geometry that kernel or agent cannot run.
-  const DispatchShape& of(const KernelInfo& kernel, const Grid& grid, const QueueFacts& facts,
-                          aql::HeaderFlags flags) {
-    DispatchShape& shape = shapes_[kernel.identity.number() % shapes_.size()];
-    if (!shape.is_of(kernel, grid)) make(shape, kernel, grid, facts, flags);
+  // `facts` outlive this.
+  explicit DispatchShapes(const QueueFacts& facts) noexcept : facts_(facts) {
+    for (size_t i = 0; i < shapes_.size(); ++i) places_[i] = &shapes_[i];
+  }
+
+  DispatchShapes(const DispatchShapes&) = delete;
+  DispatchShapes& operator=(const DispatchShapes&) = delete;
+
+  // Throws Error for a geometry that kernel or agent cannot run.
+  const DispatchShape& of(const KernelInfo& kernel, const Grid& grid) {
+    DispatchShape& shape = *places_[kernel.identity.number() % places_.size()];
+    const DispatchShape::Key key(kernel, grid);
+    if (shape.key != key) [[unlikely]]
+      make(shape, kernel, key.items_xy, key.items_z_workgroup_x, key.workgroup_yz, grid.dimensions);
     return shape;
   }
 
  private:
-  void make(DispatchShape& shape, const KernelInfo& kernel, const Grid& grid, const QueueFacts& facts,
-            aql::HeaderFlags flags);
+  // The key in pieces, for registers: a whole grid or key would have to lie in memory at every dispatch, for a call that is hardly ever made.
+  void make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy, uint64_t items_z_workgroup_x,
+            uint64_t workgroup_yz, uint16_t dimensions);
 
+  const QueueFacts& facts_;
   std::array<DispatchShape, 32>
-      shapes_;                   // identities are given out in order, so the kernels of a program lie apart
-  std::vector<uint64_t> block_;  // kept for its memory
+      shapes_;  // identities are given out in order, so the kernels of a program lie apart
+  std::array<DispatchShape*, 32> places_;  // to each, because a product takes longer than a load
+  std::vector<uint64_t> block_;            // kept for its memory
 };
 
 }  // namespace uptempo::detail

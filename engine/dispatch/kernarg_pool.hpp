@@ -45,12 +45,13 @@ class KernargPool {
   // `memory` is aligned to 64 bytes and outlives the pool; what exceeds a multiple of slab_bytes stays unused.
   KernargPool(std::span<std::byte> memory, uint32_t slab_bytes, WaterMarks marks = {});
 
-  // A block of at least that size, which is not 0, or null if no slab is free (see free_slabs) or the size exceeds a slab.
-  std::byte* take(Cursor& cursor, uint32_t size_bytes) noexcept {
-    const uint64_t size = block_bytes(size_bytes);
-    if (static_cast<uint64_t>(cursor.end - cursor.next) < size && !add_slab(cursor, size)) return nullptr;
+  // A block of that size, which is one of block_bytes(), or null if no slab is free (see free_slabs) or the size exceeds a slab.
+  std::byte* take(Cursor& cursor, uint64_t block_size) noexcept {
+    if (static_cast<size_t>(cursor.end - cursor.next) < block_size) [[unlikely]] {
+      if (!add_slab(cursor, block_size)) return nullptr;
+    }
     std::byte* const block = cursor.next;
-    cursor.next += size;
+    cursor.next += block_size;
     ++cursor.blocks;
     return block;
   }

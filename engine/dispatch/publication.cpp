@@ -1,61 +1,84 @@
 #include "engine/dispatch/publication.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace uptempo::detail {
 namespace {
 
-// The flags of a plain batch's packets. A plan does not tell apart packets of which nothing is said, but for the first and the last one, so that three
-// stand for any number.
-struct PlainFlags {
-  aql::HeaderFlags first, interior, last;
-};
+using aql::PacketType;
 
-PlainFlags plan_plain(FencePolicy policy, size_t packets) noexcept {
-  static constexpr std::array<PacketIntent, 3> nothing_said{};
-  std::array<PacketPlan, 3> plans;
-  const size_t count = std::min(packets, plans.size());
-  plan_fences(std::span(nothing_said).first(count), {}, policy, std::span(plans).first(count));
-  return {plans[0].flags, plans[1].flags, plans[count - 1].flags};
-}
-
-void put_flags(aql::Packet64& packet, aql::HeaderFlags flags) noexcept {
-  packet.word[0] =
-      aql::first_word(aql::with_flags(packet.header(), flags), static_cast<uint16_t>(packet.word[0] >> 16));
+uint16_t dispatch_header(aql::HeaderFlags flags) noexcept {
+  return aql::make_header(PacketType::kernel_dispatch, flags);
 }
 
 }  // namespace
 
-Publication::Publication(FencePolicy the_policy)
-    : policy(the_policy), interior(plan_plain(the_policy, 3).interior) {}
+Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
+  static constexpr std::array<PacketIntent, 3> nothing_said{};
+  std::array<PacketPlan, 3> plans;
+  plan_fences(std::span(nothing_said).first(1), {}, policy, std::span(plans).first(1));
+  const uint16_t alone = dispatch_header(plans[0].flags);
+  plan_fences(nothing_said, {}, policy, plans);
+  return {alone, dispatch_header(plans[0].flags), dispatch_header(plans[1].flags),
+          dispatch_header(plans[2].flags)};
+}
+
+Publication::Publication(FencePolicy the_policy) : policy(the_policy), plain_(plan_plain(the_policy)) {}
 
 PacketIntent& Publication::intent_of_last() {
   const auto last = static_cast<uint32_t>(packets.size() - 1);
-  if (said.empty() || said.back().packet != last) said.push_back({last, {}});
+  if (said.empty() || said.back().packet != last)
+    said.push_back({.packet = last, .intent = {}, .header = dispatch_header({})});
   return said.back().intent;
 }
 
-void Publication::append(const aql::Packet64& packet, const PacketIntent& intent) {
-  packets.push_back(packet);
-  intent_of_last() = intent;
+void Publication::put(aql::Packet64& place, const aql::Packet64& finished) {
+  place = finished;
+  place.word[0] = aql::first_word(aql::invalid_header, finished.setup());
+  const aql::HeaderFlags flags = aql::header_flags(finished.header());
+  intent_of_last() = {.as_it_is = true,
+                      .without_barrier = flags.barrier == aql::Barrier::off,
+                      .acquire = flags.acquire,
+                      .release = flags.release};
+  said.back().header = finished.header();
+}
+
+void Publication::put_barrier(aql::Packet64& place) {
+  put(place, aql::to_packet(aql::BarrierAnd{}));
+  said.back().intent = {};
 }
 
 void Publication::plan() {
   planned_ = packets.size();
   plans_.clear();
-  if (!is_plain()) {
-    intents_.assign(planned_, {});
-    for (const Said& what : said) intents_[what.packet] = what.intent;
-    plans_.resize(planned_);
-    plan_fences(intents_, accesses, policy, plans_);
-    for (size_t i = 0; i < planned_; ++i)
-      if (!intents_[i].as_it_is) put_flags(packets[i], plans_[i].flags);
-  } else {
-    const PlainFlags plain = plan_plain(policy, planned_);
-    put_flags(packets.front(), plain.first);
-    put_flags(packets.back(), plain.last);
+  if (is_plain()) {
+    plain_interior_ = planned_ > 2 ? planned_ - 2 : 0;
+    return;
   }
+  plain_interior_ = 0;
+  intents_.assign(planned_, {});
+  headers_.assign(planned_, dispatch_header({}));
+  for (const Said& what : said) {
+    intents_[what.packet] = what.intent;
+    headers_[what.packet] = what.header;
+  }
+  plans_.resize(planned_);
+  plan_fences(intents_, accesses, policy, plans_);
+  for (size_t i = 0; i < planned_; ++i)
+    if (!intents_[i].as_it_is) headers_[i] = aql::with_flags(headers_[i], plans_[i].flags);
+}
+
+uint16_t Publication::header_of_other(uint64_t packet) const noexcept {
+  if (!is_plain()) return headers_[packet];
+  if (packet != 0) return plain_.last;
+  return planned_ == 1 ? plain_.alone : plain_.first;
+}
+
+void Publication::put_signal(uint64_t packet, aql::Packet64& slot) const noexcept {
+  const hsa_signal_t signal = packet + 1 == planned_           ? completion
+                              : packet < timing_signals.size() ? timing_signals[packet]
+                                                               : hsa_signal_t{0};
+  if (signal.handle != 0) slot.set_completion_signal(signal);
 }
 
 std::span<const PacketPlan> Publication::last_plan() {
@@ -68,8 +91,6 @@ std::span<const PacketPlan> Publication::last_plan() {
 }
 
 void Publication::reopen() noexcept {
-  put_flags(packets.back(), interior);
-  packets.back().set_completion_signal({0});
   value = 0;
   completion = {0};
 }

@@ -14,6 +14,7 @@
 #include "aql/writer.hpp"
 #include "engine/dispatch/fence_plan.hpp"
 #include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/packet_store.hpp"
 
 namespace uptempo {
 
@@ -29,25 +30,25 @@ namespace detail {
 
 // One batch on its way out. The submitter keeps it between submissions, so that its vectors keep their capacity.
 //
-// Packets are kept as they will lie in the ring. A packet of which the caller says nothing has the header that the plan gives to such packets between
-// a batch's first and last one, so a batch of them is planned by correcting those two.
+// Of a packet of which the caller says nothing nothing is kept but the packet: a plan gives the same header to all such packets, but for a batch's
+// first and last one.
 struct Publication {
-  explicit Publication(FencePolicy the_policy = FencePolicy::planned);
+  explicit Publication(FencePolicy the_policy);
 
-  std::vector<aql::Packet64> packets;
+  PacketStore packets;
   struct Said {
     uint32_t packet;
     PacketIntent intent;
+    uint16_t header;  // of a finished packet
   };
   std::vector<Said> said;  // of packets of which the caller says something, in order
   std::vector<AccessRange> accesses;
-  std::vector<hsa_signal_t> timing_signals;
+  std::vector<hsa_signal_t> timing_signals;  // of the first packets, 0 where there is none
   KernargPool::Cursor kernargs;
   hsa_signal_t own_signal{0};  // the caller's completion signal, instead of one of the pool
   Timing timing = Timing::none;
   aql::Chunking chunking;
   const FencePolicy policy;
-  const aql::HeaderFlags interior;  // of a packet of which nothing is said, neither first nor last
 
   // Set while the publication is longer than the ring and partly out.
   uint64_t value = 0;
@@ -56,20 +57,44 @@ struct Publication {
 
   // Nothing is said of any packet and none is timed.
   bool is_plain() const noexcept { return said.empty() && timing == Timing::none; }
-  // For saying something about the packet that was appended last.
+  // For saying something about the packet that was added last.
   PacketIntent& intent_of_last();
-  void append(const aql::Packet64& packet, const PacketIntent& intent);
-  // Puts the plan into the packets' headers.
+  // Keeps a finished packet in `place`, just added; its header and its completion signal stay as they are.
+  void put(aql::Packet64& place, const aql::Packet64& finished);
+  // The same for a barrier-AND packet without dependencies; its header is planned.
+  void put_barrier(aql::Packet64& place);
+
   void plan();
+  // Of a planned packet.
+  uint16_t header(uint64_t packet) const noexcept {
+    if (packet - 1 < plain_interior_) [[likely]]
+      return plain_.interior;
+    return header_of_other(packet);
+  }
+  // Puts the completion signal of a packet, if it has one of ours, into its slot. The completion signal is chosen.
+  void put_signal(uint64_t packet, aql::Packet64& slot) const noexcept;
+  // A plain batch's packets between the first and the last one, [1, 1 + count), all have the same header and no completion signal. 0 for another batch.
+  uint64_t interior_count() const noexcept { return plain_interior_; }
+  uint16_t interior_header() const noexcept { return plain_.interior; }
   // The plan that was made last, packet by packet.
   std::span<const PacketPlan> last_plan();
-  // Planned and refused: more packets may follow.
+  // Admitted and taken back: more packets may follow.
   void reopen() noexcept;
   void clear() noexcept;
 
  private:
+  // A plan does not tell apart packets of which nothing is said, but for the first and the last one.
+  struct PlainHeaders {
+    uint16_t alone, first, interior, last;
+  };
+  static PlainHeaders plan_plain(FencePolicy policy) noexcept;
+  uint16_t header_of_other(uint64_t packet) const noexcept;
+
+  const PlainHeaders plain_;
+  size_t plain_interior_ = 0;
   std::vector<PacketIntent> intents_;  // one for each packet, where something is said
   std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
+  std::vector<uint16_t> headers_;      // as plans_, where something is said
   size_t planned_ = 0;
 };
 

@@ -66,48 +66,34 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
   return 0;
 }
 
-// As AqlQueueWriter::publish cuts a publication (writer.hpp).
-uint64_t doorbells_for(uint64_t packets, uint32_t ring_size, aql::Chunking chunking) noexcept {
-  const uint64_t portion_limit = packets <= ring_size ? packets : (uint64_t{ring_size} + 1) / 2;
-  uint64_t chunk_limit = chunking.lead != 0 ? chunking.lead : chunking.chunk;
-  uint64_t doorbells = 0;
-  for (uint64_t done = 0; done < packets;) {
-    const uint64_t portion = std::min(packets - done, portion_limit);
-    for (uint64_t written = 0; written < portion; ++doorbells) {
-      written += std::min(portion - written, chunk_limit);
-      chunk_limit = chunking.chunk != 0 ? chunking.chunk : 1;
-    }
-    done += portion;
-  }
-  return doorbells;
-}
-
-// What the headers of packets that are out cost, for the counters.
-void count_packets(const Publication& publication, uint64_t from, uint64_t published) noexcept {
+// What packets [from, from + published) cost, which are out.
+void count_packets(const Publication& publication, uint64_t from, uint64_t published,
+                   uint64_t doorbells) noexcept {
   uint64_t barriers = 0, acquires = 0, releases = 0, signals = 0;
-  const auto add = [&](const aql::HeaderFlags& flags, uint64_t times) {
+  const auto add = [&](uint64_t packet, uint64_t times) {
+    const aql::HeaderFlags flags = aql::header_flags(publication.header(packet));
     barriers += times * (flags.barrier == aql::Barrier::on);
     acquires += times * (flags.acquire == aql::FenceScope::system);
     releases += times * (flags.release == aql::FenceScope::system);
   };
-  const auto flags_of = [&](uint64_t packet) {
-    return aql::header_flags(publication.packets[packet].header());
-  };
   const uint64_t end = from + published, last = publication.packets.size() - 1;
   if (publication.is_plain() && published > 2) {
-    add(flags_of(from), 1);
-    add(flags_of(end - 1), 1);
-    add(publication.interior, published - 2);
+    add(from, 1);
+    add(from + 1, published - 2);
+    add(end - 1, 1);
   } else {
-    for (uint64_t i = from; i < end; ++i) add(flags_of(i), 1);
+    for (uint64_t i = from; i < end; ++i) add(i, 1);
   }
   for (uint64_t i = from; i < std::min<uint64_t>(end, publication.timing_signals.size()); ++i)
     signals += publication.timing_signals[i].handle != 0;
-  count(&CounterBlock::packets, published);
-  count(&CounterBlock::barrier_bits, barriers);
-  count(&CounterBlock::system_acquires, acquires);
-  count(&CounterBlock::system_releases, releases);
-  count(&CounterBlock::completion_signals, signals + (end > last));
+  CounterBlock& counters = counters_of_this_thread();
+  count(counters.packets, published);
+  count(counters.barrier_bits, barriers);
+  count(counters.system_acquires, acquires);
+  count(counters.system_releases, releases);
+  count(counters.completion_signals, signals + (end > last));
+  count(counters.doorbells, doorbells);
+  count(counters.batches, end > last);
 }
 
 }  // namespace
@@ -168,7 +154,7 @@ QueueState::QueueState(Parts parts, std::span<const hsa_signal_t> signals, const
 }
 
 void QueueState::connect(const Parts& parts) {
-  retained_.resize(options_.publications);
+  retained_.resize(timeline_.places());
   timeline_.watch(parts.foreign_error);
   writer_ = aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
   // Both: of memory faults and of the end of the Runtime the owner of a borrowed queue tells nothing; they fail the timeline.
@@ -207,7 +193,7 @@ void QueueState::drain() noexcept {
 
 void QueueState::reclaim(uint32_t limit) noexcept {
   timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
-    Retained& held = retained_[value % retained_.size()];
+    Retained& held = retained_[timeline_.place(value)];
     kernargs_.retire(held.slabs);
     held.slabs = {};
     if (held.pooled_signal) signals_.give_back(signal);
@@ -233,8 +219,7 @@ Pressure QueueState::pressure() noexcept {
           .kernarg_slabs = kernargs_.level()};
 }
 
-void QueueState::check_failed() {
-  if (!timeline_.failed()) return;
+void QueueState::throw_failed() const {
   const Failure failure = timeline_.failure();
   throw Error({.status = failure.status,
                .call = "Queue",
@@ -339,12 +324,14 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
     reclaim(all);
     if (timeline_.pending() == before && !wait_for_oldest(deadline)) return false;
   }
-  ring_refusal_ = writer_->admit(publication.packets.size(), deadline);
-  if (!ring_refusal_) {
-    refusal_ = Refusal::ring;
-    ring_level_.set(static_cast<uint32_t>(ring_refusal_.occupancy));
-    if (ring_refusal_.status == aql::PublishStatus::queue_failed) check_failed();
-    return false;
+  if (const uint64_t packets = publication.packets.size(); !writer_->admits_now(packets)) {
+    ring_refusal_ = writer_->admit(packets, deadline);
+    if (!ring_refusal_) {
+      refusal_ = Refusal::ring;
+      ring_level_.set(static_cast<uint32_t>(ring_refusal_.occupancy));
+      if (ring_refusal_.status == aql::PublishStatus::queue_failed) check_failed();
+      return false;
+    }
   }
 
   // From here on nothing can fail but a ring shared with foreign producers.
@@ -356,9 +343,6 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
       if (!what.intent.as_it_is || what.packet >= timing) continue;
       signals_.give_back(std::exchange(publication.timing_signals[what.packet], {0}));
     }
-    for (uint32_t i = 0; i < timing; ++i)
-      if (publication.timing_signals[i].handle != 0)
-        publication.packets[i].set_completion_signal(publication.timing_signals[i]);
   }
   if (publication.own_signal.handle != 0) {
     publication.completion = publication.own_signal;
@@ -366,7 +350,6 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
   } else {
     publication.completion = signals_.take(SignalKind::interrupt);
   }
-  publication.packets.back().set_completion_signal(publication.completion);
   publication.value = timeline_.begin(publication.completion);
   publications_level_.set(timeline_.pending());
   if (publication.timing != Timing::none) enable_timing(publication);
@@ -380,7 +363,7 @@ void QueueState::enable_timing(Publication& publication) {
     profiling_ = true;
   }
   timeline_.time([this, value = publication.value](std::vector<PacketTime>& times) {
-    const Retained& held = retained_[value % retained_.size()];
+    const Retained& held = retained_[timeline_.place(value)];
     const auto read = [&](hsa_signal_t signal) {
       if (signal.handle == 0) return;
       hsa_amd_profiling_dispatch_time_t time{};
@@ -401,43 +384,100 @@ void QueueState::append_closing_packet(Publication& publication) {
   if (publication.said.empty() || publication.said.back().packet + 1 != publication.packets.size() ||
       !publication.said.back().intent.as_it_is)
     return;
-  publication.packets.push_back(aql::to_packet(aql::BarrierAnd{}));
+  if (publication.packets.full()) make_room(publication);
+  publication.put_barrier(publication.packets.add());
 }
 
-aql::PublishResult QueueState::write(const Publication& publication, uint64_t from, Deadline deadline) {
-  const std::vector<aql::Packet64>& packets = publication.packets;
-  const auto emit = [&](uint64_t i, void* slot) noexcept { return aql::fill(slot, packets[from + i]); };
-  const aql::PublishResult result =
-      writer_->publish(packets.size() - from, deadline, emit, publication.chunking);
-  count_packets(publication, from, result.published);
-  count(&CounterBlock::doorbells,
-        doorbells_for(result.published, writer_->ring_size(), publication.chunking));
+aql::PublishResult QueueState::write(Publication& publication, uint64_t from, Deadline deadline) {
+  const uint64_t interior = publication.interior_count();
+  const uint16_t header = publication.interior_header();
+  // The packet is whole but for its header, and the ends of a batch for their completion signals.
+  const auto finish = [&publication, interior, header](uint64_t i, aql::Packet64& slot,
+                                                       uint16_t setup) noexcept {
+    if (i - 1 < interior) [[likely]]
+      return aql::first_word(header, setup);
+    publication.put_signal(i, slot);
+    return aql::first_word(publication.header(i), setup);
+  };
+  const uint64_t count = publication.packets.size() - from;
+  const auto in_place = [&](uint64_t i, void* slot) noexcept {
+    auto& packet = *static_cast<aql::Packet64*>(slot);
+    return finish(i, packet, packet.setup());
+  };
+  const auto copy = [&](uint64_t i, void* slot) noexcept {
+    const uint32_t word = aql::fill(slot, publication.packets[from + i]);
+    return finish(from + i, *static_cast<aql::Packet64*>(slot), static_cast<uint16_t>(word >> 16));
+  };
+  const aql::PublishResult result = publication.packets.in_ring()
+                                        ? writer_->publish(count, deadline, in_place, publication.chunking)
+                                        : writer_->publish(count, deadline, copy, publication.chunking);
+  count_packets(publication, from, result.published, result.doorbells);
   return result;
+}
+
+// A later signal would fire for the packets of the first batch that are still missing, and free what they use.
+void QueueState::refuse_behind(const Publication& first, const Publication& second) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "BatchSubmitter::submit",
+               .asked = fmt::format("{} packets behind another batch", second.packets.size()),
+               .found = fmt::format("that batch is half in the ring: {} packets of {}", first.published,
+                                    first.packets.size()),
+               .remedy = "submit that batch to its end first, or clear it"});
+}
+
+void QueueState::refuse_longer_than_ring(const Publication& publication) const {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "BatchSubmitter::try_submit",
+               .asked = fmt::format("{} packets without waiting", publication.packets.size()),
+               .found = fmt::format("a ring of {}", writer_->ring_size()),
+               .remedy = "submit with a deadline, or make the queue's ring larger"});
+}
+
+void QueueState::refuse_more(const Publication& publication, const char* asked) {
+  // The plan of a batch that is partly out is made, and its last packet chosen.
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "BatchSubmitter",
+               .asked = asked,
+               .found = fmt::format("{} packets of this batch of {} are in the ring already",
+                                    publication.published, publication.packets.size()),
+               .remedy = "submit it to its end first, or clear it"});
+}
+
+void QueueState::make_room(Publication& publication) {
+  if (publication.published != 0) refuse_more(publication, "one more packet");
+  PacketStore& packets = publication.packets;
+  if (packets.empty() && tenant_ == nullptr && partly_out_ == nullptr &&
+      writer_->producers() == aql::Producers::exclusive) {
+    tenant_ = &publication;
+    packets.open_ring(writer_->ring(), writer_->ring_size() - 1, writer_->next_index());
+  }
+  if (packets.in_ring()) {
+    if (const std::span<aql::Packet64> free = writer_->free_run(packets.size()); !free.empty())
+      return packets.extend(free);
+    return evict(publication);
+  }
+  packets.grow();
+}
+
+void QueueState::evict(Publication& tenant) {
+  tenant.packets.leave_ring();
+  tenant_ = nullptr;
 }
 
 std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline deadline) {
   check_failed();
   if (publication.packets.empty()) return timeline_.last_begun();
   if (partly_out_ != nullptr && partly_out_ != &publication) {
-    // A later signal would fire for the packets that are still missing, and free what they use.
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "BatchSubmitter::submit",
-                 .asked = fmt::format("{} packets behind another batch", publication.packets.size()),
-                 .found = fmt::format("that batch is half in the ring: {} packets of {}",
-                                      partly_out_->published, partly_out_->packets.size()),
-                 .remedy = "submit that batch to its end first, or clear it"});
+    refuse_behind(*partly_out_, publication);
   }
+
+  if (tenant_ != nullptr && tenant_ != &publication) evict(*tenant_);
 
   const bool fresh = publication.value == 0;
   if (fresh) {
     append_closing_packet(publication);
-    if (deadline.is_now() && publication.packets.size() > writer_->ring_size()) {
-      throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                   .call = "BatchSubmitter::try_submit",
-                   .asked = fmt::format("{} packets without waiting", publication.packets.size()),
-                   .found = fmt::format("a ring of {}", writer_->ring_size()),
-                   .remedy = "submit with a deadline, or make the queue's ring larger"});
-    }
+    if (deadline.is_now() && publication.packets.size() > writer_->ring_size())
+      refuse_longer_than_ring(publication);
     publication.plan();
     reclaim(reclaim_in_passing);
     if (!admit(publication, deadline)) {
@@ -450,17 +490,15 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
   publication.published += result.published;
   const uint64_t value = publication.value;
   if (fresh && publication.published != 0) {
-    Retained& held = retained_[value % retained_.size()];
+    Retained& held = retained_[timeline_.place(value)];
     held.slabs = kernargs_.publish(publication.kernargs);
     held.pooled_signal = publication.own_signal.handle == 0;
     held.completion = publication.completion;
-    held.timing_signals.swap(publication.timing_signals);
+    if (!publication.timing_signals.empty()) held.timing_signals.swap(publication.timing_signals);
     if (!result) publication.timing_signals = held.timing_signals;  // the rest of the packets names them too
   }
   if (result) {
-    partly_out_ = nullptr;
-    count(&CounterBlock::batches);
-    publication.clear();
+    vacate(publication);
     return value;
   }
 
@@ -482,14 +520,20 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
     publication.reopen();
     return {};
   }
+  publication.packets.close();
   partly_out_ = &publication;
   throw_last_refusal();
 }
 
 // The queue is dead: nothing of it will be used again, and its timeline keeps what is out.
 void QueueState::forget(Publication& publication) noexcept {
-  if (partly_out_ == &publication) partly_out_ = nullptr;
   if (publication.published == 0) kernargs_.drop(publication.kernargs);
+  vacate(publication);
+}
+
+void QueueState::vacate(Publication& publication) noexcept {
+  if (partly_out_ == &publication) partly_out_ = nullptr;
+  if (tenant_ == &publication) tenant_ = nullptr;
   publication.clear();
 }
 
@@ -503,11 +547,11 @@ void QueueState::close(Publication& publication) noexcept {
 }
 
 void QueueState::drop(Publication& publication) noexcept {
-  if (session_ && !session_->alive()) return;
-  if (publication.published != 0) close(publication);
-  if (partly_out_ == &publication) partly_out_ = nullptr;
-  kernargs_.drop(publication.kernargs);
-  publication.clear();
+  if (!session_ || session_->alive()) {
+    if (publication.published != 0) close(publication);
+    kernargs_.drop(publication.kernargs);
+  }
+  vacate(publication);
 }
 
 }  // namespace uptempo::detail

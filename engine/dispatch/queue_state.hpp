@@ -54,6 +54,11 @@ class QueueState {
   // The same without waiting; null if there is none.
   std::byte* try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept;
 
+  // Gives a batch whose store is full room for a packet more: the free slots behind its last packet, if the queue can be lent to it (exclusive
+  // producers, and no other batch lies in it), or memory. Throws Error if the batch is partly out.
+  void make_room(Publication& publication);
+  [[noreturn]] static void refuse_more(const Publication& publication, const char* asked);
+
   // Plans, admits and publishes. Empty if the deadline passed before the first packet was out, which leaves no trace; throws Error for
   // what time does not mend. After a publication longer than the ring was cut off by the deadline, which throws as well, the
   // rest stays in `publication` and the next submit goes on with it.
@@ -89,13 +94,20 @@ class QueueState {
 
   void connect(const Parts& parts);
   bool wait_for_oldest(Deadline deadline);
-  void check_failed();
+  void check_failed() {
+    if (timeline_.failed()) throw_failed();
+  }
+  [[noreturn]] void throw_failed() const;
+  [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
+  [[noreturn]] void refuse_longer_than_ring(const Publication& publication) const;
   bool admit(Publication& publication, Deadline deadline);
   void append_closing_packet(Publication& publication);
-  aql::PublishResult write(const Publication& publication, uint64_t from, Deadline deadline);
+  aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
+  void evict(Publication& tenant);
   void close(Publication& publication) noexcept;
   void enable_timing(Publication& publication);
   void forget(Publication& publication) noexcept;
+  void vacate(Publication& publication) noexcept;
   void drain() noexcept;
 
   std::optional<Agent> agent_;
@@ -114,6 +126,7 @@ class QueueState {
   std::optional<aql::AqlQueueWriter> writer_;
   QueueFacts facts_;
   bool profiling_ = false;
+  Publication* tenant_ = nullptr;  // the one batch whose packets lie in the ring, unpublished
   const Publication* partly_out_ =
       nullptr;  // its last packet, which carries the signal, is not in the ring yet
   Refusal refusal_ = Refusal::none;

@@ -3,6 +3,7 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -18,9 +19,6 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
-
-constexpr uint64_t pin_bits = 8;
-constexpr uint64_t state_of(uint64_t value) noexcept { return value << pin_bits; }
 
 // All timelines of the process. Never destroyed; see the header.
 struct Registry {
@@ -65,6 +63,9 @@ void Timeline::tell_drain() noexcept {
   if (is_awaited_.load(std::memory_order_seq_cst)) detail::Drain::of_process().look_again();
 }
 
+Timeline::Timeline(uint32_t capacity)
+    : capacity_(capacity), mask_(std::bit_ceil(size_t{capacity}) - 1), entries_(places()), times_(places()) {}
+
 Timeline& Timeline::acquire(uint32_t capacity) {
   const std::lock_guard lock(registry().mutex);
   auto& free = registry().free;
@@ -88,9 +89,9 @@ void Timeline::close() noexcept {
   {
     const std::lock_guard lock(mutex_);
     note_completed();
-    for (Entry& e : entries_) {
-      if (noted(e.timed_value)) keep_times(e);
-      e.read = nullptr;
+    for (Times& t : times_) {
+      if (noted(t.value)) keep_times(t);
+      t.read = nullptr;
     }
     closed_.store(true, std::memory_order_seq_cst);
     changed_.notify_all();
@@ -114,18 +115,6 @@ void Timeline::release() noexcept {
   registry().free.push_back(this);
 }
 
-uint64_t Timeline::begin(hsa_signal_t signal) noexcept {
-  const uint64_t value = last_.load(std::memory_order_relaxed) + 1;
-  Entry& e = entry(value);
-  e.timed.store(false, std::memory_order_relaxed);
-  e.signal.store(signal.handle, std::memory_order_relaxed);
-  // Release: who finds the value finds its signal. Sequentially consistent with last_ and error_, so that either fail() sees
-  // this publication or its waiters see the failure.
-  e.state.store(state_of(value), std::memory_order_seq_cst);
-  last_.store(value, std::memory_order_seq_cst);
-  return value;
-}
-
 void Timeline::cancel() noexcept {
   const uint64_t value = last_.load(std::memory_order_relaxed);
   entry(value).state.store(0, std::memory_order_relaxed);
@@ -135,11 +124,11 @@ void Timeline::cancel() noexcept {
 void Timeline::time(ReadTimes read) {
   const std::lock_guard lock(mutex_);
   const uint64_t value = last_.load(std::memory_order_relaxed);
-  Entry& e = entry(value);
-  e.timed_value = value;
-  e.read = std::move(read);
-  e.times.clear();
-  e.timed.store(true, std::memory_order_relaxed);
+  Times& t = times_[place(value)];
+  t.value = value;
+  t.read = std::move(read);
+  t.times.clear();
+  entry(value).timed.store(true, std::memory_order_relaxed);
 }
 
 bool Timeline::fired(uint64_t value) noexcept {
@@ -193,36 +182,29 @@ bool Timeline::failing() noexcept {
   return true;
 }
 
-bool Timeline::failed() noexcept {
-  if (error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS) return true;
-  if (watched_.load(std::memory_order_acquire) == nullptr) return false;
+bool Timeline::watched_failed() noexcept {
   const Visit visit(*this);
   return visit && failing();
 }
 
-bool Timeline::try_reclaim(uint64_t value) noexcept {
-  Entry& e = entry(value);
-  if (e.timed.load(std::memory_order_relaxed)) {
-    const std::lock_guard lock(mutex_);
-    keep_times(e);
-  }
-  uint64_t expected = state_of(value);
-  return e.state.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+void Timeline::keep_times_of(uint64_t value) {
+  const std::lock_guard lock(mutex_);
+  keep_times(times_[place(value)]);
 }
 
-void Timeline::keep_times(Entry& e) {
-  if (!e.read) return;
-  e.read(e.times);
-  e.read = nullptr;
+void Timeline::keep_times(Times& times) {
+  if (!times.read) return;
+  times.read(times.times);
+  times.read = nullptr;
 }
 
 std::vector<PacketTime> Timeline::times(uint64_t value) {
   if (!is_done(value)) return {};
   const std::lock_guard lock(mutex_);
-  Entry& e = entry(value);
-  if (e.timed_value != value) return {};
-  keep_times(e);
-  return e.times;
+  Times& t = times_[place(value)];
+  if (t.value != value) return {};
+  keep_times(t);
+  return t.times;
 }
 
 WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept {
@@ -350,11 +332,11 @@ void Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
     failure_ = {status, std::move(text)};
     // What has completed by now stays complete; after this no signal is read again, as callers may destroy theirs.
     note_completed();
-    error_.store(status, std::memory_order_seq_cst);
-    const uint64_t last = last_.load(std::memory_order_seq_cst);
+    error_.store(status, std::memory_order_release);
+    const uint64_t last = last_.load(std::memory_order_acquire);
     for (uint64_t value = done_.load(std::memory_order_acquire) + 1; value <= last; ++value) {
       Entry& e = entry(value);
-      if (closed_ || e.state.load(std::memory_order_seq_cst) >> pin_bits != value) continue;
+      if (closed_ || e.state.load(std::memory_order_acquire) >> pin_bits != value) continue;
       const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
       // Only from 1: a signal that has fired stays fired. Pollers look at error_ and need no wake-up.
       if (aql::has_interrupt(signal)) hsa_signal_cas_screlease(signal, 1, -1);

@@ -94,10 +94,11 @@ class Timeline {
   // Owner. Reads the times of a completed publication; called under the timeline's lock.
   using ReadTimes = std::function<void(std::vector<PacketTime>& times)>;
 
-  bool has_room() const noexcept {
-    return last_.load(std::memory_order_relaxed) - reclaimed_ < entries_.size();
-  }
-  uint32_t capacity() const noexcept { return static_cast<uint32_t>(entries_.size()); }
+  bool has_room() const noexcept { return last_.load(std::memory_order_relaxed) - reclaimed_ < capacity_; }
+  uint32_t capacity() const noexcept { return capacity_; }
+  // For tables with a place for each unfinished publication: `capacity` rounded up to a power of two, and the place of one.
+  size_t places() const noexcept { return mask_ + 1; }
+  size_t place(uint64_t value) const noexcept { return value & mask_; }
   uint32_t pending() const noexcept {
     return static_cast<uint32_t>(last_.load(std::memory_order_relaxed) - reclaimed_);
   }
@@ -121,7 +122,10 @@ class Timeline {
 
   // The first failure counts; of later calls only the answer: true if publications are lost.
   bool fail(hsa_status_t status, std::string text) noexcept;
-  bool failed() noexcept;
+  bool failed() noexcept {
+    if (error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS) return true;
+    return watched_.load(std::memory_order_acquire) != nullptr && watched_failed();
+  }
   // What failed() found.
   Failure failure() const;
   // Set by fail(); the error source of the queue's writer.
@@ -143,22 +147,26 @@ class Timeline {
 
  private:
   friend class detail::Drain;
-  explicit Timeline(uint32_t capacity) : entries_(capacity) {}
+  explicit Timeline(uint32_t capacity);
 
   struct Entry {
     // value << 8 | pins. Zero value: reclaimed. A leader's pin and the owner's reclaim exclude each other by compare-and-swap.
     std::atomic<uint64_t> state{0};
     std::atomic<uint64_t> signal{0};
+    std::atomic<bool> timed{false};
     bool led = false;     // a leader waits in ROCr; under mutex_
     bool relied = false;  // the drain waits for the leader to leave; under mutex_
-    // Of the publication that used this entry last; under mutex_.
-    uint64_t timed_value = 0;
+  };
+  // Of the timed publication that used the place last; under mutex_. Apart, because most publications are not timed.
+  struct Times {
+    uint64_t value = 0;
     ReadTimes read;
     std::vector<PacketTime> times;
-    std::atomic<bool> timed{false};
   };
 
-  Entry& entry(uint64_t value) noexcept { return entries_[value % entries_.size()]; }
+  static constexpr uint64_t pin_bits = 8;
+  static constexpr uint64_t state_of(uint64_t value) noexcept { return value << pin_bits; }
+  Entry& entry(uint64_t value) noexcept { return entries_[place(value)]; }
   // A thread that may look at signals. False if it must not, because they may have gone: then only what was noted counts.
   class Visit {
    public:
@@ -189,11 +197,16 @@ class Timeline {
   void note_completed() noexcept;
   void note_failure(hsa_status_t status, std::string text) noexcept;
   bool try_reclaim(uint64_t value) noexcept;
-  void keep_times(Entry& entry);
+  bool watched_failed() noexcept;
+  void keep_times_of(uint64_t value);
+  static void keep_times(Times& times);
   WaitResult wait_blocked(uint64_t value, Deadline deadline);
   void lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noexcept;
 
+  const uint32_t capacity_;
+  const size_t mask_;
   std::vector<Entry> entries_;
+  std::vector<Times> times_;
   std::atomic<uint64_t> last_{0};  // highest value begun
   std::atomic<uint64_t> done_{0};  // highest value known complete
   uint64_t reclaimed_ = 0;         // highest value reclaimed; owner
@@ -209,6 +222,25 @@ class Timeline {
   detail::AwaitedList awaited_;  // under the drain's mutex
   std::atomic<bool> is_awaited_{false};
 };
+
+inline uint64_t Timeline::begin(hsa_signal_t signal) noexcept {
+  const uint64_t value = last_.load(std::memory_order_relaxed) + 1;
+  Entry& e = entry(value);
+  e.timed.store(false, std::memory_order_relaxed);
+  e.signal.store(signal.handle, std::memory_order_relaxed);
+  // Release: who finds the value finds its signal. No more is needed against fail(), which may look at last_ too early to see this publication: who
+  // waits for it looks at error_ under the mutex that fail() holds, and either sees the failure or has shown fail() the publication.
+  e.state.store(state_of(value), std::memory_order_release);
+  last_.store(value, std::memory_order_release);
+  return value;
+}
+
+inline bool Timeline::try_reclaim(uint64_t value) noexcept {
+  Entry& e = entry(value);
+  if (e.timed.load(std::memory_order_relaxed)) keep_times_of(value);
+  uint64_t expected = state_of(value);
+  return e.state.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+}
 
 template <class F>
 uint32_t Timeline::reclaim(uint32_t limit, F&& on_reclaimed) noexcept {

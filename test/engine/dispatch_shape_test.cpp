@@ -50,20 +50,21 @@ KernelInfo info_of(const KernelMetadata& metadata) {
           .arguments = ArgumentLayout(metadata, false)};
 }
 
+const QueueFacts facts{.queue_address = 0x123456789abcdef0};
+
 }  // namespace
 
 TEST_CASE("implicit words and explicit arguments make the block, whatever was in it", "[dispatch_shape]") {
   std::mt19937 random(3);
-  const QueueFacts facts{.queue_address = 0x123456789abcdef0};
   size_t words = 0;
   for (int round = 0; round < 2000; ++round) {
     const KernelMetadata metadata = random_kernel(random);
     const KernelInfo info = info_of(metadata);
     const Grid grid = Grid{static_cast<uint32_t>(random() % 1000 + 16), 2}.by(16, 2);
-    DispatchShapes shapes;
-    const DispatchShape& shape = shapes.of(info, grid, facts, {});
+    DispatchShapes shapes(facts);
+    const DispatchShape& shape = shapes.of(info, grid);
     const size_t bytes = (metadata.kernarg_size + size_t{7}) / 8 * 8;
-    REQUIRE(shape.block_bytes == metadata.kernarg_size);
+    REQUIRE(shape.block_bytes == KernargPool::block_bytes(metadata.kernarg_size));
     std::vector<std::byte> block(bytes + 8), expected(bytes + 8);
     for (std::byte& byte : block) byte = static_cast<std::byte>(random());
     std::vector<std::byte> guard(block.end() - 8, block.end());
@@ -86,28 +87,28 @@ TEST_CASE("a shape is of one kernel and one grid, and a copied kernel is another
   std::mt19937 random(4);
   const KernelInfo info = info_of(random_kernel(random));
   const KernelInfo copy = info;
-  DispatchShapes shapes;
-  const DispatchShape& shape = shapes.of(info, Grid{64}, {}, {});
-  CHECK(shape.is_of(info, Grid{64}));
-  CHECK_FALSE(shape.is_of(info, Grid{64}.by(32)));
-  CHECK_FALSE(shape.is_of(info, Grid{128}));
-  CHECK_FALSE(shape.is_of(copy, Grid{64}));
-  CHECK(&shapes.of(info, Grid{128}, {}, {}) == &shape);
-  CHECK(shape.is_of(info, Grid{128}));
+  DispatchShapes shapes(facts);
+  const DispatchShape& shape = shapes.of(info, Grid{64});
+  CHECK(shape.key == DispatchShape::Key(info, Grid{64}));
+  CHECK(shape.key != DispatchShape::Key(info, Grid{64}.by(32)));
+  CHECK(shape.key != DispatchShape::Key(info, Grid{128}));
+  CHECK(shape.key != DispatchShape::Key(copy, Grid{64}));
+  CHECK(&shapes.of(info, Grid{128}) == &shape);
+  CHECK(shape.key == DispatchShape::Key(info, Grid{128}));
 }
 
 TEST_CASE("a shape that cannot be leaves the one that is", "[dispatch_shape]") {
   std::mt19937 random(5);
   const KernelInfo info = info_of(random_kernel(random));
-  DispatchShapes shapes;
-  const DispatchShape& shape = shapes.of(info, Grid{64}, {}, {});
-  CHECK_THROWS_AS(shapes.of(info, Grid{4096}.by(2048), {}, {}), Error);
-  CHECK(shape.is_of(info, Grid{64}));
+  DispatchShapes shapes(facts);
+  const DispatchShape& shape = shapes.of(info, Grid{64});
+  CHECK_THROWS_AS(shapes.of(info, Grid{4096}.by(2048)), Error);
+  CHECK(shape.key == DispatchShape::Key(info, Grid{64}));
 }
 
 TEST_CASE("kernels that share a place are told apart", "[dispatch_shape]") {
   std::mt19937 random(6);
-  DispatchShapes shapes;
+  DispatchShapes shapes(facts);
   std::vector<KernelInfo> kernels;
   for (uint64_t i = 0; i < 200; ++i) {
     kernels.push_back(info_of(random_kernel(random)));
@@ -116,7 +117,7 @@ TEST_CASE("kernels that share a place are told apart", "[dispatch_shape]") {
   for (int round = 0; round < 2000; ++round) {
     const KernelInfo& kernel = kernels[random() % kernels.size()];
     const Grid grid{static_cast<uint32_t>(64 * (random() % 2 + 1))};
-    const auto packet = aql::packet_as<hsa_kernel_dispatch_packet_t>(shapes.of(kernel, grid, {}, {}).packet);
+    const auto packet = aql::packet_as<hsa_kernel_dispatch_packet_t>(shapes.of(kernel, grid).packet);
     REQUIRE(packet.kernel_object == kernel.object);
     REQUIRE(packet.grid_size_x == grid.items.x);
   }

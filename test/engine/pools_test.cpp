@@ -37,7 +37,7 @@ TEST_CASE("kernarg blocks are 64-byte aligned and share no line", "[kernarg_pool
   KernargPool::Cursor cursor;
   std::set<std::byte*> lines;
   for (const uint32_t size : {1u, 64u, 65u, 8u, 200u}) {
-    std::byte* const block = pool.take(cursor, size);
+    std::byte* const block = pool.take(cursor, KernargPool::block_bytes(size));
     REQUIRE(block != nullptr);
     CHECK(reinterpret_cast<uintptr_t>(block) % 64 == 0);
     for (uint32_t at = 0; at < size; at += 64) CHECK(lines.insert(block + at).second);
@@ -51,17 +51,17 @@ TEST_CASE("a block larger than a slab, and one from an exhausted pool, is null a
   Memory memory(2048);
   KernargPool pool(memory.span(), 1024);
   KernargPool::Cursor cursor;
-  CHECK(pool.take(cursor, 1025) == nullptr);
+  CHECK(pool.take(cursor, KernargPool::block_bytes(1025)) == nullptr);
   CHECK(pool.free_slabs() == 2);
-  CHECK(pool.take(cursor, 1024) != nullptr);
-  CHECK(pool.take(cursor, 1024) != nullptr);
-  CHECK(pool.take(cursor, 1) == nullptr);
-  CHECK(pool.take(cursor, UINT32_MAX) == nullptr);
+  CHECK(pool.take(cursor, KernargPool::block_bytes(1024)) != nullptr);
+  CHECK(pool.take(cursor, KernargPool::block_bytes(1024)) != nullptr);
+  CHECK(pool.take(cursor, KernargPool::block_bytes(1)) == nullptr);
+  CHECK(pool.take(cursor, KernargPool::block_bytes(UINT32_MAX)) == nullptr);
   const KernargPool::Slabs run = pool.publish(cursor);
-  CHECK(pool.take(cursor, 1) == nullptr);
+  CHECK(pool.take(cursor, KernargPool::block_bytes(1)) == nullptr);
   pool.retire(run);
   CHECK(pool.free_slabs() == 1);  // the batch still holds the one it was filling
-  CHECK(pool.take(cursor, 1) != nullptr);
+  CHECK(pool.take(cursor, KernargPool::block_bytes(1)) != nullptr);
   pool.drop(cursor);
   CHECK(pool.free_slabs() == 2);
 }

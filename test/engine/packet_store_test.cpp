@@ -1,0 +1,217 @@
+// Where a batch keeps its packets: the ring's free slots while they are lent to it, memory of its own otherwise.
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "double_device.hpp"
+#include "engine/dispatch/packet_store.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using detail::PacketStore;
+
+namespace {
+
+void add(PacketStore& store, uint32_t number) {
+  aql::Packet64& packet = store.add();
+  packet = {};
+  packet.word[0] = aql::first_word(aql::invalid_header, 1);
+  packet.word[5] = number;
+}
+
+bool holds_numbers_up_to(PacketStore& store, uint32_t count) {
+  if (store.size() != count) return false;
+  for (uint32_t i = 0; i < count; ++i)
+    if (store[i].word[5] != i) return false;
+  return true;
+}
+
+uint64_t ready_headers(DoubleDevice& device) {
+  QueueDouble& queue = device.processor().memory();
+  uint64_t ready = 0;
+  for (uint64_t i = 0; i < queue.ring_size(); ++i)
+    ready += aql::packet_type(static_cast<uint16_t>(queue.first_word(i))) != aql::PacketType::invalid;
+  return ready;
+}
+
+}  // namespace
+
+TEST_CASE("a store in a ring goes on behind the ring's end, and leaves it with all its packets",
+          "[packet_store]") {
+  std::vector<aql::Packet64> ring(16);
+  PacketStore store;
+  CHECK(store.full());
+  store.open_ring(ring.data(), 15, 0x1'0000'000a);
+  store.extend(std::span(ring).subspan(10, 6));
+  uint32_t number = 0;
+  while (!store.full()) add(store, number++);
+  store.extend(std::span(ring).first(4));
+  while (!store.full()) add(store, number++);
+  CHECK(number == 10);
+  CHECK(store.in_ring());
+  CHECK(&store[0] == &ring[10]);
+  CHECK(&store[9] == &ring[3]);
+  CHECK(holds_numbers_up_to(store, 10));
+  store.leave_ring();
+  std::fill(ring.begin(), ring.end(), aql::Packet64{});
+  CHECK_FALSE(store.in_ring());
+  CHECK_FALSE(store.full());
+  CHECK(holds_numbers_up_to(store, 10));
+}
+
+TEST_CASE("a store out of a ring grows, keeps its packets, and keeps its memory when cleared",
+          "[packet_store]") {
+  PacketStore store;
+  const aql::Packet64* memory = nullptr;
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t i = 0; i < 1000; ++i) {
+      if (store.full()) store.grow();
+      add(store, i);
+    }
+    CHECK(holds_numbers_up_to(store, 1000));
+    if (round != 0) CHECK(&store[0] == memory);
+    memory = &store[0];
+    store.close();
+    CHECK(store.full());
+    CHECK(store.size() == 1000);
+    store.clear();
+    CHECK(store.size() == 0);
+    CHECK(store.full());
+  }
+}
+
+TEST_CASE("a store that leaves a ring uses the memory that it has", "[packet_store]") {
+  std::vector<aql::Packet64> ring(64);
+  PacketStore store;
+  store.grow();
+  for (uint32_t i = 0; i < 64; ++i) add(store, i);
+  const aql::Packet64* const memory = &store[0];
+  store.clear();
+  store.open_ring(ring.data(), 63, 0);
+  store.extend(ring);
+  for (uint32_t i = 0; i < 63; ++i) add(store, i);
+  store.leave_ring();
+  CHECK(&store[0] == memory);
+  CHECK(holds_numbers_up_to(store, 63));
+  add(store, 63);
+  CHECK(store.full());
+  CHECK(holds_numbers_up_to(store, 64));
+}
+
+TEST_CASE("packets of an unsubmitted batch lie in the ring, and none of them is ready", "[packet_store]") {
+  DoubleDevice device({.device = {.ring_size = 64}});
+  QueueDouble& queue = device.processor().memory();
+  const auto kernel = number_kernel(0xabc0);
+  auto batch = device.batch();
+  for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{64}, i);
+  for (uint64_t i = 0; i < 40; ++i)
+    CHECK(aql::packet_as<hsa_kernel_dispatch_packet_t>(queue.slot(i)).kernel_object == 0xabc0);
+  CHECK(ready_headers(device) == 0);
+  CHECK(queue.write_index().load() == 0);
+  batch.clear();
+  CHECK(ready_headers(device) == 0);
+  CHECK(device.batch().submit().ready());
+}
+
+TEST_CASE("a second batch of a queue lies apart, and moves the first one away when it is submitted",
+          "[packet_store]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  auto first = device.batch(), second = device.batch();
+  for (uint32_t i = 0; i < 5; ++i) {
+    first.dispatch(kernel, Grid{64}, 10 + i);
+    second.dispatch(kernel, Grid{64}, 20 + i);
+  }
+  CHECK(second.submit().wait(soon(), actively));
+  first.dispatch(kernel, Grid{64}, 15u);
+  CHECK(first.submit().wait(soon(), actively));
+  CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
+}
+
+TEST_CASE("a batch that outgrows the free slots goes on in memory, and reaches the ring whole",
+          "[packet_store]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
+                      [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  auto batch = device.batch();
+  for (uint32_t i = 0; i < 10; ++i) batch.dispatch(kernel, Grid{64}, i);
+  batch.submit();
+  // Six slots are free, and the ring's end lies between them.
+  for (uint32_t i = 10; i < 24; ++i) batch.dispatch(kernel, Grid{64}, i);
+  CHECK_FALSE(batch.try_submit());
+  device.processor().resume();
+  CHECK(batch.submit(soon()).wait(soon(), actively));
+  REQUIRE(ran.size() == 24);
+  for (uint32_t i = 0; i < 24; ++i) CHECK(ran[i] == i);
+}
+
+TEST_CASE("a ring shared with foreign producers is lent to nobody", "[packet_store]") {
+  QueueDouble queue({.ring_size = 16});
+  std::vector<std::byte> memory(64 * 64 + 64);
+  void* aligned = memory.data();
+  size_t space = memory.size();
+  std::align(64, 64 * 64, aligned, space);
+  SignalDouble signal(0);
+  const std::vector<hsa_signal_t> signals{signal.handle()};
+  detail::QueueState state({.queue = queue.queue(),
+                            .producers = aql::Producers::foreign,
+                            .kernargs = {static_cast<std::byte*>(aligned), 64 * 64}},
+                           signals,
+                           {.packets = 16,
+                            .publications = 1,
+                            .kernarg_bytes = 64 * 64,
+                            .kernarg_slab_bytes = 1024,
+                            .drain = std::chrono::nanoseconds(0)});
+  BatchSubmitter batch(state, {});
+  batch.dispatch(number_kernel(), Grid{64}, 1u);
+  CHECK(queue.slot(0).word[5] == 0xcccccccc);
+}
+
+TEST_CASE(
+    "batches that take turns on one small ring, dropped and submitted at random, run each dispatch once and "
+    "in order",
+    "[packet_store]") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<uint32_t> ran;
+    DoubleDevice device({.device = {.ring_size = 32, .seed = seed}},
+                        [&](uint32_t number) { ran.push_back(number); });
+    const auto kernel = number_kernel();
+    std::mt19937_64 random(seed);
+    constexpr uint32_t batches = 3;
+    std::vector<std::unique_ptr<BatchSubmitter>> batch;
+    std::vector<uint32_t> filled(batches), expected;
+    std::vector<std::vector<uint32_t>> holds(batches);
+    for (uint32_t i = 0; i < batches; ++i)
+      batch.push_back(std::make_unique<BatchSubmitter>(device.state(), BatchOptions{}));
+    Completion last;
+    uint32_t number = 0;
+    for (int step = 0; step < 400; ++step) {
+      const auto which = static_cast<uint32_t>(random() % batches);
+      switch (random() % 8) {
+        case 0:
+          expected.insert(expected.end(), holds[which].begin(), holds[which].end());
+          holds[which].clear();
+          last = batch[which]->submit();
+          break;
+        case 1:
+          if (random() % 4 != 0) break;
+          holds[which].clear();
+          batch[which]->clear();
+          break;
+        default:
+          for (auto count = random() % 6; count > 0; --count) {
+            holds[which].push_back(number);
+            batch[which]->dispatch(kernel, Grid{64}, number++);
+          }
+      }
+      REQUIRE(batch[which]->size() == holds[which].size());
+    }
+    REQUIRE(last.wait(soon(), actively));
+    CAPTURE(seed);
+    REQUIRE(ran == expected);
+  }
+}
