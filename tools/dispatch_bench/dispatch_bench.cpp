@@ -7,6 +7,7 @@
 #include <set>
 
 #include "dispatch_bench/bars.hpp"
+#include "dispatch_bench/chart.hpp"
 #include "dispatch_bench/counts.hpp"
 #include "dispatch_bench/earlier.hpp"
 #include "dispatch_bench/raw_queue.hpp"
@@ -29,6 +30,7 @@ struct Options {
   bool no_counts = false;
   bool bars = false;
   std::string compare_file;
+  std::string svg_file;
   std::string only;
   std::string count_file;  // set in the run that counts
 
@@ -134,6 +136,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
     support::print_report(options.json_file, '\n' + bench::table(judgements));
   }
   if (!options.json_file.empty()) support::write_output(options.json_file, out.dump(2) + '\n');
+  if (!options.svg_file.empty()) support::write_output(options.svg_file, bench::svg(report));
   bench::require_met(judgements);
   return support::exit_ok;
 }
@@ -161,6 +164,7 @@ int main(int argc, char** argv) {
                "Show every variant of the floor, not the best for each batch");
   app.add_flag("--no-counts", options.no_counts, "Leave out the run that counts allocations and calls");
   app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
+  app.add_option("--svg", options.svg_file, "Write a chart")->type_name("FILE");
   app.add_option("--compare", options.compare_file, "Also compare with an earlier report, written by --json")
       ->type_name("OLD.json");
   app.add_option("--count-into", options.count_file)->group("");  // what that run is told

@@ -13,7 +13,7 @@ namespace uptempo::bench {
 inline constexpr const char* kReportFormat = "uptempo-dispatch-bench-1";
 
 struct Report {
-  std::string device;
+  std::string device{};
   bool is_virtual = true;
   bool kernels_executed = false;
   uint32_t rounds = 0;
@@ -21,8 +21,8 @@ struct Report {
   uint32_t cores = 0;
   std::string hip{};     // version of the peer
   std::string no_hip{};  // or why there is none
-  std::vector<uint32_t> batches;
-  Results results;
+  std::vector<uint32_t> batches{};
+  Results results{};
   std::map<std::string, std::string> not_counted{};  // by kind of count: why
 };
 

@@ -1,0 +1,82 @@
+// What a chart shows. (That it is legible is for eyes.)
+#include "dispatch_bench/chart.hpp"
+
+#include <cmath>
+#include <regex>
+#include <stdexcept>
+
+#include "support/catch.hpp"
+
+using namespace uptempo::bench;
+using uptempo::test::Approx;
+
+namespace {
+
+Series steady(const std::string& name, uint32_t batch, Phase phase, double ns) {
+  return {name, batch, phase, std::vector<double>(20, ns)};
+}
+
+Report report() {
+  return {.device = "some <GPU>",
+          .rounds = 20,
+          .batches = {1, 32, 1024},
+          .results = {
+              {steady("hsa-careful", 1, Phase::submit, 100), steady("hsa-careful", 32, Phase::submit, 10),
+               steady("hsa-careful", 1024, Phase::submit, 1), steady("hip-launch", 1, Phase::submit, 1000),
+               steady("hsa-careful", 1, Phase::complete, 100)}}};
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a chart names device, mode, phases, rows and lengths of batch") {
+  const std::string text = svg(report());
+  for (const char* part :
+       {"virtual GPU, not hardware: some &lt;GPU&gt;", "kernels not executed (null kernels)",
+        "medians of 20 rounds", ">submit: host ns", ">complete: host ns", ">hip-launch<"})
+    CHECK(count(text, part) == 1);
+  for (const char* part : {">hsa-careful<", ">1024<"}) CHECK(count(text, part) == 2);  // in both panels
+  Report real = report();
+  real.is_virtual = false;
+  real.kernels_executed = true;
+  CHECK(count(svg(real), "virtual") == 0);
+  CHECK(count(svg(real), "kernels executed") == 1);
+}
+
+TEST_CASE("both axes are logarithmic") {
+  // A tenth of the time for each 32 times the dispatches: a straight line.
+  const std::string text = svg(report());
+  std::smatch path;
+  REQUIRE(std::regex_search(text, path,
+                            std::regex(R"(d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)\")")));
+  const auto at = [&](size_t i) { return std::stod(path[i]); };
+  CHECK(at(3) - at(1) == Approx(at(5) - at(3)).margin(0.2));
+  CHECK(at(4) - at(2) == Approx(at(6) - at(4)).margin(0.2));
+  CHECK(at(2) < at(4));
+}
+
+TEST_CASE("labels of lines that end at one point do not cover each other, and stay beside the panel") {
+  Report crowded{.device = "some GPU", .batches = {8}, .results = {}};
+  for (int i = 0; i < 12; ++i)
+    crowded.results.all.push_back(steady("row" + std::to_string(i), 8, Phase::submit, 10));
+  const std::string text = svg(crowded);
+  const std::regex label(R"re(y="([\d.]+)" class="text" text-anchor="start">row)re");
+  double before = 0;
+  size_t labels = 0;
+  for (std::sregex_iterator each(text.begin(), text.end(), label), end; each != end; ++each, ++labels) {
+    const double y = std::stod((*each)[1]);
+    CHECK(y >= before + 15);
+    CHECK(y < 84 + 330 + 10);
+    before = y;
+  }
+  CHECK(labels == 12);
+}
+
+TEST_CASE("there is no chart of nothing") {
+  CHECK_THROWS_AS(svg(Report{.batches = {1}, .results = {}}), std::runtime_error);
+}

@@ -1,0 +1,216 @@
+#include "dispatch_bench/chart.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+
+namespace uptempo::bench {
+namespace {
+
+constexpr double kWidth = 860, kLeft = 70, kRight = 640, kLabels = 662;  // x
+constexpr double kTop = 84, kPanelHeight = 330, kPanelGap = 76;          // y
+constexpr double kLabelHeight = 16;
+
+// Rows of one family share a colour and differ in dashes.
+struct Family {
+  std::string_view prefix;
+  const char* style;
+};
+constexpr Family kFamilies[] = {{"floor", "floor"}, {"hsa", "hsa"},   {"uptempo", "own"},
+                                {"hip", "hip"},     {"pocl", "pocl"}, {"", "other"}};
+constexpr const char* kDashes[] = {"", "7 4", "2 3", "10 3 2 3", "4 4", "1 4"};
+
+// Colours are declared for light ground; viewers that know prefers-color-scheme switch all of them together, ground included.
+constexpr const char* kStyle = R"(<style>
+  .ground { fill: #ffffff; } .title { fill: #1f2328; font-size: 17px; font-weight: 600; }
+  .text { fill: #1f2328; font-size: 13px; } .quiet { fill: #59636e; font-size: 12px; } .grid { stroke: #d8dee4; stroke-width: 1; }
+  .line { fill: none; stroke-width: 2; } .leader { stroke-width: 0.7; fill: none; }
+  .floor { stroke: #6e7781; } .hsa { stroke: #2f6fdb; } .own { stroke: #c93c37; } .hip { stroke: #1a7f37; } .pocl { stroke: #8250df; } .other { stroke: #9a6700; }
+  @media (prefers-color-scheme: dark) {
+    .ground { fill: #0d1117; } .title, .text { fill: #e6edf3; } .quiet { fill: #9198a1; } .grid { stroke: #30363d; }
+    .floor { stroke: #9198a1; } .hsa { stroke: #58a6ff; } .own { stroke: #ff7b72; } .hip { stroke: #56d364; } .pocl { stroke: #d2a8ff; } .other { stroke: #e3b341; }
+  }
+</style>
+)";
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string text_at(double x, double y, const char* style, std::string_view text,
+                    const char* anchor = "start") {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y,
+                     style, anchor, escaped(text));
+}
+
+struct Line {
+  std::string name;
+  const char* style = "";
+  const char* dashes = "";
+  std::vector<const Series*> points;  // by ascending batch
+  double label_y = 0;
+};
+
+std::vector<Line> lines_of(const Report& report, Phase phase) {
+  std::vector<Line> lines;
+  std::array<size_t, std::size(kFamilies)> used{};
+  for (const Series& series : report.results.all) {
+    auto line = std::ranges::find(lines, series.name, &Line::name);
+    if (line == lines.end()) {
+      // Before the phase is looked at: a row has the same dashes in both panels.
+      const auto family = std::ranges::find_if(
+          kFamilies, [&](const Family& each) { return series.name.starts_with(each.prefix); });
+      const auto index = static_cast<size_t>(family - std::begin(kFamilies));
+      lines.push_back({series.name, family->style, kDashes[used[index]++ % std::size(kDashes)], {}});
+      line = std::prev(lines.end());
+    }
+    if (series.phase == phase) line->points.push_back(&series);
+  }
+  std::erase_if(lines, [](const Line& line) { return line.points.empty(); });
+  for (Line& line : lines)
+    std::ranges::sort(line.points, {}, [](const Series* series) { return series->batch; });
+  return lines;
+}
+
+// Where values lie: decades upwards, lengths of batch from left to right.
+struct Scales {
+  double low_decade, high_decade, top;
+  uint32_t first_batch, last_batch;
+
+  double y(double ns) const {
+    return top + kPanelHeight * (high_decade - std::log10(ns)) / (high_decade - low_decade);
+  }
+  double x(uint32_t batch) const {
+    if (first_batch == last_batch) return (kLeft + kRight) / 2;
+    return kLeft + (kRight - kLeft) * std::log2(double(batch) / first_batch) /
+                       std::log2(double(last_batch) / first_batch);
+  }
+};
+
+std::string axes(const Scales& scales, const std::vector<uint32_t>& batches) {
+  std::string out;
+  const double bottom = scales.top + kPanelHeight;
+  for (double decade = scales.low_decade; decade <= scales.high_decade; ++decade) {
+    for (const double step : {1.0, 2.0, 5.0}) {
+      const double ns = step * std::pow(10, decade);
+      if (std::log10(ns) > scales.high_decade + 1e-9) break;
+      out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, scales.y(ns), kRight);
+      out += text_at(kLeft - 8, scales.y(ns) + 4, "quiet", fmt::format("{:.6g}", ns), "end");
+    }
+  }
+  for (const uint32_t batch : batches) {
+    out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n", scales.x(batch), scales.top,
+                       bottom);
+    out += text_at(scales.x(batch), bottom + 17, "quiet", std::to_string(batch), "middle");
+  }
+  return out + text_at((kLeft + kRight) / 2, bottom + 36, "quiet", "dispatches in a batch", "middle");
+}
+
+// Labels beside the ends of their lines, as near as their height allows.
+void place_labels(std::vector<Line>& lines, const Scales& scales) {
+  const auto end = [&](const Line& line) { return scales.y(line.points.back()->median()); };
+  std::ranges::sort(lines, {}, end);
+  double free = scales.top;
+  for (Line& line : lines) {
+    line.label_y = std::max(free, end(line));
+    free = line.label_y + kLabelHeight;
+  }
+  double limit = scales.top + kPanelHeight;
+  for (size_t i = lines.size(); i-- > 0; limit -= kLabelHeight)
+    lines[i].label_y = limit = std::min(lines[i].label_y, limit);
+}
+
+std::string drawing(const Line& line, const Scales& scales) {
+  std::string path, marks;
+  for (const Series* point : line.points) {
+    const support::MedianInterval ns = point->interval();
+    const double x = scales.x(point->batch);
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, scales.y(ns.median));
+    marks += fmt::format("M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {4:.1f}H{5:.1f}", x, scales.y(ns.low),
+                         scales.y(ns.high), x - 3, scales.y(ns.median), x + 3);
+  }
+  const Series& last = *line.points.back();
+  const double end_x = scales.x(last.batch), end_y = scales.y(last.median());
+  return fmt::format(
+             "<path class=\"line {0}\" stroke-dasharray=\"{1}\" d=\"{2}\"/><path class=\"line {0}\" "
+             "d=\"{3}\"/>"
+             "<path class=\"leader {0}\" stroke-dasharray=\"1 3\" d=\"M{4:.1f} {5:.1f}L{6:.1f} {7:.1f}\"/>"
+             "<path class=\"line {0}\" stroke-dasharray=\"{1}\" d=\"M{6:.1f} {7:.1f}h26\"/>\n",
+             line.style, line.dashes, path, marks, end_x, end_y, kLabels - 8, line.label_y) +
+         text_at(kLabels + 24, line.label_y + 4, "text", line.name);
+}
+
+std::string panel(const Report& report, Phase phase, double top) {
+  std::vector<Line> lines = lines_of(report, phase);
+  if (lines.empty()) return {};
+  double low = HUGE_VAL, high = 0;
+  for (const Line& line : lines) {
+    for (const Series* point : line.points) {
+      low = std::min(low, point->interval().low);
+      high = std::max(high, point->interval().high);
+    }
+  }
+  const Scales scales{.low_decade = std::floor(std::log10(low)),
+                      .high_decade = std::max(std::ceil(std::log10(high)), std::floor(std::log10(low)) + 1),
+                      .top = top,
+                      .first_batch = report.batches.front(),
+                      .last_batch = report.batches.back()};
+  place_labels(lines, scales);
+  std::string out =
+      text_at(kLeft, top - 12, "text",
+              fmt::format("{}: host ns per dispatch{}", phase_name(phase),
+                          phase == Phase::submit ? ", until the last packet is handed over"
+                                                 : ", until the host sees the last one complete"));
+  out += axes(scales, report.batches);
+  for (const Line& line : lines) out += drawing(line, scales);
+  return out;
+}
+
+}  // namespace
+
+std::string svg(const Report& report) {
+  std::string panels;
+  double top = kTop;
+  for (const Phase phase : {Phase::submit, Phase::complete}) {
+    const std::string drawn = panel(report, phase, top);
+    panels += drawn;
+    if (!drawn.empty()) top += kPanelHeight + kPanelGap;
+  }
+  if (panels.empty()) throw std::runtime_error("a chart of no figures was asked for");
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
+      "height=\"{1:.0f}\" role=\"img\" font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', "
+      "sans-serif\">\n<title>What a dispatch costs the host, by length of batch</title>\n{2}<rect "
+      "class=\"ground\" width=\"{0:.0f}\" height=\"{1:.0f}\" rx=\"6\"/>\n",
+      kWidth, top - kPanelGap + 50, kStyle);
+  out += text_at(20, 30, "title", "What a dispatch costs the host");
+  out += text_at(
+      20, 51, "quiet",
+      fmt::format("{}{}; kernels {}; medians of {} rounds, bars: 95 % intervals",
+                  report.is_virtual ? "virtual GPU, not hardware: " : "", report.device,
+                  report.kernels_executed ? "executed" : "not executed (null kernels)", report.rounds));
+  return out + panels + "</svg>\n";
+}
+
+}  // namespace uptempo::bench
