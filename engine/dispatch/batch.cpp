@@ -6,9 +6,20 @@
 
 namespace uptempo {
 
+PacketIntent& CommandRef::intent() const {
+  if (generation_ != batch_->touched_) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "CommandRef",
+                 .asked = "to say more about a packet",
+                 .found = "its batch has been touched since it was appended",
+                 .remedy = "say everything about a dispatch before the next call on its batch"});
+  }
+  return batch_->publication_.intent_of_last();
+}
+
 CommandRef& CommandRef::declare(const void* data, size_t bytes, bool writes) {
   detail::Publication& p = batch_->publication_;
-  PacketIntent& intent = p.intent_of_last();
+  PacketIntent& intent = this->intent();
   if (!intent.declared) {
     intent.declared = true;
     intent.first_access = static_cast<uint32_t>(p.accesses.size());
@@ -22,12 +33,12 @@ CommandRef& CommandRef::declare(const void* data, size_t bytes, bool writes) {
 }
 
 CommandRef& CommandRef::observed_by(Observer observer) {
-  batch_->publication_.intent_of_last().observer = observer;
+  intent().observer = observer;
   return *this;
 }
 
 CommandRef& CommandRef::fences(aql::FenceScope acquire, aql::FenceScope release) {
-  PacketIntent& intent = batch_->publication_.intent_of_last();
+  PacketIntent& intent = this->intent();
   intent.explicit_fences = true;
   intent.acquire = acquire;
   intent.release = release;
@@ -35,14 +46,16 @@ CommandRef& CommandRef::fences(aql::FenceScope acquire, aql::FenceScope release)
 }
 
 CommandRef& CommandRef::without_barrier() {
-  batch_->publication_.intent_of_last().without_barrier = true;
+  intent().without_barrier = true;
   return *this;
 }
 
-BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options)
-    : BatchSubmitter(*queue.state_, options) {}
+BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
+                               detail::HandleChecks<detail::handle_checks> checks)
+    : BatchSubmitter(*queue.state_, options, checks) {}
 
-BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& options)
+BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& options,
+                               detail::HandleChecks<detail::handle_checks>)
     : state_(state), patience_(options.patience), publication_(options.fences), shapes_(state.facts()) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
@@ -50,7 +63,10 @@ BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& op
 
 BatchSubmitter::~BatchSubmitter() { state_.drop(publication_); }
 
-void BatchSubmitter::clear() noexcept { state_.drop(publication_); }
+void BatchSubmitter::clear() noexcept {
+  touched_.next();
+  state_.drop(publication_);
+}
 
 std::byte* BatchSubmitter::wait_for_block(const detail::DispatchShape& shape) {
   return state_.take_kernargs(publication_.kernargs, shape.block_bytes, Deadline::after(patience_));
@@ -70,6 +86,7 @@ void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte
 }
 
 void BatchSubmitter::raw(const aql::Packet64& packet) {
+  touched_.next();
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = "BatchSubmitter::raw",
@@ -87,6 +104,7 @@ void BatchSubmitter::complete_with(const Signal& signal) {
 }
 
 Completion BatchSubmitter::submit() {
+  touched_.next();
   // The common case finds room at once and reads no clock.
   if (size() <= state_.writer().ring_size()) {
     if (const std::optional<uint64_t> value = state_.submit(publication_, Deadline::now()))
@@ -96,12 +114,14 @@ Completion BatchSubmitter::submit() {
 }
 
 Completion BatchSubmitter::submit(Deadline deadline) {
+  touched_.next();
   const std::optional<uint64_t> value = state_.submit(publication_, deadline);
   if (!value) state_.throw_last_refusal();
   return {state_.timeline(), *value};
 }
 
 std::optional<Completion> BatchSubmitter::try_submit() {
+  touched_.next();
   const std::optional<uint64_t> value = state_.submit(publication_, Deadline::now());
   if (!value) return {};
   return Completion{state_.timeline(), *value};

@@ -30,6 +30,7 @@
 
 #include "engine/dispatch/completion.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/handle_check.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/queue_state.hpp"
@@ -49,7 +50,8 @@ struct BatchOptions {
 
 class BatchSubmitter;
 
-// The packet just appended, for saying more about it. Valid until the batch is touched again.
+// The packet just appended, for saying more about it. Valid until the batch is touched again; with handle checks (handle_check.hpp) its functions
+// throw Error after that.
 class CommandRef {
  public:
   // Bytes that the dispatch reads or writes. Once one range is declared, all must be: the plan may then leave out the barrier bit.
@@ -72,16 +74,21 @@ class CommandRef {
 
  private:
   friend class BatchSubmitter;
-  explicit CommandRef(BatchSubmitter& batch) noexcept : batch_(&batch) {}
+  explicit CommandRef(BatchSubmitter& batch) noexcept;
   CommandRef& declare(const void* data, size_t bytes, bool writes);
+  PacketIntent& intent() const;
   BatchSubmitter* batch_;
+  [[no_unique_address]] detail::GenerationTag generation_;
 };
 
 class BatchSubmitter {
  public:
-  explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {});
+  // The last parameter is the library's own; see handle_check.hpp.
+  explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {},
+                          detail::HandleChecks<detail::handle_checks> = {});
   // Over a queue without ROCr; see queue_state.hpp.
-  BatchSubmitter(detail::QueueState& state, const BatchOptions& options);
+  BatchSubmitter(detail::QueueState& state, const BatchOptions& options,
+                 detail::HandleChecks<detail::handle_checks> = {});
   ~BatchSubmitter();
   BatchSubmitter(const BatchSubmitter&) = delete;
   BatchSubmitter& operator=(const BatchSubmitter&) = delete;
@@ -118,6 +125,7 @@ class BatchSubmitter {
                          const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
     require_block(kernel.info(), block);
+    state_.lend(block, publication_);
     return append(kernel.info(), shape, block.data(), args...);
   }
   // Appends a finished packet. Its header is taken as it is; if it comes last, a barrier-AND packet that carries the completion
@@ -174,6 +182,7 @@ class BatchSubmitter {
     } else if (block != nullptr) {
       shape.put_implicit(block);
     }
+    touched_.next();
     aql::Packet64& packet = publication_.packets.add();
     packet = shape.packet;
     packet.set_kernarg_address(block);
@@ -185,6 +194,9 @@ class BatchSubmitter {
   std::chrono::nanoseconds patience_;
   detail::Publication publication_;
   detail::DispatchShapes shapes_;
+  [[no_unique_address]] detail::GenerationTag touched_;
 };
+
+inline CommandRef::CommandRef(BatchSubmitter& batch) noexcept : batch_(&batch), generation_(batch.touched_) {}
 
 }  // namespace uptempo

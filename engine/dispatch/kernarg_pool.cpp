@@ -1,5 +1,7 @@
 #include "engine/dispatch/kernarg_pool.hpp"
 
+#include <cstring>
+
 #include "engine/runtime/counters.hpp"
 
 namespace uptempo {
@@ -19,13 +21,14 @@ bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
   const uint32_t fresh = free_head_;
   free_head_ = slabs_[fresh].next;
   held_.set(held_.in_use() + 1);
-  slabs_[fresh] = {.holders = 1, .next = none};  // held by the cursor
+  slabs_[fresh].holders = 1;  // held by the cursor
+  slabs_[fresh].next = none;
   if (cursor.slabs.last == none) {
-    cursor.slabs = {fresh, fresh};
+    cursor.slabs = {fresh, fresh, slabs_[fresh].generation};
   } else if (cursor.blocks == 0) {
     // Nothing unpublished lies in the old slab: the publications that use it hold it themselves.
     release(cursor.slabs);
-    cursor.slabs = {fresh, fresh};
+    cursor.slabs = {fresh, fresh, slabs_[fresh].generation};
   } else {
     slabs_[cursor.slabs.last].next = fresh;
     cursor.slabs.last = fresh;
@@ -42,15 +45,21 @@ KernargPool::Slabs KernargPool::publish(Cursor& cursor) noexcept {
   // The cursor's hold on each slab passes to the publication; the last slab gets a second one, because the cursor goes on with it.
   ++slabs_[run.last].holders;
   cursor.slabs.first = run.last;
+  cursor.slabs.generation = slabs_[run.last].generation;
   cursor.blocks = 0;
   return run;
 }
 
 void KernargPool::release(Slabs run) noexcept {
+  if (run.first != none && slabs_[run.first].generation != run.generation)
+    detail::end_with("kernarg slabs were given back that are somebody else's by now");
   for (uint32_t i = run.first; i != none;) {
     // Read before the slab is freed. The link behind `last` may already lead to slabs of a later publication.
     const uint32_t next = i == run.last ? none : slabs_[i].next;
     if (--slabs_[i].holders == 0) {
+      slabs_[i].generation.next();
+      // A packet that still reads its arguments from here shows.
+      if constexpr (detail::handle_checks) std::memset(memory_ + size_t{i} * slab_bytes_, 0xdb, slab_bytes_);
       slabs_[i].next = free_head_;
       free_head_ = i;
       held_.set(held_.in_use() - 1);

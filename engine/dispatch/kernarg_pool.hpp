@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/dispatch/handle_check.hpp"
 #include "engine/dispatch/pressure.hpp"
 
 namespace uptempo {
@@ -27,6 +28,7 @@ class KernargPool {
   struct Slabs {
     uint32_t first = none;
     uint32_t last = none;
+    [[no_unique_address]] detail::GenerationTag generation{};  // of the first one
   };
 
   // What a batch holds while it is being filled.
@@ -58,7 +60,7 @@ class KernargPool {
 
   // Passes the slabs of all blocks taken since the last publication to a publication. The cursor keeps the one it is filling.
   Slabs publish(Cursor& cursor) noexcept;
-  // The publication has completed.
+  // The publication has completed. With handle checks the memory that becomes free is overwritten, and giving back twice ends the program.
   void retire(Slabs slabs) noexcept;
   // The batch is dropped: what it took and did not publish is free again.
   void drop(Cursor& cursor) noexcept;
@@ -72,6 +74,7 @@ class KernargPool {
   struct Slab {
     uint32_t holders = 0;
     uint32_t next = none;  // in its cursor's run while held, in the free list while free
+    [[no_unique_address]] detail::GenerationTag generation{};  // its uses
   };
 
   bool add_slab(Cursor& cursor, uint64_t size) noexcept;

@@ -303,6 +303,20 @@ void QueueState::throw_last_refusal() const {
                               ring_refusal_.published));
 }
 
+// The completion signal of the caller's must not be an unfinished publication's: re-arming it would make that one complete never, or too early.
+void QueueState::check_own_signal(const Publication& publication) const {
+  for (uint64_t value = timeline_.oldest_pending(); value <= timeline_.last_begun(); ++value) {
+    const Retained& held = retained_[timeline_.place(value)];
+    if (held.completion.handle != publication.own_signal.handle || timeline_.is_done(value)) continue;
+    throw Error(
+        {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+         .call = "BatchSubmitter::complete_with",
+         .asked = fmt::format("signal 0x{:x} for one more publication", publication.own_signal.handle),
+         .found = fmt::format("publication {}, which is not complete, still uses it", value),
+         .remedy = "use one signal for each publication until its completion"});
+  }
+}
+
 bool QueueState::admit(Publication& publication, Deadline deadline) {
   const uint32_t timing = timing_signals_for(publication);
   // Without interrupt signals the completion signal is an event-less one too.
@@ -475,6 +489,8 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
 
   const bool fresh = publication.value == 0;
   if (fresh) {
+    if constexpr (handle_checks)
+      if (publication.own_signal.handle != 0) check_own_signal(publication);
     append_closing_packet(publication);
     if (deadline.is_now() && publication.packets.size() > writer_->ring_size())
       refuse_longer_than_ring(publication);
@@ -496,6 +512,7 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
     held.completion = publication.completion;
     if (!publication.timing_signals.empty()) held.timing_signals.swap(publication.timing_signals);
     if (!result) publication.timing_signals = held.timing_signals;  // the rest of the packets names them too
+    lent_.published(&publication, value);
   }
   if (result) {
     vacate(publication);
@@ -534,6 +551,7 @@ void QueueState::forget(Publication& publication) noexcept {
 void QueueState::vacate(Publication& publication) noexcept {
   if (partly_out_ == &publication) partly_out_ = nullptr;
   if (tenant_ == &publication) tenant_ = nullptr;
+  lent_.dropped(&publication);
   publication.clear();
 }
 

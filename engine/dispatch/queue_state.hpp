@@ -17,6 +17,7 @@
 
 #include "aql/writer.hpp"
 #include "engine/dispatch/fence_plan.hpp"
+#include "engine/dispatch/handle_check.hpp"
 #include "engine/dispatch/kernarg_pool.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
@@ -58,6 +59,10 @@ class QueueState {
   // producers, and no other batch lies in it), or memory. Throws Error if the batch is partly out.
   void make_room(Publication& publication);
   [[noreturn]] static void refuse_more(const Publication& publication, const char* asked);
+  // A kernarg block of the caller's is read by the next submission of that batch. Throws Error if handle checks find it in use.
+  void lend(std::span<const std::byte> block, const Publication& publication) {
+    lent_.lend(block, &publication, timeline_);
+  }
 
   // Plans, admits and publishes. Empty if the deadline passed before the first packet was out, which leaves no trace; throws Error for
   // what time does not mend. After a publication longer than the ring was cut off by the deadline, which throws as well, the
@@ -100,6 +105,7 @@ class QueueState {
   [[noreturn]] void throw_failed() const;
   [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
   [[noreturn]] void refuse_longer_than_ring(const Publication& publication) const;
+  void check_own_signal(const Publication& publication) const;
   bool admit(Publication& publication, Deadline deadline);
   void append_closing_packet(Publication& publication);
   aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
@@ -119,6 +125,7 @@ class QueueState {
   KernargPool kernargs_;
   Gauge ring_level_, publications_level_;
   std::vector<Retained> retained_;
+  [[no_unique_address]] LentBlocksIfChecked lent_;
   Owned queue_;
   Owned session_end_;
   std::shared_ptr<Session> session_;

@@ -1,6 +1,9 @@
 #include "engine/dispatch/signal_pool.hpp"
 
+#include <algorithm>
+
 #include "aql/amd_abi.hpp"
+#include "engine/dispatch/handle_check.hpp"
 #include "engine/runtime/counters.hpp"
 
 namespace uptempo {
@@ -59,6 +62,9 @@ void SignalPool::leave_to_session() noexcept {
 
 void SignalPool::give_back(hsa_signal_t signal) noexcept {
   Kind& to = aql::has_interrupt(signal) ? interrupt_ : without_event_;
+  if constexpr (detail::handle_checks)
+    if (std::ranges::any_of(to.free, [&](hsa_signal_t free) { return free.handle == signal.handle; }))
+      detail::end_with("a pooled signal was given back twice");
   to.free.push_back(signal);
   to.taken.set(to.taken.in_use() - 1);
 }

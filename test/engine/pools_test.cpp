@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/dispatch/batch.hpp"
 #include "engine/dispatch/kernarg_pool.hpp"
 #include "engine/dispatch/pressure.hpp"
 #include "engine/dispatch/signal_pool.hpp"
@@ -16,6 +17,10 @@
 
 using namespace uptempo;
 using test::SignalDouble;
+
+// Where handles are not checked nothing of the checks is left.
+static_assert(detail::handle_checks || sizeof(CommandRef) == sizeof(void*));
+static_assert(detail::handle_checks || sizeof(KernargPool::Slabs) == 2 * sizeof(uint32_t));
 
 namespace {
 

@@ -1,0 +1,145 @@
+// Handles used after what they name was recycled. Built with handle checks, whatever the rest of the build has.
+#include <csignal>
+#include <vector>
+
+#include "double_device.hpp"
+#include "engine/dispatch/handle_check.hpp"
+#include "engine/runtime/error.hpp"
+#include "support/catch.hpp"
+#include "support/command.hpp"
+#include "support/hsa_double.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+
+static_assert(detail::handle_checks);
+
+namespace {
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
+}  // namespace
+
+TEST_CASE("a CommandRef serves until its batch is touched, and says so afterwards", "[handles]") {
+  DoubleDevice device;
+  const auto kernel = number_kernel();
+  uint32_t data = 0;
+  BatchSubmitter batch(device.state(), {});
+  CommandRef ref = batch.dispatch(kernel, Grid{1}, 1u);
+  ref.reads(&data, 1).writes(&data, 1).without_barrier();
+  ref.observed_by(Observer::system);
+  SECTION("by a further dispatch") { batch.dispatch(kernel, Grid{1}, 2u); }
+  SECTION("by a raw packet") { batch.raw(aql::to_packet(aql::BarrierAnd{})); }
+  SECTION("by its submission") { batch.submit(); }
+  SECTION("by clearing it") { batch.clear(); }
+  const char* const expected = "its batch has been touched";
+  CHECK(contains(error_of([&] { ref.reads(&data, 1); }), expected));
+  CHECK(contains(error_of([&] { ref.touches_nothing(); }), expected));
+  CHECK(contains(error_of([&] { ref.observed_by(Observer::agent); }), expected));
+  CHECK(contains(error_of([&] { ref.fences(aql::FenceScope::none, aql::FenceScope::none); }), expected));
+  CHECK(contains(error_of([&] { ref.without_barrier(); }), expected));
+}
+
+TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still reads it", "[handles]") {
+  DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
+  const auto kernel = number_kernel();
+  std::vector<Line> lines(2);
+  const std::span<std::byte> first(lines[0].bytes), second(lines[1].bytes);
+  BatchSubmitter batch(device.state(), {});
+  batch.dispatch_at(first, kernel, Grid{1}, 1u);
+  CHECK(contains(error_of([&] { batch.dispatch_at(first, kernel, Grid{1}, 2u); }), "not submitted yet"));
+  batch.dispatch_at(second, kernel, Grid{1}, 2u);
+  const Completion completion = batch.submit();
+  CHECK(contains(error_of([&] { batch.dispatch_at(first, kernel, Grid{1}, 3u); }),
+                 "publication " + std::to_string(completion.value()) + ", which is not complete"));
+  const std::span<std::byte> both(lines[0].bytes, sizeof(Line) * 2);
+  CHECK(contains(error_of([&] { batch.dispatch_at(both, kernel, Grid{1}, 3u); }), "which is not complete"));
+  device.processor().resume();
+  CHECK(completion.wait(soon(), actively));
+  batch.dispatch_at(first, kernel, Grid{1}, 3u);
+  batch.clear();
+  batch.dispatch_at(first, kernel, Grid{1}, 4u);
+  CHECK(batch.submit().wait(soon(), actively));
+}
+
+TEST_CASE("a caller's completion signal is refused while an earlier publication uses it", "[handles]") {
+  DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
+  SignalDouble own(1), other(1);
+  const auto publish = [&](const SignalDouble& signal) {
+    struct Dropped : detail::Publication {
+      explicit Dropped(detail::QueueState& queue) : Publication(FencePolicy::planned), state(queue) {}
+      ~Dropped() { state.drop(*this); }
+      detail::QueueState& state;
+    } publication(device.state());
+    device.state().make_room(publication);
+    publication.put_barrier(publication.packets.add());
+    publication.own_signal = signal.handle();
+    return device.state().submit(publication, soon());
+  };
+  const auto value = publish(own);
+  CHECK(contains(error_of([&] { publish(own); }), "which is not complete, still uses it"));
+  CHECK(publish(other) == *value + 1);
+  device.processor().resume();
+  CHECK(device.state().timeline().wait(*value, actively, soon()) == WaitResult::done);
+  CHECK(publish(own).has_value());
+}
+
+TEST_CASE("what a finished dispatch left in its kernarg block is overwritten when the slab is free",
+          "[handles]") {
+  std::vector<Line> lines(2);
+  KernargPool pool({lines.front().bytes, sizeof(Line) * 2}, sizeof(Line));
+  KernargPool::Cursor cursor;
+  std::byte* const block = pool.take(cursor, 64);
+  *block = std::byte{1};
+  const KernargPool::Slabs run = pool.publish(cursor);
+  pool.drop(cursor);
+  CHECK(*block == std::byte{1});
+  pool.retire(run);
+  CHECK(*block == std::byte{0xdb});
+}
+
+// Run by the test below, in processes of their own.
+TEST_CASE("child: slabs twice", "[.child]") {
+  std::vector<Line> lines(2);
+  KernargPool pool({lines.front().bytes, sizeof(Line) * 2}, sizeof(Line));
+  KernargPool::Cursor cursor;
+  (void)pool.take(cursor, 64);
+  const KernargPool::Slabs run = pool.publish(cursor);
+  pool.drop(cursor);
+  pool.retire(run);
+  (void)pool.take(cursor, 64);  // the same slab, somebody else's
+  pool.retire(run);
+}
+TEST_CASE("child: a signal twice", "[.child]") {
+  SignalDouble one(1), two(1);
+  const hsa_signal_t signals[] = {one.handle(), two.handle()};
+  SignalPool pool(signals);
+  const hsa_signal_t taken = pool.take(SignalKind::interrupt);
+  (void)pool.take(SignalKind::interrupt);
+  pool.give_back(taken);
+  pool.give_back(taken);
+}
+
+TEST_CASE("what is given back twice ends the program with a sentence", "[handles]") {
+  const auto sentence_of = [](const char* child) {
+    const auto result = run_command({"/proc/self/exe", child});
+    CHECK(result.exit_code == 128 + SIGABRT);
+    return result.err;
+  };
+  CHECK(contains(sentence_of("child: slabs twice"),
+                 "uptempo: kernarg slabs were given back that are somebody else's by now"));
+  CHECK(contains(sentence_of("child: a signal twice"), "uptempo: a pooled signal was given back twice"));
+}
