@@ -192,7 +192,7 @@ void QueueState::drain() noexcept {
 }
 
 void QueueState::reclaim(uint32_t limit) noexcept {
-  timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
+  const uint32_t reclaimed = timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
     Retained& held = retained_[timeline_.place(value)];
     kernargs_.retire(held.slabs);
     held.slabs = {};
@@ -202,7 +202,7 @@ void QueueState::reclaim(uint32_t limit) noexcept {
     }
     held.timing_signals.clear();
   });
-  publications_level_.set(timeline_.pending());
+  if (reclaimed != 0) publications_level_.set(timeline_.pending());
 }
 
 Pressure QueueState::pressure() noexcept {

@@ -99,8 +99,23 @@ TEST_CASE("waiters of a caller's signal without event use under 2 % of a core", 
   BatchSubmitter batch{queue};
   batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
   batch.complete_with(event_less);
-  const auto cost = cost_of_waiters(batch.submit(), gate, 3, {});
+  const Completion completion = batch.submit();
+  CompletionNotifier notifier{2};
+  notifier.watch(completion);
+  const Signal other_gate;
+  Queue other{gpu};  // with events: the drain has one to sleep on and one to poll for
+  notifier.watch(submit_gated(other, other_gate));
+  std::this_thread::sleep_for(20ms);
+  const auto drains = threads_named("uptempo-drain");
+  REQUIRE(drains.size() == 1);
+  const auto before = cpu_time_of(drains.front());
+  const auto cost = cost_of_waiters(completion, gate, 3, {});
+  CHECK(per_cent(cpu_time_of(drains.front()) - before, 1s) < 2);
   for (const double per_cent_of_a_core : cost) CHECK(per_cent_of_a_core < 2);
+  REQUIRE(eventually([&] { return notifier.pending() == 1; }));
+  CHECK(notifier.take()->completion == completion);
+  open(other_gate);
+  REQUIRE(eventually([&] { return notifier.pending() == 0; }));
 }
 
 TEST_CASE(
