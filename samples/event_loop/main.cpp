@@ -1,0 +1,172 @@
+// Completions in a program that has better things to do than to wait: an event loop on epoll, and coroutines that await their batches.
+//
+//   event_loop [auto|hardware|virtual]
+//
+// Four requests, each with a queue of its own, run three batches one after the other. Each is a coroutine that `co_await`s its batch and
+// goes on in the loop; a notifier makes the same completions readable in epoll, as a server would mix them with its sockets. One thread of the
+// library sleeps for all of them.
+//
+// Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong argument.
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <vgpu/launch.hpp>
+
+#include <algorithm>
+#include <coroutine>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+using namespace uptempo;
+
+namespace {
+
+constexpr uint32_t requests = 4, batches = 3, items = 1024;
+
+// The program's loop: takes coroutines from the library's thread and resumes them on its own.
+class Loop {
+ public:
+  explicit Loop(CompletionNotifier& notifier) : notifier_(notifier) {
+    watch(notifier.fd());
+    watch(posted_fd_);
+  }
+  ~Loop() {
+    close(epoll_);
+    close(posted_fd_);
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // What resume_on() calls: hand over, and no more.
+  void operator()(std::coroutine_handle<> coroutine) {
+    {
+      const std::lock_guard lock(mutex_);
+      posted_.push_back(coroutine);
+    }
+    eventfd_write(posted_fd_, 1);
+  }
+
+  // Returns the number of notices, when `tasks` tasks are done.
+  size_t run(const size_t& done, size_t tasks) {
+    size_t notices = 0;
+    while (done != tasks || notices != requests * batches) {
+      epoll_event event{};
+      if (epoll_wait(epoll_, &event, 1, 10'000) != 1) throw std::runtime_error("nothing came for 10 seconds");
+      eventfd_t count = 0;
+      eventfd_read(event.data.fd, &count);
+      if (event.data.fd == notifier_.fd()) {
+        while (const auto notice = notifier_.take()) {
+          notice->completion.wait();  // complete already; throws Error if the queue has failed
+          ++notices;
+        }
+      } else {
+        resume_posted();
+      }
+    }
+    return notices;
+  }
+
+ private:
+  void watch(int fd) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
+  }
+  void resume_posted() {
+    std::vector<std::coroutine_handle<>> posted;
+    {
+      const std::lock_guard lock(mutex_);
+      posted.swap(posted_);
+    }
+    for (const std::coroutine_handle<> coroutine : posted) coroutine.resume();
+  }
+
+  CompletionNotifier& notifier_;
+  int epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  int posted_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  std::mutex mutex_;
+  std::vector<std::coroutine_handle<>> posted_;
+};
+
+// A coroutine that starts at once and ends by itself.
+struct Task {
+  struct promise_type {
+    Task get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+struct Request {
+  explicit Request(const Agent& gpu) : queue(gpu), values(gpu, items) {}
+  Queue queue;
+  PinnedBuffer<uint32_t> values;
+  std::exception_ptr error;
+};
+
+Task serve(Request& request, const Kernel<uint32_t*, uint32_t>& increment, Loop& loop,
+           CompletionNotifier& notifier, size_t& done) {
+  try {
+    BatchSubmitter batch{request.queue};
+    for (uint32_t b = 0; b < batches; ++b) {
+      batch.dispatch(increment, Grid{items}.by(64), request.values.data(), b);
+      const Completion completion = batch.submit();
+      notifier.watch(completion, b);
+      co_await resume_on(loop, completion);  // goes on in the loop's thread
+    }
+  } catch (...) {
+    request.error = std::current_exception();
+  }
+  ++done;
+}
+
+bool serve_all() {
+  Runtime runtime;
+  Agent gpu = runtime.gpu();
+  Program program{gpu, kernels::basics()};
+  auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");  // x = 3 x + b
+  CompletionNotifier notifier{requests * batches};
+  Loop loop{notifier};
+  size_t done = 0;
+  std::vector<std::unique_ptr<Request>> all;
+  for (uint32_t r = 0; r < requests; ++r) {
+    all.push_back(std::make_unique<Request>(gpu));
+    std::ranges::fill(all.back()->values.span(), r);
+    serve(*all.back(), increment, loop, notifier, done);
+  }
+  loop.run(done, requests);
+
+  bool right = true;
+  for (uint32_t r = 0; r < requests; ++r) {
+    if (all[r]->error) std::rethrow_exception(all[r]->error);
+    uint32_t expected = r;
+    for (uint32_t b = 0; b < batches; ++b) expected = expected * 3 + b;
+    right = right && std::ranges::count(all[r]->values.span(), expected) == items;
+  }
+  return right;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto device = vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
+    const bool right = serve_all();
+    std::printf("%s: %u requests of %u batches each, %s\n", vgpu::label(device).data(), requests, batches,
+                right ? "right" : "wrong");
+    return right ? 0 : 1;
+  } catch (const std::invalid_argument& wrong) {
+    std::fprintf(stderr, "event_loop: %s\n", wrong.what());
+    return 2;
+  } catch (const std::exception& failed) {
+    std::fprintf(stderr, "event_loop: %s\n", failed.what());
+    return 1;
+  }
+}
