@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/dispatch/queue_state.hpp"
+#include "engine/runtime/error.hpp"
 
 namespace uptempo {
 
@@ -13,6 +14,13 @@ Queue::Queue(std::unique_ptr<detail::QueueState> state) noexcept : state_(std::m
 
 Queue Queue::borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
                     const std::atomic<hsa_status_t>* error, const QueueOptions& options) {
+  if (producers == aql::Producers::shared) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Queue::borrow",
+                 .asked = "shared producers on a queue of someone else's",
+                 .found = "threads can share only a queue that was made for it",
+                 .remedy = "make a SharedQueue, or borrow with Producers::foreign"});
+  }
   return Queue(std::make_unique<detail::QueueState>(
       agent, options,
       detail::QueueState::Parts{

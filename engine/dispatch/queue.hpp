@@ -2,7 +2,7 @@
 // here, in set-up; nothing grows later.
 //
 // Thread safety: one owner at a time: the Queue and all its BatchSubmitters belong to one thread. Completions belong to nobody and may be
-// awaited anywhere. Threads that submit concurrently use a Queue each.
+// awaited anywhere. Threads that submit concurrently use a Queue each, with an HSA queue of its own or over a common one (shared_queue.hpp).
 //
 // Back-pressure: ring, timeline, signals and kernarg slabs are all finite. Running out of one means waiting for the oldest publication until
 // the caller's deadline, then an Error that names the resource, its size and what of it is in use. No lock is held while waiting. To slow
@@ -54,7 +54,8 @@ class Queue {
   explicit Queue(const Agent& agent, const QueueOptions& options = {});
 
   // Over a queue that someone else made and destroys. With Producers::foreign others may publish to it as well. `error` must be set by
-  // the owner's error callback and outlive the Queue. QueueOptions::packets is not used.
+  // the owner's error callback and outlive the Queue. QueueOptions::packets is not used. Throws Error for Producers::shared, which are those of a
+  // SharedQueue.
   static Queue borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
                       const std::atomic<hsa_status_t>* error = nullptr, const QueueOptions& options = {});
 
@@ -81,6 +82,7 @@ class Queue {
 
  private:
   friend class BatchSubmitter;
+  friend class SharedQueue;
   explicit Queue(std::unique_ptr<detail::QueueState> state) noexcept;
 
   std::unique_ptr<detail::QueueState> state_;

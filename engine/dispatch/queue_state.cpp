@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
+#include "engine/dispatch/common_queue.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 
@@ -21,9 +22,10 @@ constexpr uint32_t reclaim_in_passing = 2;
 constexpr uint32_t all = UINT32_MAX;
 
 void on_queue_error(hsa_status_t status, hsa_queue_t*, void* timeline) {
-  static_cast<Timeline*>(timeline)->fail(
-      status, fmt::format("the packet processor stopped the queue with {}", status_name(status)));
+  static_cast<Timeline*>(timeline)->fail(status, stopped_with(status));
 }
+
+}  // namespace
 
 QueueOptions checked(QueueOptions options) {
   const auto refuse = [](std::string asked, std::string found) {
@@ -52,6 +54,8 @@ QueueOptions checked(QueueOptions options) {
   }
   return options;
 }
+
+namespace {
 
 uint32_t timing_signals_for(const Publication& publication) noexcept {
   const auto packets = static_cast<uint32_t>(publication.packets.size());
@@ -111,15 +115,8 @@ QueueState::QueueState(const Agent& agent, const QueueOptions& options, Parts pa
       session_(Session::current()) {
   try {
     if (parts.queue == nullptr) {
-      options_.packets = std::min(options_.packets, agent.properties().queue_max_packets);
-      check(hsa_queue_create(agent.handle(), options_.packets, HSA_QUEUE_TYPE_MULTI, on_queue_error,
-                             &timeline_, UINT32_MAX, UINT32_MAX, &parts.queue),
-            "hsa_queue_create",
-            fmt::format("a queue of {} packets on agent {}", options_.packets, agent.name()),
-            "destroy queues that are no longer used");
-      queue_ =
-          Owned(session_, Session::Kind::queue, reinterpret_cast<uint64_t>(parts.queue),
-                [](uint64_t handle) noexcept { hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle)); });
+      queue_ = make_hsa_queue(agent, options_.packets, on_queue_error, &timeline_);
+      parts.queue = hsa_queue(queue_);
     }
     connect(parts);
     session_end_ = Owned(session_, Session::Kind::listener, reinterpret_cast<uint64_t>(&timeline_),
@@ -134,6 +131,7 @@ QueueState::QueueState(const Agent& agent, const QueueOptions& options, Parts pa
         });
   } catch (...) {
     session_end_.forget();
+    if (common_) common_->leave(timeline_);
     queue_.reset();  // its error callback must not meet the timeline's next life
     timeline_.release();
     throw;
@@ -156,7 +154,9 @@ QueueState::QueueState(Parts parts, std::span<const hsa_signal_t> signals, const
 void QueueState::connect(const Parts& parts) {
   retained_.resize(timeline_.places());
   timeline_.watch(parts.foreign_error);
-  writer_ = aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
+  common_ = parts.common;
+  writer_ = common_ ? aql::AqlQueueWriter::share(common_->ring(), &timeline_.error())
+                    : aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
   // Both: of memory faults and of the end of the Runtime the owner of a borrowed queue tells nothing; they fail the timeline.
   writer_->also_watch(parts.foreign_error);
   ring_level_.start(writer_->ring_size(), options_.marks.ring);
@@ -165,6 +165,7 @@ void QueueState::connect(const Parts& parts) {
   facts_ = {.queue_address = reinterpret_cast<uint64_t>(parts.queue),
             .private_aperture_high = apertures.private_segment_high,
             .group_aperture_high = apertures.group_segment_high};
+  if (common_) common_->join(timeline_);
 }
 
 QueueState::~QueueState() {
@@ -173,6 +174,7 @@ QueueState::~QueueState() {
   timeline_.close();
   session_end_.forget();
   if (session_) session_->stop_listening(fault_listener_);
+  if (common_) common_->leave(timeline_);
   if (usable && queue_.handle() != 0) {
     queue_.reset();  // before the signals that its packets may still name
   } else if (usable && !timeline_.is_done(timeline_.last_begun())) {
@@ -206,11 +208,8 @@ void QueueState::reclaim(uint32_t limit) noexcept {
 }
 
 Pressure QueueState::pressure() noexcept {
-  const aql::QueueView view = aql::view(handle());
   const uint64_t read = writer_->read_index();  // first: it does not pass the write index
-  const uint64_t written = view.write_index != nullptr
-                               ? std::atomic_ref(*view.write_index).load(std::memory_order_relaxed)
-                               : hsa_queue_load_write_index_relaxed(handle());
+  const uint64_t written = aql::view(handle()).load_write_index();
   ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(written - read, writer_->ring_size())));
   return {.ring = ring_level_.level(),
           .publications = publications_level_.level(),
@@ -348,7 +347,7 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
     }
   }
 
-  // From here on nothing can fail but a ring shared with foreign producers.
+  // From here on nothing can fail but a ring that has other producers.
   if (timing != 0) {
     for (uint32_t i = 0; i < timing; ++i)
       publication.timing_signals.push_back(signals_.take(SignalKind::event_less));
@@ -372,8 +371,12 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
 
 void QueueState::enable_timing(Publication& publication) {
   if (!profiling_ && agent_) {
-    check(hsa_amd_profiling_set_profiler_enabled(handle(), 1), "hsa_amd_profiling_set_profiler_enabled",
-          "timestamps of packets");
+    if (common_) {
+      common_->enable_profiling();
+    } else {
+      check(hsa_amd_profiling_set_profiler_enabled(handle(), 1), "hsa_amd_profiling_set_profiler_enabled",
+            "timestamps of packets");
+    }
     profiling_ = true;
   }
   timeline_.time([this, value = publication.value](std::vector<PacketTime>& times) {
@@ -526,7 +529,8 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
   refusal_ = Refusal::ring;
   ring_refusal_ = result;
   ring_refusal_.published = publication.published;
-  if (publication.published == 0) {  // a foreign producer was faster: as if nothing had been asked
+  if (publication.published == 0) {  // another producer was faster: as if nothing had been asked
+    ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(result.occupancy, writer_->ring_size())));
     timeline_.cancel();
     publications_level_.set(timeline_.pending());
     if (publication.own_signal.handle == 0) signals_.give_back(publication.completion);

@@ -29,13 +29,19 @@
 
 namespace uptempo::detail {
 
+class CommonQueue;
+
+// The same, or Error for what no queue can be made with.
+QueueOptions checked(QueueOptions options);
+
 class QueueState {
  public:
   struct Parts {
     hsa_queue_t* queue = nullptr;
     aql::Producers producers = aql::Producers::exclusive;
-    std::span<std::byte> kernargs;
+    std::span<std::byte> kernargs{};
     const std::atomic<hsa_status_t>* foreign_error = nullptr;  // of a borrowed queue
+    std::shared_ptr<CommonQueue> common{};                     // of shared producers
   };
 
   QueueState(const Agent& agent, const QueueOptions& options);
@@ -127,6 +133,7 @@ class QueueState {
   std::vector<Retained> retained_;
   [[no_unique_address]] LentBlocksIfChecked lent_;
   Owned queue_;
+  std::shared_ptr<CommonQueue> common_;
   Owned session_end_;
   std::shared_ptr<Session> session_;
   uint64_t fault_listener_ = 0;

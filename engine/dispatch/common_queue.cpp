@@ -1,0 +1,66 @@
+#include "engine/dispatch/common_queue.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+void on_common_queue_error(hsa_status_t status, hsa_queue_t*, void* queue) {
+  static_cast<CommonQueue*>(queue)->fail(status, stopped_with(status));
+}
+
+}  // namespace
+
+std::string stopped_with(hsa_status_t status) {
+  return fmt::format("the packet processor stopped the queue with {}", status_name(status));
+}
+
+Owned make_hsa_queue(const Agent& agent, uint32_t packets,
+                     void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data), void* data) {
+  packets = std::min(packets, agent.properties().queue_max_packets);
+  hsa_queue_t* queue = nullptr;
+  check(hsa_queue_create(agent.handle(), packets, HSA_QUEUE_TYPE_MULTI, on_error, data, UINT32_MAX,
+                         UINT32_MAX, &queue),
+        "hsa_queue_create", fmt::format("a queue of {} packets on agent {}", packets, agent.name()),
+        "destroy queues that are no longer used");
+  return Owned(Session::current(), Session::Kind::queue, reinterpret_cast<uint64_t>(queue),
+               [](uint64_t handle) noexcept { hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle)); });
+}
+
+CommonQueue::CommonQueue(const Agent& agent, uint32_t packets)
+    : queue_(make_hsa_queue(agent, packets, on_common_queue_error, this)) {
+  ring_ = std::make_unique<aql::SharedRing>(hsa_queue(queue_));
+}
+
+void CommonQueue::join(Timeline& timeline) {
+  const std::lock_guard lock(mutex_);
+  timelines_.push_back(&timeline);
+  if (failure_.status != HSA_STATUS_SUCCESS) timeline.fail(failure_.status, failure_.text);
+}
+
+void CommonQueue::leave(Timeline& timeline) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase(timelines_, &timeline);
+}
+
+void CommonQueue::fail(hsa_status_t status, std::string text) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Timeline* const timeline : timelines_) timeline->fail(status, text);
+  if (failure_.status == HSA_STATUS_SUCCESS) failure_ = {status, std::move(text)};
+}
+
+void CommonQueue::enable_profiling() {
+  const std::lock_guard lock(mutex_);
+  if (profiling_) return;
+  check(hsa_amd_profiling_set_profiler_enabled(ring_->queue(), 1), "hsa_amd_profiling_set_profiler_enabled",
+        "timestamps of packets");
+  profiling_ = true;
+}
+
+}  // namespace uptempo::detail

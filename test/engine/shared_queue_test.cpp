@@ -1,0 +1,262 @@
+// Several engine queues over one ring: batches of threads that share an HSA queue, against the packet processor double.
+#include <hsa/hsa.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+#include "shared_device.hpp"
+#include "support/catch.hpp"
+#include "support/cost_meter.hpp"
+#include "support/hsa_double.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+using aql::FenceScope;
+
+namespace {
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// A dispatch's number: who submitted it, in which order.
+constexpr uint32_t number(uint32_t which, uint32_t i) { return which << 24 | i; }
+
+// Dispatches in the order in which they ran. Its functions run one after the other: in the processor's thread, then in the test's.
+struct Ran {
+  std::vector<uint32_t> all;
+  auto note() {
+    return [this](uint32_t n) { all.push_back(n); };
+  }
+  // Of each of `threads` the first `count`, each once and in order.
+  bool is_complete(uint32_t threads, uint32_t count) const {
+    std::vector<uint32_t> next(threads);
+    for (const uint32_t n : all)
+      if (n >> 24 >= threads || next[n >> 24]++ != (n & 0xffffff)) return false;
+    for (const uint32_t n : next)
+      if (n != count) return false;
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("batches of two queues over one ring lie in it in one piece each", "[shared]") {
+  Ran ran;
+  SharedDevice device(2, {.device = {.ring_size = 64, .paused = true}}, ran.note());
+  const auto kernel = number_kernel();
+  BatchSubmitter one(device[0], {}), two(device[1], {});
+  for (uint32_t i = 0; i < 3; ++i) {
+    one.dispatch(kernel, Grid{1}, number(0, i));
+    two.dispatch(kernel, Grid{1}, number(1, i));
+  }
+  const Completion second = two.submit(), first = one.submit();
+  CHECK_FALSE(first.ready());
+  device.processor().resume();
+  CHECK(first.wait(soon(), actively));
+  CHECK(second.ready());  // it lies before the first one
+  CHECK(ran.all == std::vector<uint32_t>{number(1, 0), number(1, 1), number(1, 2), number(0, 0), number(0, 1),
+                                         number(0, 2)});
+  // Each is planned as it would be alone.
+  const auto packets = device.processor().completed();
+  REQUIRE(packets.size() == 6);
+  for (size_t i = 0; i < 6; ++i) {
+    CAPTURE(i);
+    const auto flags = aql::header_flags(packets[i].packet.header());
+    CHECK(flags.barrier == aql::Barrier::on);
+    CHECK(flags.acquire == (i % 3 == 0 ? FenceScope::system : FenceScope::agent));
+    CHECK(flags.release == (i % 3 == 2 ? FenceScope::system : FenceScope::agent));
+  }
+}
+
+TEST_CASE("of eight threads with batches over a ring of 64 every dispatch runs once, in order per thread",
+          "[shared][stress]") {
+  constexpr uint32_t threads = 8, each = 600;
+  for (const uint64_t seed : {1u, 2u}) {
+    Ran ran;
+    SharedDevice device(threads, {.device = {.ring_size = 64, .seed = seed, .early_read_index = seed == 2}},
+                        ran.note());
+    std::atomic<uint32_t> failed{0};
+    const auto produce = [&](uint32_t which) {
+      std::mt19937_64 random(seed * 31 + which);
+      const auto kernel = number_kernel();
+      BatchSubmitter batch(device[which],
+                           {.chunking = {.lead = static_cast<uint32_t>(random() % 3), .chunk = 8}});
+      Completion last;
+      for (uint32_t done = 0; done < each;) {
+        // Now and then longer than the ring.
+        uint32_t count = 1 + static_cast<uint32_t>(random() % (random() % 32 == 0 ? 100 : 12));
+        if (count > each - done) count = each - done;
+        for (uint32_t i = 0; i < count; ++i) batch.dispatch(kernel, Grid{1}, number(which, done + i));
+        last = batch.submit(Deadline::after(60s));
+        done += count;
+        if (random() % 4 == 0) failed += !last.wait(Deadline::after(60s), actively);
+        if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+      }
+      failed += !last.wait(Deadline::after(60s), actively);
+    };
+    std::vector<std::thread> others;
+    for (uint32_t which = 1; which < threads; ++which) others.emplace_back(produce, which);
+    produce(0);
+    for (std::thread& other : others) other.join();
+    CHECK(failed == 0);
+    CHECK(device.processor().error() == HSA_STATUS_SUCCESS);
+    REQUIRE(device.processor().wait_completed(threads * each));
+    CHECK(ran.is_complete(threads, each));
+  }
+}
+
+TEST_CASE(
+    "a ring that another thread has filled is waited for, refused to a try, and leaves the batch as it was",
+    "[shared]") {
+  Ran ran;
+  SharedDevice device(2, {.device = {.ring_size = 64, .paused = true}}, ran.note());
+  const auto kernel = number_kernel();
+  BatchSubmitter one(device[0], {}), two(device[1], {});
+  for (uint32_t i = 0; i < 60; ++i) one.dispatch(kernel, Grid{1}, number(0, i));
+  one.submit();
+  for (uint32_t i = 0; i < 5; ++i) two.dispatch(kernel, Grid{1}, number(1, i));
+  CHECK_FALSE(two.try_submit().has_value());
+  const std::string text = error_of([&] { two.submit(Deadline::after(5ms)); });
+  CAPTURE(text);
+  CHECK(contains(text, "5 slots in the ring"));
+  CHECK(contains(text, "60 are in use"));
+  CHECK(two.size() == 5);
+  CHECK(device[1].timeline().pending() == 0);
+  CHECK(device[1].pressure().ring.in_use == 60);
+  std::thread later([&] {
+    std::this_thread::sleep_for(5ms);
+    device.processor().resume();
+  });
+  const Completion completion = two.submit(soon());
+  later.join();
+  CHECK(completion.wait(soon(), actively));
+  CHECK(ran.all.size() == 65);
+}
+
+TEST_CASE("a batch longer than the ring lets other threads' batches between its portions", "[shared]") {
+  Ran ran;
+  SharedDevice device(2, {.device = {.ring_size = 64, .paused = true}}, ran.note());
+  const auto kernel = number_kernel();
+  BatchSubmitter one(device[0], {}), two(device[1], {});
+  for (uint32_t i = 0; i < 80; ++i) one.dispatch(kernel, Grid{1}, number(0, i));
+  CHECK(contains(error_of([&] { one.submit(Deadline::after(1ms)); }), "64 packets of this batch are out"));
+  SECTION("which submit as ever, while its own queue takes no other batch") {
+    BatchSubmitter other(device[0], {});
+    other.dispatch(kernel, Grid{1}, number(0, 0));
+    CHECK(contains(error_of([&] { other.submit(); }), "half in the ring"));
+    other.clear();
+    device.processor().resume();
+    two.dispatch(kernel, Grid{1}, number(1, 0));
+    CHECK(two.submit().wait(soon(), actively));
+    CHECK(one.submit().wait(soon(), actively));
+    CHECK(ran.all.size() == 81);
+    CHECK(ran.all[64] == number(1, 0));
+    CHECK(ran.is_complete(1, 80) == false);
+    std::erase(ran.all, number(1, 0));
+    CHECK(ran.is_complete(1, 80));
+  }
+  SECTION("and is closed by a barrier packet when it is given up") {
+    device.processor().resume();
+    one.clear();
+    two.dispatch(kernel, Grid{1}, number(1, 0));
+    CHECK(two.submit().wait(soon(), actively));
+    CHECK(ran.all.size() == 65);
+    CHECK(aql::packet_type(device.processor().completed()[64].packet.header()) ==
+          aql::PacketType::barrier_and);
+  }
+}
+
+TEST_CASE("an error of the common queue ends the work of every thread", "[shared]") {
+  SharedDevice device(3, {.device = {.ring_size = 64, .paused = true}});
+  const auto kernel = number_kernel();
+  std::vector<Completion> pending;
+  for (size_t which = 0; which < 2; ++which) {
+    BatchSubmitter batch(device[which], {});
+    batch.dispatch(kernel, Grid{1}, 0);
+    pending.push_back(batch.submit());
+  }
+  std::array<std::string, 2> texts;
+  std::vector<std::thread> waiters;
+  for (size_t which = 0; which < 2; ++which)
+    waiters.emplace_back([&, which] { texts[which] = error_of([&] { (void)pending[which].wait(soon()); }); });
+  device.common().fail(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
+                       detail::stopped_with(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT));
+  for (std::thread& waiter : waiters) waiter.join();
+  for (const std::string& text : texts) CHECK(contains(text, "the packet processor stopped the queue"));
+  // Also that of one which has submitted nothing yet, and of one that comes later.
+  BatchSubmitter late(device[2], {});
+  late.dispatch(kernel, Grid{1}, 0);
+  CHECK(contains(error_of([&] { late.submit(); }), "the packet processor stopped the queue"));
+  Timeline& newcomer = Timeline::acquire(4);
+  device.common().join(newcomer);
+  CHECK(newcomer.failed());
+  device.common().leave(newcomer);
+  newcomer.release();
+}
+
+TEST_CASE("a queue that leaves takes nothing from the others", "[shared]") {
+  Ran ran;
+  SharedDevice device(2, {.device = {.ring_size = 64}}, ran.note());
+  const auto kernel = number_kernel();
+  for (uint32_t i = 0; i < 10; ++i) {
+    BatchSubmitter one(device[0], {});
+    one.dispatch(kernel, Grid{1}, number(0, i));
+    one.submit();
+  }
+  device.destroy_queue(0);
+  BatchSubmitter two(device[1], {});
+  two.dispatch(kernel, Grid{1}, number(1, 0));
+  CHECK(two.submit().wait(soon(), actively));
+  CHECK(ran.all.size() == 11);
+}
+
+TEST_CASE("a batch over a common ring allocates nothing, takes no lock and makes no system call",
+          "[shared]") {
+  SharedDevice device(2, {.device = {.ring_size = 64}});
+  const auto kernel = number_kernel();
+  BatchSubmitter one(device[0], {}), two(device[1], {});
+  const auto round = [&](BatchSubmitter& batch) {
+    for (uint32_t i = 0; i < 12; ++i) batch.dispatch(kernel, Grid{1}, i);
+    return batch.submit();
+  };
+  for (int warm_up = 0; warm_up < 20; ++warm_up) {
+    round(one).wait(actively);
+    round(two).wait(actively);
+  }
+  support::Cost total;
+  hsa_calls().reset();
+  for (int n = 0; n < 50; ++n) {
+    Completion completion;
+    total += support::cost_of([&] { completion = round(n % 2 == 0 ? one : two); });
+    completion.wait(actively);
+  }
+  CHECK(total.allocations == 0);
+  CHECK(total.locks == 0);
+  CHECK(total.system_calls == 0);
+  CHECK(hsa_calls().total() == 0);  // the double's doorbell is a hardware one
+}
+
+TEST_CASE("doorbells are counted by the thread that rings them", "[shared]") {
+  SharedDevice device(1, {.device = {.ring_size = 64}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device[0], {.chunking = {.lead = 4, .chunk = 8}});
+  for (uint32_t i = 0; i < 20; ++i) batch.dispatch(kernel, Grid{1}, i);
+  const Counters before = Counters::now();
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK((Counters::now() - before).doorbells == 3);
+}
