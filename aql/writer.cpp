@@ -91,10 +91,6 @@ bool AqlQueueWriter::cas_write_index(uint64_t expected, uint64_t desired) noexce
   return hsa_queue_cas_write_index_scacq_screl(queue_, expected, desired) == expected;
 }
 
-void AqlQueueWriter::commit_shared(uint64_t first, uint64_t end) noexcept {
-  shared_doorbells_ += shared_->commit(first, end);
-}
-
 bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
   if (shared_ != nullptr) return shared_->claim(this, count, read_seen_, first);
   for (;;) {

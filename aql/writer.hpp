@@ -69,7 +69,7 @@ struct [[nodiscard]] PublishResult {
   uint64_t requested = 0;   // packets asked for
   uint64_t published = 0;   // packets out; equals requested when ok
   uint64_t last_index = 0;  // packet index of the last one out; meaningful when published > 0
-  uint64_t doorbells = 0;   // rung
+  uint64_t doorbells = 0;   // rung; by a shared producer for its own packets and those of others
 
   explicit operator bool() const noexcept { return status == PublishStatus::ok; }
 };
@@ -144,8 +144,6 @@ class AqlQueueWriter {
   }
   uint64_t read_index() const noexcept { return load_read_index(); }
   Producers producers() const noexcept { return producers_; }
-  // Of a shared writer: the doorbells that it has rung so far, for its own packets and those of others.
-  uint64_t shared_doorbells() const noexcept { return shared_doorbells_; }
   hsa_queue_t* queue() const noexcept { return queue_; }
   // True if doorbells are written directly; false if they go through hsa_signal_store_screlease.
   bool direct_doorbell() const noexcept { return view_.doorbell != nullptr; }
@@ -159,8 +157,7 @@ class AqlQueueWriter {
                  SharedRing* shared);
 
   template <class Emit>
-  void write_chunk(uint64_t first, uint64_t count, uint64_t done, Emit& emit) noexcept;
-  void commit_shared(uint64_t first, uint64_t end) noexcept;
+  uint64_t write_chunk(uint64_t first, uint64_t count, uint64_t done, Emit& emit) noexcept;  // doorbells
 
   void ring_doorbell(uint64_t last) noexcept { view_.ring_doorbell(last); }
   uint64_t load_read_index() const noexcept { return view_.load_read_index(); }
@@ -186,7 +183,6 @@ class AqlQueueWriter {
   const std::atomic<hsa_status_t>* second_error_ = nullptr;
   std::unique_ptr<hsa_queue_t, Destroy> owned_;
   SharedRing* shared_ = nullptr;
-  uint64_t shared_doorbells_ = 0;
 };
 
 inline hsa_status_t AqlQueueWriter::queue_error() const noexcept {
@@ -215,7 +211,8 @@ inline bool AqlQueueWriter::reserve(uint64_t count, Deadline deadline, uint64_t&
 }
 
 template <class Emit>
-inline void AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint64_t done, Emit& emit) noexcept {
+inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint64_t done,
+                                            Emit& emit) noexcept {
   // Copies: the compiler must otherwise think that a packet's stores change them.
   Packet64* const ring = ring_;
   const uint64_t mask = mask_;
@@ -229,9 +226,10 @@ inline void AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint64_t
     next_ = first + count;
     store_write_index(next_);
   } else if (shared_ != nullptr) {
-    return commit_shared(first, first + count);
+    return shared_->commit(first, first + count);
   }
   ring_doorbell(first + count - 1);
+  return 1;
 }
 
 template <Emitter Emit>
@@ -248,10 +246,9 @@ PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& 
     for (uint64_t written = 0; written < portion;) {
       const uint64_t rest = portion - written;
       const uint64_t chunk = rest < chunk_limit ? rest : chunk_limit;
-      write_chunk(first + written, chunk, result.published, emit);
+      result.doorbells += write_chunk(first + written, chunk, result.published, emit);
       written += chunk;
       result.published += chunk;
-      ++result.doorbells;
       chunk_limit = chunking.chunk != 0 ? chunking.chunk : 1;
     }
     result.last_index = first + portion - 1;
