@@ -2,7 +2,7 @@
 // coroutines (awaitable.hpp) leave an Awaited with it; it is handed back when the publication has completed or failed. Private to engine/dispatch.
 //
 // One thread for all queues. It sleeps for the lowest awaited publication of each queue, because completion is monotonic within a queue, and
-// at each wake-up hands out all that has finished meanwhile. Asleep it costs what ROCr's wait costs: 200 us of polling (signal.cpp:266 at
+// at each wake-up hands out all that has finished meanwhile. Asleep it costs what ROCr's wait costs: 200 us of polling (signal.cpp:302 at
 // 5.2.3) for each wake-up, and four wake-ups a second for errors that nobody announces.
 //
 // How it sleeps. In hsa_amd_signal_wait_any, over those publications' signals and one signal of its own, which wakes it for what is new. It is the

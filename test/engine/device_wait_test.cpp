@@ -5,7 +5,10 @@
 #include <engine/uptempo.hpp>
 
 #include <chrono>
+#include <cstdlib>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -273,6 +276,11 @@ TEST_CASE("child: awaits and leaks the runtime", "[.child]") {
 
 TEST_CASE("a process ends cleanly while completions are awaited", "[wait]") {
   for (const char* const child : {"child: awaits in static storage", "child: awaits and leaks the runtime"}) {
+    // The second one leaks on purpose, and so does ROCr then.
+    if (std::string_view(child).ends_with("leaks the runtime")) {
+      const char* const options = std::getenv("ASAN_OPTIONS");
+      setenv("ASAN_OPTIONS", (std::string(options == nullptr ? "" : options) + ":detect_leaks=0").c_str(), 1);
+    }
     const auto result = run_command({"/proc/self/exe", child});
     CAPTURE(child, result.out, result.err);
     CHECK(result.exit_code == 0);

@@ -76,8 +76,8 @@ TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still r
 }
 
 TEST_CASE("a caller's completion signal is refused while an earlier publication uses it", "[handles]") {
+  SignalDouble own(1), other(1);  // outlive the queue that waits for them
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
-  SignalDouble own(1), other(1);
   const auto publish = [&](const SignalDouble& signal) {
     struct Dropped : detail::Publication {
       explicit Dropped(detail::QueueState& queue) : Publication(FencePolicy::planned), state(queue) {}
