@@ -218,15 +218,6 @@ Pressure QueueState::pressure() noexcept {
           .kernarg_slabs = kernargs_.level()};
 }
 
-void QueueState::throw_failed() const {
-  const Failure failure = timeline_.failure();
-  throw Error({.status = failure.status,
-               .call = "Queue",
-               .asked = "a submission",
-               .found = failure.text,
-               .remedy = fmt::format("{}; this one takes no more work", remedy(failure))});
-}
-
 bool QueueState::wait_for_oldest(Deadline deadline) {
   check_failed();
   if (timeline_.pending() == 0 || deadline.is_now()) return false;
@@ -268,51 +259,6 @@ std::byte* QueueState::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_
                       fmt::format("all are in use by {} unfinished publications and by unsubmitted batches",
                                   timeline_.pending()));
     }
-  }
-}
-
-void QueueState::throw_exhausted(const std::string& resource, const std::string& size,
-                                 const std::string& in_use) const {
-  throw Error(
-      {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-       .call = "Queue",
-       .asked = fmt::format("a free {} within the deadline", resource),
-       .found = fmt::format("{}: {}", size, in_use),
-       .remedy = "wait longer, submit smaller batches, or make the queue with more of it (QueueOptions)"});
-}
-
-void QueueState::throw_last_refusal() const {
-  const std::string pending = fmt::format("{} publications are unfinished", timeline_.pending());
-  switch (refusal_) {
-    case Refusal::publications:
-      throw_exhausted("place on the timeline", fmt::format("{} publications", timeline_.capacity()), pending);
-    case Refusal::signals:
-      throw_exhausted("completion signal", fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
-                      pending);
-    case Refusal::timing_signals:
-      throw_exhausted("set of timing signals", fmt::format("{} event-less signals", signals_.event_less()),
-                      pending);
-    case Refusal::ring:
-    case Refusal::none:
-      break;
-  }
-  throw_exhausted(fmt::format("run of {} slots in the ring", ring_refusal_.requested),
-                  fmt::format("{} slots", writer_->ring_size()),
-                  fmt::format("{} are in use, {} packets of this batch are out", ring_refusal_.occupancy,
-                              ring_refusal_.published));
-}
-
-// The completion signal of the caller's must not be an unfinished publication's: re-arming it would make that one complete never, or too early.
-void QueueState::check_own_signal(const Publication& publication) const {
-  for (uint64_t value = timeline_.oldest_pending(); value <= timeline_.last_begun(); ++value) {
-    const Retained& held = retained_[timeline_.place(value)];
-    if (held.completion.handle != publication.own_signal.handle || timeline_.is_done(value)) continue;
-    throw Error(
-        {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-         .call = "BatchSubmitter::complete_with",
-         .asked = fmt::format("signal 0x{:x} for one more publication", publication.own_signal.handle),
-         .found = fmt::format("publication {}, which is not complete, still uses it", value),
-         .remedy = "use one signal for each publication until its completion"});
   }
 }
 
@@ -430,34 +376,6 @@ aql::PublishResult QueueState::write(Publication& publication, uint64_t from, De
                                         : writer_->publish(count, deadline, copy, publication.chunking);
   count_packets(publication, from, result.published, result.doorbells);
   return result;
-}
-
-// A later signal would fire for the packets of the first batch that are still missing, and free what they use.
-void QueueState::refuse_behind(const Publication& first, const Publication& second) {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "BatchSubmitter::submit",
-               .asked = fmt::format("{} packets behind another batch", second.packets.size()),
-               .found = fmt::format("that batch is half in the ring: {} packets of {}", first.published,
-                                    first.packets.size()),
-               .remedy = "submit that batch to its end first, or clear it"});
-}
-
-void QueueState::refuse_longer_than_ring(const Publication& publication) const {
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "BatchSubmitter::try_submit",
-               .asked = fmt::format("{} packets without waiting", publication.packets.size()),
-               .found = fmt::format("a ring of {}", writer_->ring_size()),
-               .remedy = "submit with a deadline, or make the queue's ring larger"});
-}
-
-void QueueState::refuse_more(const Publication& publication, const char* asked) {
-  // The plan of a batch that is partly out is made, and its last packet chosen.
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "BatchSubmitter",
-               .asked = asked,
-               .found = fmt::format("{} packets of this batch of {} are in the ring already",
-                                    publication.published, publication.packets.size()),
-               .remedy = "submit it to its end first, or clear it"});
 }
 
 void QueueState::make_room(Publication& publication) {
