@@ -6,50 +6,6 @@
 
 namespace uptempo {
 
-PacketIntent& CommandRef::intent() const {
-  if (generation_ != batch_->touched_) {
-    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-                 .call = "CommandRef",
-                 .asked = "to say more about a packet",
-                 .found = "its batch has been touched since it was appended",
-                 .remedy = "say everything about a dispatch before the next call on its batch"});
-  }
-  return batch_->publication_.intent_of_last();
-}
-
-CommandRef& CommandRef::declare(const void* data, size_t bytes, bool writes) {
-  detail::Publication& p = batch_->publication_;
-  PacketIntent& intent = this->intent();
-  if (!intent.declared) {
-    intent.declared = true;
-    intent.first_access = static_cast<uint32_t>(p.accesses.size());
-  }
-  if (bytes != 0) {
-    const auto begin = reinterpret_cast<uintptr_t>(data);
-    p.accesses.push_back({begin, begin + bytes, writes});
-    ++intent.access_count;
-  }
-  return *this;
-}
-
-CommandRef& CommandRef::observed_by(Observer observer) {
-  intent().observer = observer;
-  return *this;
-}
-
-CommandRef& CommandRef::fences(aql::FenceScope acquire, aql::FenceScope release) {
-  PacketIntent& intent = this->intent();
-  intent.explicit_fences = true;
-  intent.acquire = acquire;
-  intent.release = release;
-  return *this;
-}
-
-CommandRef& CommandRef::without_barrier() {
-  intent().without_barrier = true;
-  return *this;
-}
-
 BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
                                detail::HandleChecks<detail::handle_checks> checks)
     : BatchSubmitter(*queue.state_, options, checks) {}
@@ -64,7 +20,7 @@ BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& op
 BatchSubmitter::~BatchSubmitter() { state_.drop(publication_); }
 
 void BatchSubmitter::clear() noexcept {
-  touched_.next();
+  publication_.touched.next();
   state_.drop(publication_);
 }
 
@@ -86,7 +42,7 @@ void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte
 }
 
 void BatchSubmitter::raw(const aql::Packet64& packet) {
-  touched_.next();
+  publication_.touched.next();
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = "BatchSubmitter::raw",
@@ -104,7 +60,7 @@ void BatchSubmitter::complete_with(const Signal& signal) {
 }
 
 Completion BatchSubmitter::submit() {
-  touched_.next();
+  publication_.touched.next();
   // The common case finds room at once and reads no clock.
   if (size() <= state_.writer().ring_size()) {
     if (const std::optional<uint64_t> value = state_.submit(publication_, Deadline::now()))
@@ -114,14 +70,14 @@ Completion BatchSubmitter::submit() {
 }
 
 Completion BatchSubmitter::submit(Deadline deadline) {
-  touched_.next();
+  publication_.touched.next();
   const std::optional<uint64_t> value = state_.submit(publication_, deadline);
   if (!value) state_.throw_last_refusal();
   return {state_.timeline(), *value};
 }
 
 std::optional<Completion> BatchSubmitter::try_submit() {
-  touched_.next();
+  publication_.touched.next();
   const std::optional<uint64_t> value = state_.submit(publication_, Deadline::now());
   if (!value) return {};
   return Completion{state_.timeline(), *value};

@@ -28,6 +28,7 @@
 #include <string>
 #include <type_traits>
 
+#include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/completion.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/handle_check.hpp"
@@ -46,39 +47,6 @@ struct BatchOptions {
   aql::Chunking chunking{};  // one doorbell by default
   // How long dispatch() waits for a kernarg block and a plain submit() for room.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
-};
-
-class BatchSubmitter;
-
-// The packet just appended, for saying more about it. Valid until the batch is touched again; with handle checks (handle_check.hpp) its functions
-// throw Error after that.
-class CommandRef {
- public:
-  // Bytes that the dispatch reads or writes. Once one range is declared, all must be: the plan may then leave out the barrier bit.
-  template <class T>
-  CommandRef& reads(const T* data, size_t count) {
-    return declare(data, count * sizeof(T), false);
-  }
-  template <class T>
-  CommandRef& writes(T* data, size_t count) {
-    return declare(data, count * sizeof(T), true);
-  }
-  // A dispatch that touches no memory but its arguments.
-  CommandRef& touches_nothing() { return declare(nullptr, 0, false); }
-  // Who looks at the results before the batch's completion is awaited.
-  CommandRef& observed_by(Observer observer);
-
-  // The caller's own choice, taken as it is (but see fence_plan.hpp for the first packet and the last).
-  CommandRef& fences(aql::FenceScope acquire, aql::FenceScope release);
-  CommandRef& without_barrier();
-
- private:
-  friend class BatchSubmitter;
-  explicit CommandRef(BatchSubmitter& batch) noexcept;
-  CommandRef& declare(const void* data, size_t bytes, bool writes);
-  PacketIntent& intent() const;
-  BatchSubmitter* batch_;
-  [[no_unique_address]] detail::GenerationTag generation_;
 };
 
 class BatchSubmitter {
@@ -153,8 +121,6 @@ class BatchSubmitter {
   std::string explain();
 
  private:
-  friend class CommandRef;
-
   // Also sees to it that there is room for a packet more.
   const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
     if (publication_.packets.full()) [[unlikely]]
@@ -182,21 +148,18 @@ class BatchSubmitter {
     } else if (block != nullptr) {
       shape.put_implicit(block);
     }
-    touched_.next();
+    publication_.touched.next();
     aql::Packet64& packet = publication_.packets.add();
     packet = shape.packet;
     packet.set_kernarg_address(block);
     if constexpr ((std::is_same_v<Args, LocalBytes> || ...)) packet.set_group_segment_size(group_segment);
-    return CommandRef(*this);
+    return CommandRef(publication_.ref_of_last());
   }
 
   detail::QueueState& state_;
   std::chrono::nanoseconds patience_;
   detail::Publication publication_;
   detail::DispatchShapes shapes_;
-  [[no_unique_address]] detail::GenerationTag touched_;
 };
-
-inline CommandRef::CommandRef(BatchSubmitter& batch) noexcept : batch_(&batch), generation_(batch.touched_) {}
 
 }  // namespace uptempo

@@ -1,6 +1,9 @@
 #include "engine/dispatch/publication.hpp"
 
+#include <algorithm>
 #include <array>
+
+#include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
 namespace {
@@ -23,23 +26,28 @@ Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
           dispatch_header(plans[2].flags)};
 }
 
-Publication::Publication(FencePolicy the_policy) : policy(the_policy), plain_(plan_plain(the_policy)) {}
+Publication::Publication(FencePolicy the_policy, bool is_kept)
+    : policy(the_policy), kept(is_kept), plain_(plan_plain(the_policy)) {}
 
-PacketIntent& Publication::intent_of_last() {
-  const auto last = static_cast<uint32_t>(packets.size() - 1);
-  if (said.empty() || said.back().packet != last)
-    said.push_back({.packet = last, .intent = {}, .header = dispatch_header({})});
-  return said.back().intent;
+PacketIntent& Publication::intent_of(uint32_t packet) {
+  planned_ = 0;
+  const auto place = said.empty() || said.back().packet < packet
+                         ? said.end()
+                         : std::lower_bound(said.begin(), said.end(), packet,
+                                            [](const Said& what, uint32_t of) { return what.packet < of; });
+  if (place != said.end() && place->packet == packet) return place->intent;
+  return said.insert(place, {.packet = packet, .intent = {}, .header = dispatch_header({})})->intent;
 }
 
 void Publication::put(aql::Packet64& place, const aql::Packet64& finished) {
   place = finished;
   place.word[0] = aql::first_word(aql::invalid_header, finished.setup());
   const aql::HeaderFlags flags = aql::header_flags(finished.header());
-  intent_of_last() = {.as_it_is = true,
-                      .without_barrier = flags.barrier == aql::Barrier::off,
-                      .acquire = flags.acquire,
-                      .release = flags.release};
+  intent_of(static_cast<uint32_t>(packets.size() - 1)) = {
+      .as_it_is = true,
+      .without_barrier = flags.barrier == aql::Barrier::off,
+      .acquire = flags.acquire,
+      .release = flags.release};
   said.back().header = finished.header();
 }
 
@@ -49,13 +57,10 @@ void Publication::put_barrier(aql::Packet64& place) {
 }
 
 void Publication::plan() {
+  if (kept && planned_ == packets.size()) return;
   planned_ = packets.size();
   plans_.clear();
-  if (is_plain()) {
-    plain_interior_ = planned_ > 2 ? planned_ - 2 : 0;
-    return;
-  }
-  plain_interior_ = 0;
+  if (is_plain()) return;
   intents_.assign(planned_, {});
   headers_.assign(planned_, dispatch_header({}));
   for (const Said& what : said) {
@@ -68,10 +73,10 @@ void Publication::plan() {
     if (!intents_[i].as_it_is) headers_[i] = aql::with_flags(headers_[i], plans_[i].flags);
 }
 
-uint16_t Publication::header_of_other(uint64_t packet) const noexcept {
+uint16_t Publication::header(uint64_t packet) const noexcept {
   if (!is_plain()) return headers_[packet];
-  if (packet != 0) return plain_.last;
-  return planned_ == 1 ? plain_.alone : plain_.first;
+  if (packet + 1 == planned_) return packet == 0 ? plain_.alone : plain_.last;
+  return packet == 0 ? plain_.first : plain_.interior;
 }
 
 void Publication::put_signal(uint64_t packet, aql::Packet64& slot) const noexcept {
@@ -91,7 +96,9 @@ std::span<const PacketPlan> Publication::last_plan() {
 }
 
 void Publication::reopen() noexcept {
+  timing_signals.clear();
   value = 0;
+  published = 0;
   completion = {0};
 }
 
@@ -99,11 +106,45 @@ void Publication::clear() noexcept {
   packets.clear();
   said.clear();
   accesses.clear();
-  timing_signals.clear();
   own_signal = {0};
-  value = 0;
-  published = 0;
-  completion = {0};
+  reopen();
 }
+
+namespace {
+
+PacketIntent& intent(const PacketRef& packet) {
+  if (packet.generation == packet.publication->touched) return packet.publication->intent_of(packet.packet);
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "CommandRef",
+               .asked = "to say more about a packet",
+               .found = "its batch or recording has been touched since",
+               .remedy = "say everything about a dispatch before the next call"});
+}
+
+}  // namespace
+
+void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes) {
+  std::vector<AccessRange>& accesses = packet.publication->accesses;
+  PacketIntent& said = intent(packet);
+  if (!said.declared) {
+    said.declared = true;
+    said.first_access = static_cast<uint32_t>(accesses.size());
+  }
+  if (bytes == 0) return;
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  accesses.push_back({begin, begin + bytes, writes});
+  ++said.access_count;
+}
+
+void observe(const PacketRef& packet, Observer observer) { intent(packet).observer = observer; }
+
+void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
+  PacketIntent& said = intent(packet);
+  said.explicit_fences = true;
+  said.acquire = acquire;
+  said.release = release;
+}
+
+void drop_barrier(const PacketRef& packet) { intent(packet).without_barrier = true; }
 
 }  // namespace uptempo::detail

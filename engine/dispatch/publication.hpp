@@ -12,6 +12,7 @@
 
 #include "aql/packet.hpp"
 #include "aql/writer.hpp"
+#include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/fence_plan.hpp"
 #include "engine/dispatch/kernarg_pool.hpp"
 #include "engine/dispatch/packet_store.hpp"
@@ -33,7 +34,7 @@ namespace detail {
 // Of a packet of which the caller says nothing nothing is kept but the packet: a plan gives the same header to all such packets, but for a batch's
 // first and last one.
 struct Publication {
-  explicit Publication(FencePolicy the_policy);
+  explicit Publication(FencePolicy the_policy, bool is_kept = false);
 
   PacketStore packets;
   struct Said {
@@ -49,6 +50,9 @@ struct Publication {
   Timing timing = Timing::none;
   aql::Chunking chunking;
   const FencePolicy policy;
+  const bool kept;  // by a recording: once planned it stays so, and it outlives its submissions
+
+  [[no_unique_address]] GenerationTag touched;  // how often, for those that refer to a packet
 
   // Set while the publication is longer than the ring and partly out.
   uint64_t value = 0;
@@ -57,28 +61,35 @@ struct Publication {
 
   // Nothing is said of any packet and none is timed.
   bool is_plain() const noexcept { return said.empty() && timing == Timing::none; }
-  // For saying something about the packet that was added last.
-  PacketIntent& intent_of_last();
+  PacketRef ref_of(size_t packet) noexcept { return {this, static_cast<uint32_t>(packet), touched}; }
+  PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
+  // For saying something about a packet.
+  PacketIntent& intent_of(uint32_t packet);
   // Keeps a finished packet in `place`, just added; its header and its completion signal stay as they are.
   void put(aql::Packet64& place, const aql::Packet64& finished);
   // The same for a barrier-AND packet without dependencies; its header is planned.
   void put_barrier(aql::Packet64& place);
 
   void plan();
+  // What was said has changed, or packets were added: a kept plan does not hold any more.
+  void replan() noexcept { planned_ = 0; }
   // Of a planned packet.
-  uint16_t header(uint64_t packet) const noexcept {
-    if (packet - 1 < plain_interior_) [[likely]]
-      return plain_.interior;
-    return header_of_other(packet);
-  }
+  uint16_t header(uint64_t packet) const noexcept;
   // Puts the completion signal of a packet, if it has one of ours, into its slot. The completion signal is chosen.
   void put_signal(uint64_t packet, aql::Packet64& slot) const noexcept;
-  // A plain batch's packets between the first and the last one, [1, 1 + count), all have the same header and no completion signal. 0 for another batch.
-  uint64_t interior_count() const noexcept { return plain_interior_; }
-  uint16_t interior_header() const noexcept { return plain_.interior; }
+  // Packets [1, 1 + count) have no completion signal of ours; their headers are those of the array, or all the same where there is none.
+  struct Interior {
+    uint64_t count;
+    const uint16_t* headers;
+    uint16_t same;
+  };
+  Interior interior() const noexcept {
+    return {timing == Timing::none && planned_ > 2 ? planned_ - 2 : 0, is_plain() ? nullptr : headers_.data(),
+            plain_.interior};
+  }
   // The plan that was made last, packet by packet.
   std::span<const PacketPlan> last_plan();
-  // Admitted and taken back: more packets may follow.
+  // Not on its way any more; packets stay, and more may follow.
   void reopen() noexcept;
   void clear() noexcept;
 
@@ -88,10 +99,8 @@ struct Publication {
     uint16_t alone, first, interior, last;
   };
   static PlainHeaders plan_plain(FencePolicy policy) noexcept;
-  uint16_t header_of_other(uint64_t packet) const noexcept;
 
   const PlainHeaders plain_;
-  size_t plain_interior_ = 0;
   std::vector<PacketIntent> intents_;  // one for each packet, where something is said
   std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
   std::vector<uint16_t> headers_;      // as plans_, where something is said

@@ -352,23 +352,22 @@ void QueueState::append_closing_packet(Publication& publication) {
 }
 
 aql::PublishResult QueueState::write(Publication& publication, uint64_t from, Deadline deadline) {
-  const uint64_t interior = publication.interior_count();
-  const uint16_t header = publication.interior_header();
   // The packet is whole but for its header, and the ends of a batch for their completion signals.
-  const auto finish = [&publication, interior, header](uint64_t i, aql::Packet64& slot,
-                                                       uint16_t setup) noexcept {
-    if (i - 1 < interior) [[likely]]
-      return aql::first_word(header, setup);
+  const auto finish = [&publication, interior = publication.interior()](uint64_t i, aql::Packet64& slot,
+                                                                        uint16_t setup) noexcept {
+    if (i - 1 < interior.count) [[likely]]
+      return aql::first_word(interior.headers == nullptr ? interior.same : interior.headers[i], setup);
     publication.put_signal(i, slot);
     return aql::first_word(publication.header(i), setup);
   };
   const uint64_t count = publication.packets.size() - from;
-  const auto in_place = [&](uint64_t i, void* slot) noexcept {
+  const auto in_place = [&finish](uint64_t i, void* slot) noexcept {
     auto& packet = *static_cast<aql::Packet64*>(slot);
     return finish(i, packet, packet.setup());
   };
-  const auto copy = [&](uint64_t i, void* slot) noexcept {
-    const uint32_t word = aql::fill(slot, publication.packets[from + i]);
+  const aql::Packet64* const staged = &publication.packets[from];
+  const auto copy = [&finish, staged, from](uint64_t i, void* slot) noexcept {
+    const uint32_t word = aql::fill(slot, staged[i]);
     return finish(from + i, *static_cast<aql::Packet64*>(slot), static_cast<uint16_t>(word >> 16));
   };
   const aql::PublishResult result = publication.packets.in_ring()
@@ -474,7 +473,7 @@ void QueueState::vacate(Publication& publication) noexcept {
   if (partly_out_ == &publication) partly_out_ = nullptr;
   if (tenant_ == &publication) tenant_ = nullptr;
   lent_.dropped(&publication);
-  publication.clear();
+  publication.kept ? publication.reopen() : publication.clear();
 }
 
 void QueueState::close(Publication& publication) noexcept {

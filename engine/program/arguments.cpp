@@ -139,6 +139,22 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
   }
 }
 
+bool ArgumentLayout::names_queue() const noexcept {
+  return std::any_of(hidden_.begin(), hidden_.end(),
+                     [](const Hidden& hidden) { return hidden.kind == ArgumentKind::hidden_queue_ptr; });
+}
+
+ArgumentType::Kind ArgumentLayout::kind(size_t argument) const noexcept {
+  switch (explicit_[argument].kind) {
+    case ArgumentKind::by_value:
+      return ArgumentType::Kind::value;
+    case ArgumentKind::global_buffer:
+      return ArgumentType::Kind::address;
+    default:
+      return ArgumentType::Kind::local;
+  }
+}
+
 void ArgumentLayout::require(std::span<const ArgumentType> types) const {
   if (types.size() != explicit_.size()) {
     refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_, fmt::format("{} arguments", types.size()),
@@ -147,9 +163,7 @@ void ArgumentLayout::require(std::span<const ArgumentType> types) const {
   }
   for (size_t i = 0; i < types.size(); ++i) {
     const Explicit& is = explicit_[i];
-    const ArgumentType::Kind kind = is.kind == ArgumentKind::by_value        ? ArgumentType::Kind::value
-                                    : is.kind == ArgumentKind::global_buffer ? ArgumentType::Kind::address
-                                                                             : ArgumentType::Kind::local;
+    const ArgumentType::Kind kind = this->kind(i);
     if (types[i].kind == kind && types[i].size == is.size) continue;
     refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
            fmt::format("argument {} as {} of {} bytes", i, describe(types[i].kind), types[i].size),

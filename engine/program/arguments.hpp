@@ -68,6 +68,11 @@ class ArgumentLayout {
   size_t explicit_count() const noexcept { return explicit_.size(); }
   uint32_t offset(size_t argument) const noexcept { return explicit_[argument].offset; }
 
+  // True if a hidden argument says which queue the kernel runs in: a block that was filled for one queue does not serve another.
+  bool names_queue() const noexcept;
+  ArgumentType::Kind kind(size_t argument) const noexcept;
+  uint32_t size(size_t argument) const noexcept { return explicit_[argument].size; }
+
   // Numbers of the block's 8-byte words of which some byte belongs to no explicit argument: those that fill_hidden() touches.
   std::span<const uint32_t> implicit_words() const noexcept { return implicit_words_; }
 

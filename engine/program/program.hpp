@@ -58,6 +58,8 @@ class Kernel {
  public:
   const KernelInfo& info() const noexcept { return *info_; }
   const std::string& name() const noexcept { return info_->name; }
+  // Keeps the code loaded.
+  const std::shared_ptr<const KernelInfo>& shared_info() const noexcept { return info_; }
 
   // A kernel that the caller has loaded by other means, and for whose argument types the caller vouches.
   static Kernel trusted(std::shared_ptr<const KernelInfo> info) { return Kernel(std::move(info)); }
