@@ -43,6 +43,7 @@ class Completion {
  private:
   friend class Queue;
   friend class BatchSubmitter;
+  friend class Recording;
   friend class CompletionNotifier;
   friend class detail::CompletionAwaiter;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}

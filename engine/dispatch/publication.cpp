@@ -39,6 +39,25 @@ PacketIntent& Publication::intent_of(uint32_t packet) {
   return said.insert(place, {.packet = packet, .intent = {}, .header = dispatch_header({})})->intent;
 }
 
+bool Publication::is_declared(uint32_t packet) const noexcept {
+  const auto place = std::lower_bound(said.begin(), said.end(), packet,
+                                      [](const Said& what, uint32_t of) { return what.packet < of; });
+  return place != said.end() && place->packet == packet && place->intent.declared;
+}
+
+bool Publication::forget_intent(uint32_t packet) {
+  const auto place = std::lower_bound(said.begin(), said.end(), packet,
+                                      [](const Said& what, uint32_t of) { return what.packet < of; });
+  if (place == said.end() || place->packet != packet) return false;
+  const uint32_t first = place->intent.first_access, count = place->intent.access_count;
+  said.erase(place);
+  if (count == 0) return true;
+  accesses.erase(accesses.begin() + first, accesses.begin() + first + count);
+  for (Said& what : said)
+    if (what.intent.first_access > first) what.intent.first_access -= count;
+  return true;
+}
+
 void Publication::put(aql::Packet64& place, const aql::Packet64& finished) {
   place = finished;
   place.word[0] = aql::first_word(aql::invalid_header, finished.setup());
@@ -117,7 +136,7 @@ PacketIntent& intent(const PacketRef& packet) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "CommandRef",
                .asked = "to say more about a packet",
-               .found = "its batch or recording has been touched since",
+               .found = "its batch has been touched since, or its recording",
                .remedy = "say everything about a dispatch before the next call"});
 }
 

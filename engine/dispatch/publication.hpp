@@ -65,6 +65,9 @@ struct Publication {
   PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
   // For saying something about a packet.
   PacketIntent& intent_of(uint32_t packet);
+  bool is_declared(uint32_t packet) const noexcept;
+  // Nothing is said of the packet any more; true if something was. The ranges that it declared are dropped.
+  bool forget_intent(uint32_t packet);
   // Keeps a finished packet in `place`, just added; its header and its completion signal stay as they are.
   void put(aql::Packet64& place, const aql::Packet64& finished);
   // The same for a barrier-AND packet without dependencies; its header is planned.

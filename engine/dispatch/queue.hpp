@@ -83,6 +83,7 @@ class Queue {
  private:
   friend class BatchSubmitter;
   friend class SharedQueue;
+  friend class Recording;
   explicit Queue(std::unique_ptr<detail::QueueState> state) noexcept;
 
   std::unique_ptr<detail::QueueState> state_;

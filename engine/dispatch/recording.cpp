@@ -1,0 +1,341 @@
+#include "engine/dispatch/recording.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
+
+namespace uptempo {
+namespace {
+
+// Numbers tell recordings apart, also from one that had the same address before.
+uint64_t next_id() noexcept {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+[[noreturn]] void refuse(std::string asked, std::string found, std::string remedy) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "Recording",
+               .asked = std::move(asked),
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
+}
+
+std::optional<Agent> agent_of(const detail::QueueState& state) {
+  return state.agent() == nullptr ? std::nullopt : std::optional(*state.agent());
+}
+
+constexpr auto drain = std::chrono::seconds(10);
+
+}  // namespace
+
+Recording::Recording(Queue& queue, const RecordingOptions& options)
+    : Recording(*queue.state_, options,
+                [this](size_t bytes) { return memory_.emplace_back(*agent_, bytes).span(); }) {}
+
+Recording::Recording(detail::QueueState& state, std::span<std::byte> kernargs,
+                     const RecordingOptions& options)
+    : Recording(state, options, [rest = kernargs](size_t bytes) mutable {
+        if (rest.size() < bytes)
+          refuse(fmt::format("{} bytes of kernargs", bytes), fmt::format("{} bytes are left", rest.size()),
+                 "lend the recording more memory");
+        const std::span<std::byte> chunk = rest.first(bytes);
+        rest = rest.subspan(bytes);
+        return chunk;
+      }) {}
+
+Recording::Recording(detail::QueueState& state, const RecordingOptions& options,
+                     detail::RecordedBlocks::Allocate allocate)
+    : agent_(agent_of(state)),
+      facts_(state.facts()),
+      options_(options),
+      id_(next_id()),
+      publication_(options.fences, true),
+      shapes_(facts_),
+      blocks_(std::move(allocate)) {
+  publication_.timing = options.timing;
+  publication_.chunking = options.chunking;
+}
+
+Recording::~Recording() {
+  abandon();
+  bool landed = true;
+  for (; flight_count_ != 0; --flight_count_) {
+    const Flight& flight = flights_[first_flight_];
+    landed = flight.timeline->wait(flight.value, {}, Deadline::after(drain)) == WaitResult::done && landed;
+    first_flight_ = (first_flight_ + 1) % flights_.size();
+  }
+  if (!landed)
+    for (KernargBuffer& memory : memory_) memory.leave_to_session();
+}
+
+void Recording::require_not_partly_out(const char* asked) const {
+  if (partly_out_on_ == nullptr) return;
+  refuse(
+      asked,
+      fmt::format("{} of its {} packets are in a ring", publication_.published, publication_.packets.size()),
+      "replay it to its end on the same queue, or abandon() that replay");
+}
+
+Recording::Recorded& Recording::find(uint64_t recording, uint32_t index, uint32_t generation) {
+  publication_.touched.next();
+  require_not_partly_out("a patch");
+  if (recording != id_)
+    refuse(fmt::format("node {} of another recording", index), fmt::format("this one has {} nodes", size()),
+           "patch a node where it was recorded");
+  Recorded& recorded = nodes_[index];
+  if (recorded.generation != generation)
+    refuse(fmt::format("node {} as it was before replace()", index),
+           fmt::format("it has been replaced {} times since it was recorded", recorded.generation),
+           "use the handle that replace() returned");
+  return recorded;
+}
+
+// A replay that ends with a finished packet got a barrier packet behind it.
+void Recording::keep_in_step() {
+  publication_.touched.next();
+  nodes_.resize(publication_.packets.size());
+}
+
+void Recording::expect(uint32_t block_bytes) {
+  blocks_.expect(block_bytes);
+  if (scratch_.size() < block_bytes) scratch_.resize(block_bytes);
+}
+
+uint32_t Recording::add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid) {
+  require_not_partly_out("one more dispatch");
+  keep_in_step();
+  const detail::DispatchShape& shape = shapes_.of(*kernel, grid);
+  Recorded recorded{.kernel = kernel, .grid = grid, .block_bytes = shape.block_bytes, .since = replays_};
+  if (shape.block_bytes != 0) {
+    expect(shape.block_bytes);
+    recorded.block = blocks_.take_first(shape.block_bytes);
+  }
+  if (publication_.packets.full()) publication_.packets.grow();
+  nodes_.push_back(std::move(recorded));
+  publication_.packets.add();
+  publication_.replan();
+  spare_kept_ = false;
+  const auto index = static_cast<uint32_t>(nodes_.size() - 1);
+  put_packet(index, shape);
+  naming_queue_ += kernel->arguments.names_queue();
+  return index;
+}
+
+void Recording::put_packet(uint32_t index, const detail::DispatchShape& shape) {
+  std::byte* const block = nodes_[index].block;
+  if (block != nullptr) shape.put_implicit(block);
+  aql::Packet64& packet = publication_.packets[index];
+  packet = shape.packet;
+  packet.set_kernarg_address(block);
+}
+
+void Recording::raw(const aql::Packet64& packet) {
+  require_not_partly_out("one more packet");
+  keep_in_step();
+  if (aql::packet_type(packet.header()) == aql::PacketType::invalid)
+    refuse(fmt::format("a packet with header 0x{:04x}", packet.header()),
+           "its type is INVALID: the queue would wait for it for ever", "give the packet its final header");
+  if (publication_.packets.full()) publication_.packets.grow();
+  nodes_.emplace_back();
+  publication_.put(publication_.packets.add(), packet);
+  publication_.replan();
+}
+
+void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid) {
+  const detail::DispatchShape& shape =
+      shapes_.of(*kernel, grid);  // throws, if at all, before anything changes
+  Recorded& recorded = nodes_[index];
+  std::byte* block = nullptr;
+  if (shape.block_bytes != 0 && shape.block_bytes == recorded.block_bytes) {
+    block = writable_block(index);
+  } else if (shape.block_bytes != 0) {
+    expect(shape.block_bytes);
+    block = wait_for_spare(shape.block_bytes);
+  }
+  if (recorded.block != nullptr && recorded.block != block)
+    blocks_.retire(recorded.block, recorded.block_bytes, replays_);
+  naming_queue_ += kernel->arguments.names_queue();
+  if (recorded.kernel != nullptr) naming_queue_ -= recorded.kernel->arguments.names_queue();
+  recorded = {.kernel = kernel,
+              .grid = grid,
+              .block = block,
+              .block_bytes = shape.block_bytes,
+              .generation = recorded.generation + 1,
+              .since = replays_};
+  put_packet(index, shape);
+  if (publication_.forget_intent(index)) publication_.replan();
+}
+
+void Recording::change_grid(uint32_t index, const Grid& grid) {
+  Recorded& recorded = nodes_[index];
+  const detail::DispatchShape& shape = shapes_.of(*recorded.kernel, grid);
+  const uint32_t group_segment = publication_.packets[index].word[7];  // dynamic LDS arrays stay
+  std::byte* const block = shape.block_bytes == 0 ? nullptr : writable_block(index);
+  // Words of hidden arguments may hold explicit ones as well.
+  const std::span<const std::byte> old(block, shape.block_bytes);
+  std::copy(old.begin(), old.end(), scratch_.begin());
+  recorded.grid = grid;
+  put_packet(index, shape);
+  const ArgumentLayout& layout = recorded.kernel->arguments;
+  for (size_t i = 0; i < layout.explicit_count(); ++i)
+    std::memcpy(block + layout.offset(i), scratch_.data() + layout.offset(i), layout.size(i));
+  publication_.packets[index].set_group_segment_size(group_segment);
+}
+
+void Recording::refuse_if_declared(uint32_t index, size_t argument) const {
+  if (!publication_.is_declared(index)) return;
+  refuse(fmt::format("another address for argument {} of node {}", argument, index),
+         "the node's accesses are declared, and the plan relies on them",
+         "replace() the node and declare what it touches now");
+}
+
+std::byte* Recording::writable_block(uint32_t index) {
+  Recorded& recorded = nodes_[index];
+  if (recorded.since == replays_) return recorded.block;
+  if (asked_after_ != replays_) {  // once for all patches between two replays
+    had_landed_ = all_landed();
+    asked_after_ = replays_;
+  }
+  if (had_landed_) return recorded.block;
+  std::byte* const fresh = wait_for_spare(recorded.block_bytes);
+  std::memcpy(fresh, recorded.block, recorded.block_bytes);
+  blocks_.retire(recorded.block, recorded.block_bytes, replays_);
+  recorded.block = fresh;
+  recorded.since = replays_;
+  publication_.packets[index].set_kernarg_address(fresh);
+  return fresh;
+}
+
+std::byte* Recording::wait_for_spare(uint32_t size) {
+  if (std::byte* const block = blocks_.take_spare(size)) return block;
+  const Deadline deadline = Deadline::after(options_.patience);
+  for (;;) {
+    const bool landed = all_landed();
+    if (std::byte* const block = blocks_.take_spare(size)) return block;
+    const Flight* const oldest = landed ? nullptr : &flights_[first_flight_];
+    if (oldest != nullptr && oldest->timeline->wait(oldest->value, {}, deadline) == WaitResult::done)
+      continue;
+    throw Error(
+        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+         .call = "Recording",
+         .asked = fmt::format("a kernarg block of {} bytes for a patched node", size),
+         .found = fmt::format("none of {} spare bytes is free; {} replays are in flight and hold {} blocks",
+                              options_.spare_kernarg_bytes, flight_count_, blocks_.retired()),
+         .remedy = "give the recording more spare_kernarg_bytes, or have fewer replays in flight"});
+  }
+}
+
+bool Recording::all_landed() noexcept {
+  while (flight_count_ != 0) {
+    const Flight& oldest = flights_[first_flight_];
+    if (!oldest.timeline->is_done(oldest.value)) break;
+    blocks_.recycle(oldest.replay);
+    first_flight_ = (first_flight_ + 1) % flights_.size();
+    --flight_count_;
+  }
+  return flight_count_ == 0;
+}
+
+void Recording::note_flight(detail::QueueState& state, uint64_t value) {
+  ++replays_;
+  if (flight_count_ == flights_.size()) {
+    all_landed();
+    if (flight_count_ == flights_.size()) {
+      std::rotate(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(first_flight_),
+                  flights_.end());
+      first_flight_ = 0;
+      flights_.resize(std::max<size_t>(16, 2 * flights_.size()));
+    }
+  }
+  flights_[(first_flight_ + flight_count_) % flights_.size()] = {replays_, &state.timeline(), value};
+  ++flight_count_;
+}
+
+void Recording::require_queue(detail::QueueState& state) const {
+  if (partly_out_on_ != nullptr && partly_out_on_ != &state)
+    require_not_partly_out("a replay on another queue");
+  const Agent* const agent = state.agent();
+  if ((agent != nullptr) != agent_.has_value() ||
+      (agent != nullptr && agent->handle().handle != agent_->handle().handle))
+    refuse(fmt::format("a replay on {}", agent == nullptr ? "a queue without agent" : agent->name()),
+           fmt::format("it was recorded for {}", agent_ ? agent_->name() : "a queue without agent"),
+           "record it for that agent");
+  if (naming_queue_ == 0 || state.facts().queue_address == facts_.queue_address) return;
+  const auto naming = std::find_if(nodes_.begin(), nodes_.end(), [](const Recorded& recorded) {
+    return recorded.kernel != nullptr && recorded.kernel->arguments.names_queue();
+  });
+  refuse("a replay on another queue",
+         fmt::format("kernel '{}' is told by a hidden argument which queue it runs in", naming->kernel->name),
+         "replay it on the queue that it was recorded for, or record it for this one too");
+}
+
+std::optional<Completion> Recording::submit(detail::QueueState& state, Deadline deadline) {
+  publication_.touched.next();
+  require_queue(state);
+  const bool fresh = partly_out_on_ == nullptr;
+  if (!spare_kept_) {
+    blocks_.keep_spare(options_.spare_kernarg_bytes);
+    spare_kept_ = true;
+  }
+  std::optional<uint64_t> value;
+  try {
+    value = state.submit(publication_, deadline);
+  } catch (...) {
+    // Partly out, or the queue has failed and forgotten it.
+    const bool out = publication_.published != 0;
+    if (fresh && out) note_flight(state, publication_.value);
+    partly_out_on_ = out ? &state : nullptr;
+    throw;
+  }
+  if (!value) return {};
+  partly_out_on_ = nullptr;
+  nodes_.resize(
+      publication_.packets
+          .size());  // a barrier packet may have been added, to complete a replay that ends with a finished one
+  if (fresh && size() != 0) note_flight(state, *value);
+  return Completion{state.timeline(), *value};
+}
+
+Completion Recording::replay(detail::QueueState& state, Deadline deadline) {
+  if (const std::optional<Completion> completion = submit(state, deadline)) return *completion;
+  state.throw_last_refusal();
+}
+
+std::optional<Completion> Recording::try_replay(detail::QueueState& state) {
+  return submit(state, Deadline::now());
+}
+
+Completion Recording::replay(Queue& queue) {
+  // The common case finds room at once and reads no clock.
+  if (publication_.packets.size() <= queue.ring_size()) {
+    if (const std::optional<Completion> completion = submit(*queue.state_, Deadline::now()))
+      return *completion;
+  }
+  return replay(*queue.state_, Deadline::after(options_.patience));
+}
+
+Completion Recording::replay(Queue& queue, Deadline deadline) { return replay(*queue.state_, deadline); }
+
+std::optional<Completion> Recording::try_replay(Queue& queue) { return try_replay(*queue.state_); }
+
+void Recording::abandon() noexcept {
+  if (partly_out_on_ == nullptr) return;
+  partly_out_on_->drop(publication_);
+  partly_out_on_ = nullptr;
+}
+
+std::string Recording::explain() {
+  std::string text;
+  size_t packet = 0;
+  for (const PacketPlan& plan : plan())
+    text += fmt::format("packet {}: {}\n", packet++, uptempo::explain(plan));
+  return text;
+}
+
+}  // namespace uptempo

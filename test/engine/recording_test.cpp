@@ -1,0 +1,426 @@
+// Recordings against the packet processor double: what replays run, and that no replay sees a patch that came after it.
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "aql/packet.hpp"
+#include "double_device.hpp"
+#include "engine/dispatch/recording.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+#include "support/catch.hpp"
+#include "support/cost_meter.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// A kernel of a number, an address and a further number; LDS as given.
+Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
+  KernelMetadata metadata;
+  metadata.name = "wide";
+  metadata.kernarg_size = 80;
+  metadata.kernarg_alignment = 8;
+  const auto argument = [](ArgumentKind kind, uint32_t offset, uint32_t size) {
+    return ArgumentMetadata{
+        .kind = kind, .kind_name = "any", .offset = offset, .size = size, .name = {}, .type_name = {}};
+  };
+  metadata.arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
+                        argument(ArgumentKind::by_value, 16, 4),
+                        argument(ArgumentKind::hidden_block_count_x, 24, 4)};
+  return Kernel<uint32_t, const uint32_t*, uint32_t>::trusted(
+      std::make_shared<const KernelInfo>(KernelInfo{.name = "wide",
+                                                    .object = object,
+                                                    .max_workgroup_size = 1024,
+                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                                                    .arguments = ArgumentLayout(metadata, false)}));
+}
+
+// A double device with kernarg memory for recordings, which keeps what ran.
+struct Bench {
+  explicit Bench(DoubleOptions options = {}, size_t kernarg_lines = 8192)
+      : memory(kernarg_lines), device(options, [this](uint32_t number) { ran.push_back(number); }) {}
+
+  std::span<std::byte> lend(size_t bytes) {
+    const std::span<std::byte> lent{memory[used].bytes, bytes};
+    used += (bytes + 63) / 64;
+    REQUIRE(used <= memory.size());
+    return lent;
+  }
+  std::unique_ptr<Recording> recording(const RecordingOptions& options = {.spare_kernarg_bytes = 16 << 10}) {
+    return std::make_unique<Recording>(device.state(), lend((64 << 10) + options.spare_kernarg_bytes),
+                                       options);
+  }
+
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<uint32_t> ran;
+  std::vector<Line> memory;
+  size_t used = 0;
+  DoubleDevice device;
+};
+
+std::vector<uint32_t> sequence(uint32_t count, uint32_t times = 1) {
+  std::vector<uint32_t> numbers;
+  for (uint32_t i = 0; i < count * times; ++i) numbers.push_back(i % count);
+  return numbers;
+}
+
+hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
+  return aql::packet_as<hsa_kernel_dispatch_packet_t>(completed.packet);
+}
+
+}  // namespace
+
+TEST_CASE("a replay runs every node once, in order, with one completion signal", "[recording]") {
+  Bench bench({.device = {.ring_size = 256}});
+  const auto recording = bench.recording();
+  const auto kernel = number_kernel(0xabc0);
+  for (uint32_t i = 0; i < 100; ++i) recording->dispatch(kernel, Grid{256}.by(64), i);
+  CHECK(recording->size() == 100);
+  const Counters before = Counters::now();
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  const Counters spent = Counters::now() - before;
+  CHECK(bench.ran == sequence(100));
+  CHECK(spent.batches == 1);
+  CHECK(spent.packets == 100);
+  CHECK(spent.completion_signals == 1);
+  CHECK(spent.doorbells == 2);  // eight packets, and the rest
+  CHECK(spent.system_acquires == 1);
+  CHECK(spent.system_releases == 1);
+  const auto packets = bench.device.processor().completed();
+  for (uint32_t i = 0; i < 100; ++i) {
+    const auto packet = dispatch_of(packets[i]);
+    REQUIRE(packet.kernel_object == 0xabc0);
+    REQUIRE(packet.grid_size_x == 256);
+    REQUIRE((packet.completion_signal.handle != 0) == (i == 99));
+  }
+}
+
+TEST_CASE("replays in flight share the blocks of nodes that nobody patches", "[recording]") {
+  Bench bench({.device = {.ring_size = 256, .paused = true}});
+  const auto recording = bench.recording();
+  const auto kernel = number_kernel();
+  for (uint32_t i = 0; i < 20; ++i) recording->dispatch(kernel, Grid{64}, i);
+  Completion last;
+  for (int replay = 0; replay < 10; ++replay) last = *recording->try_replay(bench.device.state());
+  bench.device.processor().resume();
+  CHECK(last.wait(soon(), actively));
+  CHECK(bench.ran == sequence(20, 10));
+  const auto packets = bench.device.processor().completed();
+  REQUIRE(packets.size() == 200);
+  for (size_t i = 20; i < packets.size(); ++i)
+    REQUIRE(dispatch_of(packets[i]).kernarg_address == dispatch_of(packets[i - 20]).kernarg_address);
+}
+
+TEST_CASE("a patch holds from the next replay on, and replays in flight keep what they were given",
+          "[recording]") {
+  Bench bench({.device = {.ring_size = 256, .paused = true}});
+  const auto recording = bench.recording();
+  const auto kernel = number_kernel();
+  recording->dispatch(kernel, Grid{64}, 1u);
+  const Node node = recording->dispatch(kernel, Grid{64}, 2u);
+  recording->dispatch(kernel, Grid{64}, 3u);
+  Completion last;
+  for (uint32_t replay = 0; replay < 15; ++replay) {
+    recording->set<0>(node, 100 + replay);
+    recording->set<0>(node, 200 + replay);  // before the next replay: the same block
+    last = *recording->try_replay(bench.device.state());
+  }
+  bench.device.processor().resume();
+  CHECK(last.wait(soon(), actively));
+  std::vector<uint32_t> expected;
+  for (uint32_t replay = 0; replay < 15; ++replay) expected.insert(expected.end(), {1, 200 + replay, 3});
+  CHECK(bench.ran == expected);
+  const auto packets = bench.device.processor().completed();
+  std::set<void*> patched, unpatched;
+  for (size_t i = 0; i < packets.size(); ++i)
+    (i % 3 == 1 ? patched : unpatched).insert(dispatch_of(packets[i]).kernarg_address);
+  CHECK(unpatched.size() == 2);
+  CHECK(patched.size() == 15);
+}
+
+TEST_CASE("with no replay in flight a patch is written in place", "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording();
+  const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
+  for (uint32_t replay = 1; replay <= 50; ++replay) {
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    recording->set<0>(node, replay);
+  }
+  const auto packets = bench.device.processor().completed();
+  REQUIRE(packets.size() == 50);
+  for (uint32_t i = 0; i < 50; ++i) {
+    CHECK(bench.ran[i] == i);
+    CHECK(dispatch_of(packets[i]).kernarg_address == dispatch_of(packets[0]).kernarg_address);
+  }
+}
+
+TEST_CASE("a patch waits for a spare block, and names what is short when none comes", "[recording]") {
+  Bench bench({.device = {.ring_size = 256, .paused = true}});
+  const auto recording = bench.recording({.spare_kernarg_bytes = 128, .patience = 1ms});
+  std::vector<Node<uint32_t>> nodes;
+  for (uint32_t i = 0; i < 10; ++i) nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
+  // 64 blocks: 10 in use, 54 to replace them with.
+  std::vector<uint32_t> expected;
+  uint32_t patches = 0;
+  std::string error;
+  while (error.empty()) {
+    REQUIRE(recording->try_replay(bench.device.state()));
+    for (uint32_t i = 0; i < 10; ++i) expected.push_back(10 * (patches / 10) + i);
+    for (uint32_t i = 0; i < 10 && error.empty(); ++i, ++patches) {
+      const std::string found = error_of([&] { recording->set<0>(nodes[i], patches + 10); });
+      if (found != "no error") error = found;
+    }
+  }
+  CHECK(patches == 55);
+  CAPTURE(error);
+  CHECK(contains(error, "a kernarg block of 64 bytes"));
+  CHECK(contains(error, "6 replays are in flight and hold 54 blocks"));
+  CHECK(contains(error, "spare_kernarg_bytes"));
+  bench.device.processor().resume();
+  recording->set<0>(nodes[4], 64);  // now it waits, and one comes
+  for (uint32_t i = 5; i < 10; ++i) recording->set<0>(nodes[i], 60 + i);
+  for (uint32_t i = 0; i < 10; ++i) expected.push_back(60 + i);
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(bench.ran == expected);
+}
+
+TEST_CASE("a grid and a kernel may be changed, and a handle of what was there before is refused",
+          "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording();
+  const auto other = bench.recording();
+  const Node first = recording->dispatch(number_kernel(0x1000), Grid{64}, 1u);
+  const Node second = recording->dispatch(number_kernel(0x1000), Grid{64}, 2u);
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  recording->set_grid(first, Grid{512, 4}.by(64, 2));
+  const Node<uint32_t, const uint32_t*, uint32_t> wide =
+      recording->replace(second, wide_kernel(0x2000), Grid{128}, 7u, nullptr, 8u);
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(bench.ran == std::vector<uint32_t>{1, 2, 1, 7});
+  const auto packets = bench.device.processor().completed();
+  CHECK(dispatch_of(packets[2]).grid_size_x == 512);
+  CHECK(dispatch_of(packets[2]).grid_size_y == 4);
+  CHECK(dispatch_of(packets[2]).workgroup_size_y == 2);
+  CHECK(dispatch_of(packets[2]).setup == 2);
+  CHECK(dispatch_of(packets[3]).kernel_object == 0x2000);
+  CHECK(dispatch_of(packets[3]).grid_size_x == 128);
+  const auto* const block = static_cast<const uint32_t*>(dispatch_of(packets[3]).kernarg_address);
+  CHECK(block[4] == 8);
+  CHECK(block[6] == 2);  // hidden: workgroups
+
+  CHECK(contains(error_of([&] { recording->set<0>(second, 1u); }), "replaced 1 times"));
+  CHECK(contains(error_of([&] { other->set<0>(first, 1u); }), "another recording"));
+  CHECK(contains(error_of([&] { recording->set_grid(first, Grid{4096}.by(2048)); }), "workgroup"));
+  recording->set<2>(wide, 9u);
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(bench.ran.size() == 6);
+}
+
+TEST_CASE("declared accesses are planned once, and an address that they speak of is not changed behind them",
+          "[recording]") {
+  Bench bench({.device = {.ring_size = 256}});
+  const auto recording = bench.recording();
+  std::vector<uint32_t> data(300);
+  std::vector<Node<uint32_t, const uint32_t*, uint32_t>> nodes;
+  for (uint32_t i = 0; i < 3; ++i)
+    nodes.push_back(recording->dispatch(wide_kernel(0x1000), Grid{64}, i, data.data() + 100 * i, 0u)
+                        .writes(data.data() + 100 * i, 100));
+  const auto barriers = [&] {
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    std::string bits;
+    auto packets = bench.device.processor().completed();
+    std::sort(packets.begin(), packets.end(),
+              [](const Completed& a, const Completed& b) { return a.index < b.index; });
+    for (size_t i = packets.size() - recording->size(); i < packets.size(); ++i)
+      bits += aql::header_flags(packets[i].packet.header()).barrier == aql::Barrier::on ? '1' : '0';
+    return bits;
+  };
+  CHECK(barriers() == "101");  // the last one for its signal
+  CHECK(contains(error_of([&] { recording->set<1>(nodes[1], data.data()); }), "accesses are declared"));
+  recording->set<2>(nodes[1], 5u);
+  CHECK(barriers() == "101");
+  const auto replaced = recording->replace(nodes[1], wide_kernel(0x1000), Grid{64}, 1u, data.data(), 0u)
+                            .writes(data.data(), 100)
+                            .node();
+  CHECK(barriers() == "111");
+  CHECK(contains(recording->explain(), "touches what packet 0 touches"));
+  recording->replace(replaced, wide_kernel(0x1000), Grid{64}, 1u, data.data() + 100, 0u)
+      .writes(data.data() + 100, 100);
+  CHECK(barriers() == "101");
+  recording->dispatch(wide_kernel(0x1000), Grid{64}, 3u, data.data() + 100, 0u).reads(data.data() + 100, 1);
+  CHECK(barriers() == "1001");
+}
+
+TEST_CASE("a recording longer than the ring is cut off by a deadline, goes on there, or is given up",
+          "[recording]") {
+  Bench bench({.device = {.ring_size = 16, .paused = true}});
+  const auto recording = bench.recording();
+  const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
+  for (uint32_t i = 1; i < 40; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
+  CHECK(
+      contains(error_of([&] { recording->try_replay(bench.device.state()); }), "40 packets without waiting"));
+  CHECK(
+      contains(error_of([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }), "16 slots"));
+  Bench elsewhere;
+  CHECK(contains(error_of([&] { recording->set<0>(node, 1u); }), "abandon()"));
+  CHECK(contains(error_of([&] { recording->dispatch(number_kernel(), Grid{64}, 1u); }), "abandon()"));
+  CHECK(contains(error_of([&] { recording->replay(elsewhere.device.state(), soon()); }), "another queue"));
+  bench.device.processor().resume();
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(bench.ran == sequence(40));
+  CHECK(recording->replays() == 1);
+
+  bench.device.processor().pause();
+  CHECK(
+      contains(error_of([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }), "16 slots"));
+  bench.device.processor().resume();
+  recording->abandon();
+  recording->set<0>(node, 77u);
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  REQUIRE(bench.ran.size() >= 80);
+  CHECK(bench.ran[bench.ran.size() - 40] == 77);
+  CHECK(bench.ran[40] == 0);
+}
+
+TEST_CASE("a recording goes to several queues, and waits for all of them when it ends", "[recording]") {
+  Bench one, two;
+  auto recording = one.recording();
+  const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
+  for (uint32_t i = 1; i < 10; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
+  for (uint32_t replay = 0; replay < 8; ++replay) {
+    recording->set<0>(node, 100 * replay);
+    recording->replay((replay % 2 == 0 ? one : two).device.state(), soon());
+  }
+  recording.reset();
+  CHECK(one.ran.size() == 40);
+  CHECK(two.ran.size() == 40);
+  for (uint32_t i = 0; i < 4; ++i) {
+    CHECK(one.ran[10 * i] == 200 * i);
+    CHECK(two.ran[10 * i] == 200 * i + 100);
+  }
+}
+
+TEST_CASE("a recording that ends with a finished packet is completed by a barrier packet, recorded once",
+          "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording();
+  recording->dispatch(number_kernel(), Grid{64}, 1u);
+  recording->raw(aql::to_packet(
+      aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
+  for (int i = 0; i < 3; ++i) CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(bench.device.processor().completed_count() == 9);
+  const Node last = recording->dispatch(number_kernel(), Grid{64}, 2u);
+  recording->set<0>(last, 3u);
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(bench.device.processor().completed_count() == 13);
+  CHECK(bench.ran == std::vector<uint32_t>{1, 1, 1, 1, 3});
+  aql::Packet64 invalid{};
+  invalid.word[0] = aql::first_word(aql::invalid_header);
+  CHECK(contains(error_of([&] { recording->raw(invalid); }), "type is INVALID"));
+}
+
+TEST_CASE("an empty recording completes with what was submitted before", "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording();
+  CHECK(recording->replay(bench.device.state(), soon()).ready());
+  CHECK(recording->replays() == 0);
+}
+
+TEST_CASE("a replay goes ahead of a batch that is being filled, and leaves it whole", "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording();
+  for (uint32_t i = 0; i < 5; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
+  auto batch = bench.device.batch();
+  for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, 10 + i);
+  CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(bench.ran == std::vector<uint32_t>{0, 1, 2, 3, 4, 10, 11, 12, 13, 14});
+}
+
+TEST_CASE("replays and patches in the steady state allocate nothing and call nobody", "[recording]") {
+  Bench bench({.device = {.ring_size = 256}});
+  const auto recording = bench.recording();
+  std::vector<Node<uint32_t>> nodes;
+  for (uint32_t i = 0; i < 20; ++i) nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
+  bench.ran.reserve(1 << 16);
+  uint32_t number = 0;
+  const auto round = [&] {
+    Completion last;
+    for (int replay = 0; replay < 8; ++replay) {
+      for (const auto& node : nodes) recording->set<0>(node, number++);
+      last = recording->replay(bench.device.state(), soon());
+    }
+    while (!last.ready()) {
+    }
+  };
+  for (int i = 0; i < 4; ++i) round();
+  const support::Cost cost = support::cost_of([&] {
+    for (int i = 0; i < 16; ++i) round();
+  });
+  CHECK(cost.allocations == 0);
+  CHECK(cost.locks == 0);
+  if (support::sees_system_calls()) CHECK(cost.system_calls == 0);
+}
+
+TEST_CASE("patched at random and replayed on two queues, every replay runs what was set before it",
+          "[recording]") {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Bench one({.device = {.ring_size = 64, .seed = seed}}),
+        two({.device = {.ring_size = 64, .seed = seed + 100}});
+    std::mt19937_64 random(seed);
+    auto recording = one.recording({.spare_kernarg_bytes = 1 << 10});
+    std::vector<Node<uint32_t>> nodes;
+    std::vector<uint32_t> now, expected_one, expected_two;
+    const auto count = static_cast<uint32_t>(random() % 20 + 1);
+    for (uint32_t i = 0; i < count; ++i) {
+      nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
+      now.push_back(i);
+    }
+    uint32_t number = 1000;
+    for (int step = 0; step < 60; ++step) {
+      for (auto patches = random() % 8; patches > 0; --patches) {
+        const size_t which = random() % nodes.size();
+        now[which] = number;
+        if (random() % 5 == 0) {
+          nodes[which] = recording->replace(nodes[which], number_kernel(),
+                                            Grid{static_cast<uint32_t>(64 << random() % 4)}, number);
+        } else {
+          recording->set<0>(nodes[which], number);
+        }
+        ++number;
+      }
+      if (random() % 16 == 0) {
+        nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, number));
+        now.push_back(number++);
+      }
+      const bool first = random() % 2 == 0;
+      auto& expected = first ? expected_one : expected_two;
+      expected.insert(expected.end(), now.begin(), now.end());
+      const Completion done = recording->replay((first ? one : two).device.state(), soon());
+      if (random() % 8 == 0) REQUIRE(done.wait(soon(), actively));
+    }
+    recording.reset();
+    CAPTURE(seed);
+    REQUIRE(one.ran == expected_one);
+    REQUIRE(two.ran == expected_two);
+  }
+}
