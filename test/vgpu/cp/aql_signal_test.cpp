@@ -23,15 +23,27 @@ TEST_CASE("Each packet takes one from its completion signal, and no signal means
 }
 
 TEST_CASE("A packet's slot is free when its signal has fired") {
+  constexpr std::uint64_t kPackets = 200;
   DeviceFixture device;
-  ComputeQueue queue(device, 16);
-  for (int index = 0; index < 200; ++index) {
-    amd_signal_t* done = device.signal(1);
-    const std::uint64_t packet = queue.submit(dispatch(device.kernel(), 1, 1, true, done));
-    REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
-    REQUIRE(queue.read_index() == packet + 1);
-    REQUIRE(queue.header(packet) == HSA_PACKET_TYPE_INVALID);
+  ComputeQueue queue(device, 256);
+  amd_signal_t* done = device.signal(kPackets, 77);
+  // On the processor's thread, in the middle of its turn: nothing else can have moved the read index since.
+  std::uint64_t fired = 0, free = 0;
+  device.interrupts.when_raised = [&](std::uint32_t) {
+    const std::uint64_t packet = fired++;
+    if (queue.read_index() > packet && queue.header(packet) == HSA_PACKET_TYPE_INVALID) ++free;
+  };
+  for (std::uint64_t index = 0; index < kPackets; ++index) {
+    if (index % 2 == 0) {
+      queue.write(dispatch(device.kernel(), 1, 1, true, done));
+    } else {
+      queue.write(barrier_and({}, true, done));
+    }
   }
+  queue.ring();
+  REQUIRE(eventually([&] { return queue.read_index() == kPackets; }));
+  CHECK(fired == kPackets);
+  CHECK(free == kPackets);
 }
 
 TEST_CASE("What a kernel wrote is visible when its signal has fired") {

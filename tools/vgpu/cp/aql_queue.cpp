@@ -59,10 +59,8 @@ bool AqlQueue::advance() {
   if (!attach()) return false;
   look_at_doorbell();
   bool progressed = reap();
-  for (unsigned taken = 0; taken < kPacketsPerTurn && !stopped_; ++taken) {
-    if (!launch_next()) return progressed;
-    progressed = true;
-  }
+  for (unsigned taken = 0; taken < kPacketsPerTurn && !stopped_ && launch_next(); ++taken) progressed = true;
+  publish_read_index();
   return progressed;
 }
 
@@ -119,7 +117,8 @@ void AqlQueue::look_at_doorbell() {
   if (value == doorbell_seen_) return;
   doorbell_seen_ = value;
   found_doorbell(value);
-  admitted_ = std::max({admitted_, value + 1, load_acquire(write_index_)});
+  written_ = load_acquire(write_index_);
+  admitted_ = std::max({admitted_, value + 1, written_});
 }
 
 bool AqlQueue::reap() {
@@ -142,25 +141,22 @@ bool AqlQueue::reap() {
     --running_;
     if (packet.packet_copy) context_.packet_copies.release(*packet.packet_copy);
     packet.packet_copy.reset();
-    if (packet.watched) fences_.end(*packet.watched, packet.header, index, packet.completion_signal);
+    const Begun begun = packet.begun;
+    if (packet.watched) fences_.end(*packet.watched, begun.header, index, begun.completion_signal);
     packet.watched.reset();
-    InFlight finished;
-    finished.header = packet.header;
-    finished.completion_signal = packet.completion_signal;
-    finished.start_ticks = packet.start_ticks;
-    finished.start_ns = packet.start_ns;
-    carry_out_release(context_.device, packet.header);
+    carry_out_release(context_.device, begun.header);
     retire();
-    signal_completion(index, finished, &dispatch->state().packet, &dispatch->state().name);
+    signal_completion(index, begun, &dispatch->state().packet, &dispatch->state().name);
   }
   return progressed;
 }
 
 bool AqlQueue::launch_next() {
   if (scratch_once_used_ && !scratch_is_reclaimed()) return false;
-  const std::uint64_t exists = load_acquire(write_index_);
   if (next_ >= admitted_) return wait_for(Waiting::doorbell);
-  if (next_ >= exists) return wait_for(Waiting::memory);
+  // Looked at when it is needed only: the producer stores to that line for every packet.
+  if (next_ >= written_) written_ = load_acquire(write_index_);
+  if (next_ >= written_) return wait_for(Waiting::memory);
   if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_) return wait_for(Waiting::workers);
   const std::byte* packet = slot(next_);
   // acquire: the header is stored last, so the other 60 bytes are complete once it is valid.
@@ -252,10 +248,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   InFlight& entry = in_flight(next_);
   std::shared_ptr<gfx9::DispatchState> state = make_state(packet, loaded);
   if (state == nullptr) return false;
-  entry.header = header;
-  entry.completion_signal = packet.completion_signal;
-  entry.start_ticks = start_ticks_;
-  entry.start_ns = start_ns_;
+  entry.begun = {header, packet.completion_signal, start_ticks_, start_ns_};
   entry.complete = false;
   entry.retire_early = false;
   if (options.early_read_index && !runtime_owned_ && !loaded.runtime_blit &&
@@ -439,11 +432,7 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_c
 bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   const std::uint64_t index = next_++;
-  InFlight packet;
-  packet.header = header;
-  packet.completion_signal = signal;
-  packet.start_ticks = std::exchange(start_ticks_, 0);
-  packet.start_ns = start_ns_;
+  const Begun packet{header, signal, std::exchange(start_ticks_, 0), start_ns_};
   fences_.complete(header, index, signal);
   if (oldest_ == index) {  // nothing is in flight: no entry needed
     ++oldest_;
@@ -460,13 +449,14 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
 }
 
 // False: the signal cannot be written, and the queue is stopped.
-bool AqlQueue::signal_completion(std::uint64_t index, const InFlight& packet,
+bool AqlQueue::signal_completion(std::uint64_t index, const Begun& packet,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   const bool tracing = context_.device.trace.enabled();
   if (tracing) trace_packet(index, packet, host_clock_ns(), dispatch, kernel);
   if (PacketCounts* const packets = context_.device.packets)
     dispatch != nullptr ? packets->dispatch() : packets->other();
   if (packet.completion_signal.handle == 0) return true;
+  publish_read_index();
   amd_signal_t* signal = find_signal(context_.memory, packet.completion_signal.handle);
   if (signal == nullptr) {
     MemoryFault fault;
@@ -494,7 +484,6 @@ bool AqlQueue::signal_completion(std::uint64_t index, const InFlight& packet,
 }
 
 void AqlQueue::retire() {
-  const std::uint64_t before = retired_;
   while (retired_ < next_) {
     if (retired_ >= oldest_) {
       const InFlight& packet = in_flight(retired_);
@@ -506,8 +495,13 @@ void AqlQueue::retire() {
     ++retired_;
   }
   while (oldest_ < next_ && in_flight(oldest_).complete) ++oldest_;
-  if (retired_ != before)
-    std::atomic_ref<std::uint64_t>(*read_index_).store(retired_, std::memory_order_release);
+}
+
+void AqlQueue::publish_read_index() noexcept {
+  if (read_index_published_ == retired_) return;
+  read_index_published_ = retired_;
+  // release: the headers of the slots that are given back are INVALID for who sees it.
+  std::atomic_ref<std::uint64_t>(*read_index_).store(retired_, std::memory_order_release);
 }
 
 void AqlQueue::stop(std::uint64_t index, std::uint32_t type, QueueError error, const std::string& reason) {
@@ -529,11 +523,12 @@ void AqlQueue::halt(std::uint64_t index, std::uint32_t type, const std::string& 
 
 void AqlQueue::send_inactive(std::uint64_t value) {
   if (value == 0 || amd_queue_ == nullptr || amd_queue_->queue_inactive_signal.handle == 0) return;
+  publish_read_index();  // ROCr's handler reads the packet there
   if (amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle))
     set_signal(context_.device, context_.memory, *signal, static_cast<std::int64_t>(value));
 }
 
-void AqlQueue::trace_packet(std::uint64_t index, const InFlight& packet, std::uint64_t end_ns,
+void AqlQueue::trace_packet(std::uint64_t index, const Begun& packet, std::uint64_t end_ns,
                             const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const {
   const auto number = [](std::uint64_t value) { return std::to_string(value); };
   std::string line = R"({"queue":)" + number(ordinal_) + R"(,"index":)" + number(index) + R"(,"type":")" +

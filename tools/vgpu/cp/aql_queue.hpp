@@ -9,7 +9,7 @@
 // index. A header that still reads INVALID is waited for.
 //
 // Retirement. A slot is given back in order: INVALID into its header, then the read index - before the completion signal, so that who has waited for a
-// packet finds its slot free. With early_read_index, on queues of the user's own, a seeded choice of dispatches is retired at launch.
+// packet finds its slot free. For packets without signal the read index follows at the end of the turn: its line is one that producers read. With early_read_index, on queues of the user's own, a seeded choice of dispatches is retired at launch.
 //
 // Errors. A malformed or unsupported packet, a fault or an unsupported instruction stops the queue: everything running on it is abandoned,
 // queue_inactive_signal gets the bit that ROCr's handler understands (none for memory faults, which ROCr learns from its event), and one
@@ -51,13 +51,17 @@ class AqlQueue final : public Queue {
   // Packets taken in one turn, so that a full ring does not hold up the other queues.
   static constexpr unsigned kPacketsPerTurn = 64;
 
+  // What the completion of a packet needs.
+  struct Begun {
+    AqlHeader header;
+    hsa_signal_t completion_signal{0};
+    std::uint64_t start_ticks = 0, start_ns = 0;
+  };
   // A launched packet, until it is complete and its slot is given back.
   struct InFlight {
     std::unique_ptr<Dispatch> dispatch;        // null once complete
     std::unique_ptr<WatchedDispatch> watched;  // null while fences are not checked
-    AqlHeader header;
-    hsa_signal_t completion_signal{0};
-    std::uint64_t start_ticks = 0, start_ns = 0;
+    Begun begun;
     std::optional<GpuAddress> packet_copy;
     bool complete = false;
     bool retire_early = false;
@@ -81,15 +85,16 @@ class AqlQueue final : public Queue {
 
   bool complete_in_place(AqlHeader header, hsa_signal_t signal, const hsa_kernel_dispatch_packet_t* dispatch,
                          const std::string* kernel);
-  bool signal_completion(std::uint64_t index, const InFlight& packet,
+  bool signal_completion(std::uint64_t index, const Begun& packet,
                          const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
   void retire();
+  void publish_read_index() noexcept;
 
   void stop(std::uint64_t index, std::uint32_t type, QueueError error, const std::string& reason);
   void stop_with_fault(std::uint64_t index, std::uint32_t type, MemoryFault fault);
   void halt(std::uint64_t index, std::uint32_t type, const std::string& reason);
   void send_inactive(std::uint64_t value);
-  void trace_packet(std::uint64_t index, const InFlight& packet, std::uint64_t end_ns,
+  void trace_packet(std::uint64_t index, const Begun& packet, std::uint64_t end_ns,
                     const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const;
 
   bool wait_for(Waiting what) {
@@ -118,10 +123,12 @@ class AqlQueue final : public Queue {
   std::uint64_t* write_index_ = nullptr;
 
   std::uint64_t doorbell_seen_ = ~std::uint64_t{0};
+  std::uint64_t written_ = 0;  // the write index when it was looked at last
   std::uint64_t admitted_ =
       0;                       // packets below this index may be taken, if they are below the write index too
   std::uint64_t oldest_ = 0;   // first packet in in_flight_
-  std::uint64_t retired_ = 0;  // the read index
+  std::uint64_t retired_ = 0;  // slots below it have been given back
+  std::uint64_t read_index_published_ = 0;
   std::uint64_t next_ = 0;     // the packet to be launched next
   std::uint64_t running_ = 0;  // launched and not complete
   ScratchSlots scratch_slots_;
