@@ -60,6 +60,10 @@ class SdmaRing {
     }
   }
   void ring() { std::atomic_ref<std::uint64_t>(*bell_.program).store(written_, std::memory_order_release); }
+  // Through the device's own mapping, which is never protected.
+  void ring_as_device() {
+    std::atomic_ref<std::uint64_t>(*bell_.alias).store(written_, std::memory_order_release);
+  }
   void submit(const Words& words) {
     write(words);
     ring();

@@ -87,8 +87,10 @@ bool AqlQueue::executing() const noexcept {
   });
 }
 
-// The program may unmap memory between turns, so what the queue touches is translated anew in each.
+// The program may unmap memory between sections, so what the queue touches is translated anew in each.
 bool AqlQueue::attach() {
+  const std::uint64_t section = context_.memory.section();
+  if (attached_in_ == section) return true;
   const GpuAddress queue = config_.read_index - offsetof(amd_queue_t, read_dispatch_id);
   const auto find = [this](GpuAddress address, std::size_t size_bytes) -> std::byte* {
     std::byte* bytes = context_.memory.translate(address, size_bytes, Access::write);
@@ -108,7 +110,9 @@ bool AqlQueue::attach() {
   if (amd_queue_ == nullptr) return false;
   read_index_ = const_cast<std::uint64_t*>(&amd_queue_->read_dispatch_id);
   write_index_ = reinterpret_cast<std::uint64_t*>(find(config_.write_index, sizeof(std::uint64_t)));
-  return write_index_ != nullptr;
+  if (write_index_ == nullptr) return false;
+  attached_in_ = section;
+  return true;
 }
 
 void AqlQueue::look_at_doorbell() {

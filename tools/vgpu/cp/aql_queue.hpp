@@ -31,6 +31,9 @@ namespace uptempo::vgpu {
 
 class AqlQueue final : public Queue {
  public:
+  // At most, so that a full ring does not hold up the other queues. Half as many would cost 2 ns a packet more.
+  static constexpr unsigned kPacketsPerTurn = 16;
+
   // `runtime_owned`: ROCr's own queue, whose kernargs are recycled with the ring: its read index is never early.
   AqlQueue(QueueContext& context, std::uint32_t ordinal, const ComputeQueueConfig& config,
            bool runtime_owned);
@@ -48,8 +51,6 @@ class AqlQueue final : public Queue {
  private:
   // Dispatches that run beside one another at most; more wait in the ring.
   static constexpr std::uint64_t kMaxInFlight = 64;
-  // Packets taken in one turn, so that a full ring does not hold up the other queues.
-  static constexpr unsigned kPacketsPerTurn = 64;
 
   // What the completion of a packet needs.
   struct Begun {
@@ -116,7 +117,8 @@ class AqlQueue final : public Queue {
   bool stopped_ = false;
   bool suspended_ = false;
 
-  // Valid inside one turn.
+  // Valid inside one section of the address space, this one.
+  std::uint64_t attached_in_ = 0;
   std::byte* ring_ = nullptr;
   amd_queue_t* amd_queue_ = nullptr;
   std::uint64_t* read_index_ = nullptr;

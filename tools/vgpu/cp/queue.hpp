@@ -50,7 +50,7 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  // Does a bounded amount of work. False: nothing could be done; waiting() says why.
+  // A turn: does a bounded amount of work, however much there is. False: nothing could be done; waiting() says why.
   virtual bool advance() = 0;
 
   // What runs on its behalf is abandoned. True once no worker touches it any more: call until then.

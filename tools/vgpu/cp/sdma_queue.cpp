@@ -10,10 +10,6 @@
 namespace uptempo::vgpu {
 namespace {
 
-// Bytes moved in one turn: some 20 us, so that other queues and doorbells are looked at in between.
-constexpr std::uint64_t kBytesPerTurn = 256 * 1024;
-constexpr unsigned kPacketsPerTurn = 256;
-
 std::uint64_t bytes_of(const sdma::Packet& packet) {
   if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet)) return copy->bytes;
   if (const auto* rect = std::get_if<sdma::CopyRect>(&packet))

@@ -17,6 +17,10 @@ namespace uptempo::vgpu {
 
 class SdmaQueue final : public Queue {
  public:
+  // At most, so that a copy does not hold up the other queues. 64 KiB take some 5 us.
+  static constexpr std::uint64_t kBytesPerTurn = 64 * 1024;
+  static constexpr unsigned kPacketsPerTurn = 64;
+
   SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQueueConfig& config);
 
   bool advance() override;

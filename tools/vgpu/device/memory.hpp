@@ -95,6 +95,9 @@ class AddressSpace::Reader {
   void enter() noexcept;
   void leave() noexcept;
 
+  // A number that no other section of this reader has, for who keeps translations as long as the section lasts. Never 0 inside of one.
+  std::uint64_t section() const noexcept { return inside_.load(std::memory_order_relaxed); }
+
   // The mapping that holds `address`, or nullptr. The last hit is remembered.
   const Mapping* find(GpuAddress address) noexcept {
     if (last_ != nullptr && address >= last_->begin && address < last_->end) return last_;

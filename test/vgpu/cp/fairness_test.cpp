@@ -1,0 +1,174 @@
+// Queues share the command processor by turns. What is asserted is the order in which packets complete, which the processor's one thread decides alone;
+// no time is looked at.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "cp/aql_queue.hpp"
+#include "cp/sdma_queue.hpp"
+#include "device_fixture.hpp"
+#include "sdma_ring.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+
+namespace {
+
+constexpr unsigned kTurn = AqlQueue::kPacketsPerTurn;
+
+// Full queues that stand at a barrier packet each, until the processor itself opens the gate in the middle of a turn: of a queue of its own, which was made
+// before the others. Each packet of queue i raises event i + 1, which is noted.
+class FullQueues {
+ public:
+  static constexpr std::uint32_t kOpener = 900;
+
+  explicit FullQueues(const std::vector<unsigned>& packets) {
+    opener_ = std::make_unique<ComputeQueue>(device);
+    for (std::size_t index = 0; index < packets.size(); ++index) {
+      ComputeQueue& queue = *queues_.emplace_back(std::make_unique<ComputeQueue>(device, 4096));
+      done_.push_back(device.signal(packets[index], static_cast<std::uint32_t>(index + 1)));
+      queue.write(barrier_and({gate_}));
+      for (unsigned packet = 0; packet < packets[index]; ++packet)
+        queue.write(barrier_and({}, true, done_.back()));
+      queue.ring();
+    }
+    device.interrupts.when_raised = [this](std::uint32_t event) {
+      if (event == kOpener) return DeviceFixture::set(gate_, 0);
+      order.push_back(event - 1);
+      if (after_each) after_each();
+    };
+  }
+
+  bool run() {
+    opener_->submit(barrier_and({}, false, device.signal(1, kOpener)));
+    return eventually([this] {
+      return std::all_of(done_.begin(), done_.end(),
+                         [](const amd_signal_t* done) { return DeviceFixture::value(done) == 0; });
+    });
+  }
+
+  DeviceFixture device;
+  std::vector<std::size_t> order;  // which queue's packets completed
+  std::function<void()> after_each;
+
+ private:
+  amd_signal_t* const gate_ = device.signal(1);
+  std::unique_ptr<ComputeQueue> opener_;
+  std::vector<std::unique_ptr<ComputeQueue>> queues_;
+  std::vector<amd_signal_t*> done_;
+};
+
+// Packets of each other queue that completed between two of `queue` that followed one another, at most.
+std::size_t longest_wait(const std::vector<std::size_t>& order, std::size_t queue) {
+  std::map<std::size_t, std::size_t> meanwhile;
+  std::size_t longest = 0;
+  bool begun = false;
+  for (const std::size_t completed : order) {
+    if (completed == queue) {
+      for (const auto& [other, packets] : meanwhile) longest = std::max(longest, packets);
+      meanwhile.clear();
+      begun = true;
+    } else if (begun) {
+      ++meanwhile[completed];
+    }
+  }
+  return longest;
+}
+
+}  // namespace
+
+TEST_CASE("While queues are busy none is ahead of another by more than one turn's packets") {
+  for (const std::size_t count : {2u, 4u, 16u}) {
+    CAPTURE(count);
+    constexpr unsigned kPackets = 10 * kTurn;
+    FullQueues queues(std::vector<unsigned>(count, kPackets));
+    REQUIRE(queues.run());
+    std::vector<unsigned> completed(count, 0);
+    unsigned lead = 0;
+    for (const std::size_t queue : queues.order) {
+      ++completed[queue];
+      const auto [least, most] = std::minmax_element(completed.begin(), completed.end());
+      lead = std::max(lead, *most - *least);
+    }
+    CHECK(lead <= kTurn);
+    CHECK(completed == std::vector<unsigned>(count, kPackets));
+  }
+}
+
+TEST_CASE("Between two packets of a busy queue each other one gets no more than one turn") {
+  for (const std::size_t count : {2u, 4u, 16u}) {
+    CAPTURE(count);
+    FullQueues queues(std::vector<unsigned>(count, 10 * kTurn));
+    REQUIRE(queues.run());
+    for (std::size_t queue = 0; queue < count; ++queue) CHECK(longest_wait(queues.order, queue) <= kTurn);
+  }
+}
+
+TEST_CASE("Queues that have run dry leave the processor to the others") {
+  FullQueues queues({kTurn, 20 * kTurn, kTurn});
+  REQUIRE(queues.run());
+  const auto last_of_short =
+      std::find_if(queues.order.rbegin(), queues.order.rend(), [](std::size_t queue) { return queue != 1; });
+  // The rest, in a row: the long queue had one turn for each of the short ones' two, the first of which began with the gate.
+  CHECK(last_of_short - queues.order.rbegin() >= 18 * static_cast<std::ptrdiff_t>(kTurn));
+}
+
+TEST_CASE(
+    "A lone packet waits for one turn of each busy queue at most, however many packets those still have") {
+  struct Case {
+    std::size_t busy;
+    unsigned backlog;
+  };
+  for (const Case& given : {Case{1, 20 * kTurn}, Case{1, 200 * kTurn}, Case{4, 200 * kTurn},
+                            Case{15, 20 * kTurn}, Case{15, 200 * kTurn}}) {
+    CAPTURE(given.busy, given.backlog);
+    constexpr std::size_t kLone = 500, kPackets = 5;
+    FullQueues queues(std::vector<unsigned>(given.busy, given.backlog));
+    ComputeQueue lone(queues.device);
+    amd_signal_t* done = queues.device.signal(kPackets, kLone + 1);
+    // Between two packets of a busy queue, at another place of its turn each time.
+    std::vector<std::size_t> rung;
+    queues.after_each = [&] {
+      const std::size_t completed = queues.order.size();
+      if (rung.size() == kPackets || completed != (rung.size() + 1) * (2 * given.busy * kTurn + 3)) return;
+      rung.push_back(completed);
+      const std::uint64_t index = lone.write(barrier_and({}, false, done));
+      // As a kernel rings: through the device's own mapping, which is never protected.
+      std::atomic_ref<std::uint64_t>(*lone.bell.alias).store(index, std::memory_order_release);
+    };
+    REQUIRE(queues.run());
+    REQUIRE(DeviceFixture::value(done) == 0);
+    std::size_t packet = 0;
+    for (std::size_t at = 0; at < queues.order.size(); ++at) {
+      if (queues.order[at] != kLone) continue;
+      CAPTURE(packet);
+      CHECK(at - rung.at(packet++) <= given.busy * kTurn);
+    }
+    CHECK(packet == kPackets);
+  }
+}
+
+TEST_CASE("A copy and full compute queues take turns") {
+  constexpr std::uint32_t kTurns = 12;
+  constexpr std::uint32_t kCopied = kTurns * SdmaQueue::kBytesPerTurn;
+  constexpr std::size_t kCopy = 800;
+  FullQueues queues(std::vector<unsigned>(2, 100 * kTurn));
+  SdmaRing copies(queues.device);
+  auto* const source = static_cast<std::byte*>(queues.device.allocate(kCopied));
+  auto* const destination = static_cast<std::byte*>(queues.device.allocate(kCopied));
+  // Begins while the queues are busy, and says when it is over.
+  queues.after_each = [&] {
+    if (queues.order.size() != 2 * kTurn) return;
+    copies.write(uptempo::vgpu::test::copy(destination, source, kCopied));
+    copies.write(trap(kCopy + 1));
+    copies.ring_as_device();
+  };
+  REQUIRE(queues.run());
+  REQUIRE(copies.drained());
+  const auto end = std::find(queues.order.begin(), queues.order.end(), kCopy);
+  REQUIRE(end != queues.order.end());
+  const auto packets = static_cast<std::size_t>(end - queues.order.begin()) - 2 * kTurn;
+  CHECK(packets >= (kTurns - 1) * 2 * kTurn);
+  CHECK(packets <= (kTurns + 1) * 2 * kTurn);
+}
