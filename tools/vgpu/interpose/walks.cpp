@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,25 +23,36 @@ bool is_virtual(const char* path) {
   return tree != nullptr && tree->find(path).has_value();
 }
 
+struct CloseDirectory {
+  void operator()(DIR* directory) const noexcept { closedir(directory); }
+};
+struct Free {
+  void operator()(void* memory) const noexcept { std::free(memory); }
+};
+
+// What is returned the program releases with free(), each entry and the array. -1 and ENOMEM where there is no memory for one of them.
 template <typename Record>
 int scan(const char* path, Record*** names, int (*filter)(const Record*),
          int (*compare)(const Record**, const Record**)) {
-  DIR* const directory = opendir(path);
+  using Copy = std::unique_ptr<Record, Free>;
+  const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path));
   if (directory == nullptr) return -1;
-  std::vector<const Record*> found;
-  while (const dirent* entry = readdir(directory)) {
+  std::vector<Copy> found;
+  while (const dirent* entry = readdir(directory.get())) {
     const auto* record = reinterpret_cast<const Record*>(entry);
     if (filter != nullptr && filter(record) == 0) continue;
-    auto* copy = static_cast<Record*>(std::malloc(sizeof(Record)));
-    std::memcpy(copy, record, sizeof(Record));
-    found.push_back(copy);
+    Copy& copy = found.emplace_back(static_cast<Record*>(std::malloc(sizeof(Record))));
+    if (copy == nullptr) return -1;  // malloc() has set errno
+    std::memcpy(copy.get(), record, sizeof(Record));
   }
-  closedir(directory);
   if (compare != nullptr)
-    std::sort(found.begin(), found.end(),
-              [compare](const Record* left, const Record* right) { return compare(&left, &right) < 0; });
+    std::sort(found.begin(), found.end(), [compare](const Copy& left, const Copy& right) {
+      const Record *first = left.get(), *second = right.get();
+      return compare(&first, &second) < 0;
+    });
   *names = static_cast<Record**>(std::malloc(std::max<std::size_t>(1, found.size()) * sizeof(Record*)));
-  std::memcpy(*names, found.data(), found.size() * sizeof(Record*));
+  if (*names == nullptr) return -1;
+  std::transform(found.begin(), found.end(), *names, [](Copy& copy) { return copy.release(); });
   return static_cast<int>(found.size());
 }
 
