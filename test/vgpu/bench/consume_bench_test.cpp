@@ -1,0 +1,66 @@
+// vgpu_consume_bench as a user runs it. What it measures is not judged here: figures of a machine that runs tests mean nothing.
+#include <nlohmann/json.hpp>
+
+#include <set>
+#include <string>
+
+#include "support/catch.hpp"
+#include "support/command.hpp"
+
+using nlohmann::json;
+using uptempo::test::run_command;
+
+TEST_CASE(
+    "Every row has a figure with its interval, ratios name their floor, and the exit code tells of missed "
+    "bars") {
+  const auto result =
+      run_command({VGPU_CONSUME_BENCH, "--rounds", "6", "--seed", "3", "--bars", "--json", "-"});
+  CAPTURE(result.err);
+  const json out = json::parse(result.out);
+  CHECK(out["rounds"] == 6);
+  CHECK(out["seed"] == 3);
+  CHECK(out["host_core"] != out["device_core"]);
+  std::set<std::string> names;
+  for (const json& row : out["results"]) {
+    CAPTURE(row.dump());
+    CHECK(row["low"] <= row["median"]);
+    CHECK(row["median"] <= row["high"]);
+    if (row.contains("floor")) CHECK(names.count(row["floor"]) == 1);
+    CHECK(row.contains("floor") == row.contains("ratio"));
+    names.insert(row["name"]);
+  }
+  for (const char* name :
+       {"ring-barriers", "ring-dispatches", "trip-barrier", "trip-dispatch", "asleep-barrier", "beside-1",
+        "beside-15", "busy-1", "busy-4", "busy-16", "idle"}) {
+    CAPTURE(name);
+    CHECK(names.count(name) == 1);
+  }
+  REQUIRE(out["bars"].size() == 10);
+  bool met = true;
+  for (const json& bar : out["bars"]) met = met && bar["met"];
+  CHECK(result.exit_code == (met ? 0 : 1));
+}
+
+TEST_CASE("A table is what it prints otherwise, and missed bars are no failure unless that was asked for") {
+  const auto result = run_command({VGPU_CONSUME_BENCH, "--rounds", "6"});
+  CAPTURE(result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.find("Device: virtual GPU") == 0);
+  CHECK(result.out.find("ring-dispatches") != std::string::npos);
+}
+
+TEST_CASE("A device that executes kernels is refused") {
+  const auto result = run_command({UPTEMPO_VGPU_LAUNCHER, "--", VGPU_CONSUME_BENCH, "--rounds", "6"});
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("--null-kernels") != std::string::npos);
+}
+
+TEST_CASE("Too few rounds for an interval are refused") {
+  CHECK(run_command({VGPU_CONSUME_BENCH, "--rounds", "5"}).exit_code == 2);
+}
+
+TEST_CASE("With one core for both sides it ends with 77 and says so") {
+  const auto result = run_command({"taskset", "-c", "0", VGPU_CONSUME_BENCH, "--rounds", "6"});
+  CHECK(result.exit_code == 77);
+  CHECK(result.err.find("a core each") != std::string::npos);
+}

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <chrono>
+
+namespace uptempo::vgpu::consume {
+
+// Since some fixed moment; differences of it are exact to a nanosecond for 50 days.
+inline double now_ns() noexcept {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace uptempo::vgpu::consume

@@ -1,0 +1,204 @@
+// What the command processor takes for packets, through ROCr and beside what the machine itself takes: README.md of this folder explains the rows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "bench/consume/cores.hpp"
+#include "bench/consume/floors.hpp"
+#include "bench/consume/report.hpp"
+#include "bench/consume/rows.hpp"
+#include "launch.hpp"
+#include "support/program.hpp"
+
+namespace {
+
+using namespace uptempo;
+using namespace uptempo::vgpu::consume;
+
+struct Options {
+  unsigned rounds = 40;
+  std::uint64_t seed = 1;
+  std::string json_file;
+  bool bars = false;
+};
+
+constexpr unsigned kSleepUs = 3000;  // the device is asleep after 0.4 ms
+constexpr std::size_t kTrips = 1000, kWakeUps = 8;
+constexpr unsigned kFedRings = 4;
+
+// How many queues, and packets enough for some milliseconds.
+struct BusyQueues {
+  std::size_t queues;
+  std::uint32_t packets;
+  std::string_view cost, share, jain;
+};
+constexpr BusyQueues kBusy[] = {{1, 131072, "busy-1", "busy-1-least/most", "busy-1-jain"},
+                                {4, 65536, "busy-4", "busy-4-least/most", "busy-4-jain"},
+                                {16, 16384, "busy-16", "busy-16-least/most", "busy-16-jain"}};
+
+struct Backlog {
+  std::size_t queues;
+  std::uint32_t packets;
+  std::string_view trip, overtaken;
+};
+constexpr Backlog kBacklogs[] = {{1, 8192, "beside-1-short", "beside-1-short-overtaken"},
+                                 {1, 131072, "beside-1", "beside-1-overtaken"},
+                                 {15, 16384, "beside-15", "beside-15-overtaken"}};
+
+const std::vector<Bar> kBars{{"ring-barriers", 60},          {"ring-dispatches", 100},
+                             {"trip-barrier", 2000},         {"trip-dispatch", 2000},
+                             {"beside-1", 1.2, false, true}, {"busy-4-least/most", 0.9, true},
+                             {"busy-4-jain", 0.99, true},    {"busy-16-least/most", 0.9, true},
+                             {"busy-16-jain", 0.99, true},   {"idle", 1}};
+
+double quantile(std::vector<double> values, double part) {
+  std::ranges::sort(values);
+  return values[std::min(values.size() - 1,
+                         static_cast<std::size_t>(part * static_cast<double>(values.size())))];
+}
+
+Rows declared() {
+  Rows rows;
+  rows.declare("floor-take", "ns/packet");
+  rows.declare("ring-barriers", "ns/packet", "floor-take");
+  rows.declare("ring-dispatches", "ns/packet", "floor-take");
+  rows.declare("fed-barriers", "ns/packet");
+  rows.declare("fed-dispatches", "ns/packet");
+  rows.declare("floor-echo", "ns");
+  rows.declare("trip-barrier", "ns", "floor-echo");
+  rows.declare("trip-dispatch", "ns", "floor-echo");
+  rows.declare("trip-event", "ns", "floor-echo");
+  rows.declare("floor-futex", "ns");
+  rows.declare("asleep-barrier", "ns", "floor-futex");
+  rows.declare("asleep-doorbell", "ns");
+  for (const Backlog& backlog : kBacklogs) {
+    rows.declare(backlog.trip, "ns", backlog.trip == "beside-1" ? "beside-1-short" : "trip-barrier");
+    rows.declare(backlog.overtaken, "packets");
+  }
+  for (const BusyQueues& busy : kBusy) {
+    rows.declare(busy.cost, "ns/packet");
+    if (busy.queues == 1) continue;
+    rows.declare(busy.share, "worst window");
+    rows.declare(busy.jain, "worst window");
+  }
+  rows.declare("lone-packet", "us of CPU");
+  rows.declare("idle", "% of a core");
+  return rows;
+}
+
+// One value for each row but the last two.
+std::vector<std::function<void()>> round_of(Measurer& measure, Rows& rows, int core) {
+  const auto add = [&rows](std::string_view name, double value) { rows.add(name, value); };
+  std::vector<std::function<void()>> round{
+      [=, &measure] {
+        add("floor-take", take_ring(measure.ring_queue(), measure.packet(Kind::barrier), core));
+      },
+      [=, &measure] { add("ring-barriers", measure.full_ring(Kind::barrier)); },
+      [=, &measure] { add("ring-dispatches", measure.full_ring(Kind::dispatch)); },
+      [=, &measure] { add("fed-barriers", measure.fed_ring(Kind::barrier, kFedRings)); },
+      [=, &measure] { add("fed-dispatches", measure.fed_ring(Kind::dispatch, kFedRings)); },
+      [=] { add("floor-echo", quantile(echoes(kTrips, core), 0.5)); },
+      [=, &measure] { add("trip-barrier", quantile(measure.trips(Kind::barrier, kTrips), 0.5)); },
+      [=, &measure] { add("trip-dispatch", quantile(measure.trips(Kind::dispatch, kTrips), 0.5)); },
+      [=, &measure] { add("trip-event", quantile(measure.trips(Kind::event, kTrips), 0.5)); },
+      [=] { add("floor-futex", quantile(futex_echoes(kWakeUps, core, kSleepUs), 0.5)); },
+      [=, &measure] {
+        add("asleep-barrier", quantile(measure.trips(Kind::barrier, kWakeUps, kSleepUs), 0.5));
+        add("asleep-doorbell", quantile({measure.doorbells().begin(), measure.doorbells().end()}, 0.5));
+      }};
+  for (const Backlog& backlog : kBacklogs)
+    round.push_back([=, &measure] {
+      const Measurer::Beside beside = measure.trips_beside(backlog.queues, backlog.packets);
+      add(backlog.trip, quantile(beside.trips, 0.5));
+      add(backlog.overtaken, quantile(beside.overtaken, 0.9));
+    });
+  for (const BusyQueues& busy : kBusy)
+    round.push_back([=, &measure] {
+      const Measurer::Busy result = measure.busy_queues(busy.queues, busy.packets);
+      add(busy.cost, result.ns_per_packet);
+      if (busy.queues == 1) return;
+      add(busy.share, result.fairness.least_to_most);
+      add(busy.jain, result.fairness.jain);
+    });
+  return round;
+}
+
+void measured(const std::function<void()>& row) {
+  constexpr int kAttempts = 20;
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return row();
+    } catch (const Interrupted&) {
+      if (attempt == kAttempts) throw;
+    }
+  }
+}
+
+support::ExitCode run(const Options& options, int argc, char** argv) {
+  try {
+    vgpu::choose_device(vgpu::DeviceChoice::virtual_gpu, argc, argv, {"--null-kernels"});
+  } catch (const std::runtime_error& error) {
+    throw support::Unavailable(error.what());
+  }
+  if (const char* null_kernels = std::getenv("UPTEMPO_VGPU_NULL_KERNELS");
+      null_kernels == nullptr || std::string_view(null_kernels) != "1")
+    throw support::UsageError(
+        "this device executes kernels: start the program without uptempo-vgpu, or with its --null-kernels");
+  Cores cores{};
+  try {
+    cores = pin_host();
+  } catch (const std::runtime_error& error) {
+    throw support::Unavailable(error.what());
+  }
+  const Gpu gpu;
+  Measurer measure(gpu);
+  pin_device(cores.other);
+
+  support::Progress progress;
+  Rows rows = declared();
+  const std::vector<std::function<void()>> round = round_of(measure, rows, cores.other);
+  std::vector<std::size_t> order(round.size());
+  for (std::size_t row = 0; row < order.size(); ++row) order[row] = row;
+  std::mt19937_64 random(options.seed);
+  for (unsigned done = 0; done < options.rounds; ++done) {
+    progress.show(fmt::format("round {} of {}", done + 1, options.rounds));
+    std::ranges::shuffle(order, random);
+    for (const std::size_t row : order) measured(round[row]);
+  }
+  for (int sample = 0; sample < 6; ++sample) {
+    progress.show("nothing to do");
+    rows.add("lone-packet", measure.lone_packet_cpu_ns(20) / 1000);
+    rows.add("idle", measure.idle_share(16, 500) * 100);
+  }
+  progress.clear();
+
+  const std::vector<Judged> bars = judge(rows, kBars);
+  const Conditions conditions{gpu.name(), options.rounds, options.seed, cores.host, cores.other};
+  support::print_report(
+      options.json_file,
+      fmt::format("Device: virtual GPU, {}; kernels are not executed; {} rounds; the "
+                  "program on core {}, the device on core {}\n\n{}",
+                  conditions.device, options.rounds, cores.host, cores.other, table(rows, bars)));
+  if (!options.json_file.empty())
+    support::write_output(options.json_file, json(conditions, rows, bars).dump(2) + '\n');
+  const bool met = std::ranges::all_of(bars, &Judged::met);
+  return options.bars && !met ? support::exit_measured_failure : support::exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("What the virtual GPU's command processor takes for packets.", "vgpu_consume_bench");
+  Options options;
+  app.add_option("--rounds", options.rounds, "Rounds, at least 6 (40)")
+      ->check(CLI::Range(6u, 100000u).description(""))
+      ->type_name("N");
+  app.add_option("--seed", options.seed, "Of the rows' order (1)")->type_name("N");
+  app.add_flag("--bars", options.bars, "Exit with 1 when a bar is missed");
+  support::add_json_option(app, options.json_file);
+  return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
+}

@@ -1,0 +1,116 @@
+// The virtual GPU as a program of its own sees it: through hsa.h, with queues and packets by hand, so that nothing but ROCr stands between what is
+// timed and the device.
+//
+// Thread safety: one owner. What HSA refuses is a std::runtime_error that names the call.
+#pragma once
+
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace uptempo::vgpu::consume {
+
+void check(hsa_status_t status, const char* call);
+
+class Gpu {
+ public:
+  // Throws std::runtime_error when there is no GPU agent, or when the program does not run on the virtual GPU.
+  Gpu();
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  hsa_agent_t agent() const noexcept { return agent_; }
+  std::string name() const;
+
+  // A kernel that is one s_endpgm, without arguments: what a null dispatch names.
+  std::uint64_t kernel_object() const noexcept { return kernel_object_; }
+
+  // Packets of any kind that the device has completed for this process.
+  std::uint64_t completed() const;
+
+ private:
+  struct KernelPage;
+
+  hsa_agent_t agent_{0};
+  std::unique_ptr<KernelPage> kernel_page_;
+  std::uint64_t kernel_object_ = 0;
+};
+
+class Signal {
+ public:
+  // Without `event` a completion is one decrement; with it the device also raises an event, and a store of the host's is an ioctl.
+  explicit Signal(bool event = false);
+  ~Signal() { hsa_signal_destroy(handle_); }
+  Signal(const Signal&) = delete;
+  Signal& operator=(const Signal&) = delete;
+
+  hsa_signal_t handle() const noexcept { return handle_; }
+  void set(hsa_signal_value_t value) const noexcept { hsa_signal_store_screlease(handle_, value); }
+  // Until it is 0. The shortest loop that the API allows: hsa_signal_wait adds half a microsecond of its own.
+  void spin() const noexcept {
+    while (!fired()) {
+    }
+  }
+  bool fired() const noexcept { return hsa_signal_load_scacquire(handle_) == 0; }
+
+ private:
+  hsa_signal_t handle_{0};
+};
+
+union Packet {
+  hsa_kernel_dispatch_packet_t dispatch;
+  hsa_barrier_and_packet_t barrier;
+  std::uint32_t words[16];
+};
+static_assert(sizeof(Packet) == 64);
+
+// Both with barrier bit, the dispatch with agent scope as in the middle of a batch. A null signal: none.
+Packet empty_barrier(hsa_signal_t completion = {0}, hsa_signal_t dependency = {0});
+Packet null_dispatch(const Gpu& gpu, hsa_signal_t completion = {0});
+
+// 64 bytes, of which the first four last and with release order.
+inline void store(Packet& slot, const Packet& packet) noexcept {
+  for (std::size_t word = 1; word < std::size(packet.words); ++word) slot.words[word] = packet.words[word];
+  std::atomic_ref<std::uint32_t>(slot.words[0]).store(packet.words[0], std::memory_order_release);
+}
+
+class Queue {
+ public:
+  // `packets`: a power of two.
+  Queue(const Gpu& gpu, std::uint32_t packets);
+
+  std::uint32_t size() const noexcept { return queue_->size; }
+  Packet& slot(std::uint64_t index) const noexcept {
+    return static_cast<Packet*>(queue_->base_address)[index & (queue_->size - 1)];
+  }
+  // There is room for it; the caller sees to that.
+  void write(const Packet& packet) noexcept {
+    store(slot(next_), packet);
+    hsa_queue_store_write_index_screlease(queue_.get(), ++next_);
+  }
+  // All that has been written.
+  void ring() const noexcept {
+    hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(next_ - 1));
+  }
+  std::uint64_t written() const noexcept { return next_; }
+  std::uint64_t read_index() const noexcept { return hsa_queue_load_read_index_scacquire(queue_.get()); }
+  void wait_until_empty() const noexcept {
+    while (read_index() != next_) {
+    }
+  }
+
+ private:
+  struct Destroy {
+    void operator()(hsa_queue_t* queue) const noexcept { hsa_queue_destroy(queue); }
+  };
+  std::unique_ptr<hsa_queue_t, Destroy> queue_;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace uptempo::vgpu::consume
