@@ -47,12 +47,13 @@ CompletionNotifier::~CompletionNotifier() {
 
 bool CompletionNotifier::try_watch(const Completion& completion, uint64_t tag) {
   Slot* slot = nullptr;
+  bool alone = false;
   {
     const std::lock_guard lock(mutex_);
     slot = free_;
     if (slot == nullptr) return false;
     free_ = slot->next;
-    ++pending_;
+    alone = pending_++ == 0;
   }
   slot->notifier = this;
   slot->completion = completion;
@@ -60,7 +61,8 @@ bool CompletionNotifier::try_watch(const Completion& completion, uint64_t tag) {
   slot->timeline = completion.timeline_;
   slot->value = completion.value_;
   slot->on_finished = &CompletionNotifier::on_finished;
-  if (completion.finished()) {
+  // Past the drain only where it has none of ours, so that notices of one queue stay in order.
+  if (completion.timeline_ == nullptr || (alone && completion.finished())) {
     put(*slot);
     return true;
   }

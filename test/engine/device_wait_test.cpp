@@ -4,6 +4,8 @@
 #include <unistd.h>
 #include <engine/uptempo.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -156,7 +158,8 @@ TEST_CASE(
   open(gate);
   thread.join();
   CHECK(of_a_thread < 2);
-  REQUIRE(eventually([&] { return notifier.pending() == 0 && count == 200; }));
+  REQUIRE(eventually([&] { return notifier.pending() == 0 && std::ranges::all_of(tasks, &Task::done); }));
+  CHECK(count == 200);
   const Counters spent = Counters::now() - woken;
   CHECK(spent.drained == 400);
   CHECK(spent.drain_wake_ups * 4 <= spent.drained);

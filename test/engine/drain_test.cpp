@@ -182,6 +182,30 @@ TEST_CASE("1,000 completions of 4 queues arrive once each, in order, many at a w
   CHECK(threads_named("uptempo-drain").size() == 1);
 }
 
+TEST_CASE("notices of a queue come in order while it runs, also of what is complete when it is watched",
+          "[drain]") {
+  DoubleDevice device(with_publications(64, false));
+  CompletionNotifier notifier(64);
+  uint64_t last = 0;
+  size_t notices = 0;
+  const auto take_all = [&] {
+    while (const auto notice = notifier.take()) {
+      if (notice->completion.value() <= last) FAIL(notice->completion.value() << " behind " << last);
+      last = notice->completion.value();
+      ++notices;
+    }
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const Completion completion = submit_one(device);
+    if (i % 3 == 0) (void)completion.wait(soon(), actively);
+    while (!notifier.try_watch(completion)) take_all();
+    if (i % 7 == 0) take_all();
+  }
+  REQUIRE(eventually([&] { return notifier.pending() == 0; }));
+  take_all();
+  CHECK(notices == 2000);
+}
+
 TEST_CASE("when a queue fails, its watched completions arrive as failed ones and others go on", "[drain]") {
   DoubleDevice broken(with_publications(16, true)), sound(with_publications(16, true));
   CompletionNotifier notifier(8);
