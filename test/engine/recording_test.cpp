@@ -175,7 +175,7 @@ TEST_CASE("with no replay in flight a patch is written in place", "[recording]")
 
 TEST_CASE("a patch waits for a spare block, and names what is short when none comes", "[recording]") {
   Bench bench({.device = {.ring_size = 256, .paused = true}});
-  const auto recording = bench.recording({.spare_kernarg_bytes = 128, .patience = 1ms});
+  const auto recording = bench.recording({.spare_kernarg_bytes = 128, .patience = 500ms});
   std::vector<Node<uint32_t>> nodes;
   for (uint32_t i = 0; i < 10; ++i) nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
   // 64 blocks: 10 in use, 54 to replace them with.
