@@ -62,7 +62,7 @@ Counted count_row(Row& row, Check& check, const Load& load, Phase phase, uptempo
   for (int i = 0; i < loads; ++i) {
     uptempo_counts counts{};
     row.prepare(load);
-    check.before(load);
+    check.before(row, load);
     if (phase == Phase::submit) row.close_gate();
     const uint64_t begin = now_ns();
     count_into(counts, counter, [&] {

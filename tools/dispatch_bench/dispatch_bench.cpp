@@ -29,6 +29,7 @@ struct Options {
   bool variants = false;
   bool no_counts = false;
   bool bars = false;
+  std::string peer = "hip";
   std::string compare_file;
   std::string svg_file;
   std::string only;
@@ -44,7 +45,7 @@ struct Bench {
   bench::Workload workload;
   bool executed;  // kernels are
   bench::Rows rows;
-  std::string hip, no_hip;
+  std::vector<bench::Peer> peers;
   std::unique_ptr<bench::Check> check;
 };
 
@@ -61,22 +62,26 @@ Bench::Bench(const Options& options, const support::Device& device)
   add(bench::floor_rows(raw));
   add(bench::hsa_rows(raw));
   add(bench::uptempo_rows(workload));
-  bench::HipRows peer = bench::hip_rows(workload);
-  add(std::move(peer.rows));
-  hip = peer.version;
-  no_hip = peer.missing;
+  const auto add_peer = [&](bench::PeerRows peer) {
+    peers.push_back({peer.name, peer.version, peer.missing, peer.note});
+    add(std::move(peer.rows));
+  };
+  if (options.peer == "hip") add_peer(bench::hip_rows(workload));
+  if (options.peer == "pocl") add_peer(bench::pocl_rows(workload));
 
   if (!options.only.empty())
     std::erase_if(rows,
                   [&](const auto& row) { return row->name().find(options.only) == std::string_view::npos; });
   if (rows.empty()) throw support::UsageError("--only " + options.only + ": no row has that in its name");
-  check = executed ? bench::check_tallies(workload) : bench::check_device_counts();
+  check = executed ? bench::check_tallies(workload) : bench::check_device_counts(workload);
 }
 
 bench::CountReport count(const Options& options, const support::Device& device) {
   if (options.no_counts) return bench::CountReport::none("--no-counts");
-  std::vector<std::string> arguments{"--kernels", options.kernels, "--device",
-                                     device.is_virtual ? "virtual" : "hardware", "--batch"};
+  std::vector<std::string> arguments{"--kernels", options.kernels,
+                                     "--peer",    options.peer,
+                                     "--device",  device.is_virtual ? "virtual" : "hardware",
+                                     "--batch"};
   for (const uint32_t batch : options.batches) arguments.push_back(std::to_string(batch));
   if (!options.only.empty()) arguments.insert(arguments.end(), {"--only", options.only});
   return bench::count_in_a_run_of_its_own(arguments, device.is_virtual);
@@ -99,8 +104,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                        .rounds = options.rounds,
                        .seed = options.seed,
                        .cores = support::usable_cores(),
-                       .hip = bench.hip,
-                       .no_hip = bench.no_hip,
+                       .peers = bench.peers,
                        .batches = options.batch_list(),
                        .results = {}};
   std::optional<bench::EarlierReport> earlier;
@@ -160,6 +164,10 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "null", "real"}).description(""))
       ->type_name("K");
   app.add_option("--only", options.only, "Only rows that have this in their names")->type_name("TEXT");
+  app.add_option("--peer", options.peer,
+                 "hip, pocl or none (hip): HIP's and PoCL's compilers do not fit into one process")
+      ->check(CLI::IsMember({"hip", "pocl", "none"}).description(""))
+      ->type_name("P");
   app.add_flag("--variants", options.variants,
                "Show every variant of the floor, not the best for each batch");
   app.add_flag("--no-counts", options.no_counts, "Leave out the run that counts allocations and calls");

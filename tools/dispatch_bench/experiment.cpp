@@ -19,7 +19,9 @@ class Tallies final : public Check {
  public:
   explicit Tallies(const Workload& workload) : workload_(workload) {}
 
-  void before(const Load& load) override { std::fill_n(workload_.tallies.data(), load.dispatches(), 0u); }
+  void before(const Row&, const Load& load) override {
+    std::fill_n(workload_.tallies.data(), load.dispatches(), 0u);
+  }
   void after(const Row& row, const Load& load) override {
     for (uint32_t i = 0; i < load.dispatches(); ++i)
       if (workload_.tallies[i] != 1)
@@ -34,15 +36,20 @@ class Tallies final : public Check {
 
 class DeviceCounts final : public Check {
  public:
-  DeviceCounts()
-      : query_(reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"))) {
+  explicit DeviceCounts(const Workload& workload)
+      : tallies_(workload),
+        query_(reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"))) {
     if (query_ == nullptr)
       throw std::runtime_error(
           "kernels can be left out on the virtual GPU alone: --kernels real executes them");
   }
 
-  void before(const Load&) override { dispatches_ = now(); }
+  void before(const Row& row, const Load& load) override {
+    if (!row.on_device()) tallies_.before(row, load);
+    dispatches_ = now();
+  }
   void after(const Row& row, const Load& load) override {
+    if (!row.on_device()) return tallies_.after(row, load);
     const uint64_t carried_out = now() - dispatches_;
     if (carried_out != load.dispatches())
       throw std::runtime_error(
@@ -57,6 +64,7 @@ class DeviceCounts final : public Check {
     return counts.dispatches;
   }
 
+  Tallies tallies_;
   const uptempo_vgpu_packets_t query_;
   uint64_t dispatches_ = 0;
 };
@@ -73,7 +81,7 @@ class Stopwatch {
 
 double time_submit(Row& row, Check& check, const Load& load) {
   row.prepare(load);
-  check.before(load);
+  check.before(row, load);
   row.close_gate();
   const Stopwatch stopwatch;
   row.submit(load);
@@ -86,7 +94,7 @@ double time_submit(Row& row, Check& check, const Load& load) {
 
 double time_complete(Row& row, Check& check, const Load& load) {
   row.prepare(load);
-  check.before(load);
+  check.before(row, load);
   const Stopwatch stopwatch;
   row.submit(load);
   row.wait();
@@ -98,7 +106,9 @@ double time_complete(Row& row, Check& check, const Load& load) {
 }  // namespace
 
 std::unique_ptr<Check> check_tallies(const Workload& workload) { return std::make_unique<Tallies>(workload); }
-std::unique_ptr<Check> check_device_counts() { return std::make_unique<DeviceCounts>(); }
+std::unique_ptr<Check> check_device_counts(const Workload& workload) {
+  return std::make_unique<DeviceCounts>(workload);
+}
 
 support::MedianInterval ratio(const Series& a, const Series& b) {
   return support::median_ratio(a.ns_per_dispatch, b.ns_per_dispatch);

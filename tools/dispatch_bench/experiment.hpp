@@ -47,15 +47,16 @@ class Results {
 class Check {
  public:
   virtual ~Check() = default;
-  virtual void before(const Load& load) = 0;
+  virtual void before(const Row& row, const Load& load) = 0;
   // Throws std::runtime_error naming the row, the batch and what was found.
   virtual void after(const Row& row, const Load& load) = 0;
 };
 
 // Kernels ran: each dispatch has left its mark, once.
 std::unique_ptr<Check> check_tallies(const Workload& workload);
-// Kernels were not executed: the virtual GPU says how many dispatches it has completed. Throws std::runtime_error where it cannot be asked.
-std::unique_ptr<Check> check_device_counts();
+// Kernels were not executed: the virtual GPU says how many dispatches it has completed. Rows that do without the device are checked by their marks. Throws
+// std::runtime_error where it cannot be asked.
+std::unique_ptr<Check> check_device_counts(const Workload& workload);
 
 struct Plan {
   uint32_t rounds = 40;

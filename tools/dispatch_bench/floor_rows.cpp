@@ -1,12 +1,12 @@
 // The floor: the bytes of a batch put into the ring and into kernarg memory by the cheapest stores known, then the write index and one doorbell. No
 // headers last, no room proven, nothing counted: no correct submitter can be cheaper, and none may look so.
 //
-// Which stores are cheapest depends on the machine, so all are tried (each is a row) and the report keeps the best for each batch:
+// Which stores are cheapest depends on the machine and on the length of the batch, so all are tried (each is a row) and the report keeps the best:
 //   copied    from an image in memory       built       from registers
-//   ordinary  stores into the cache         streaming   stores past it, a line at a time
+//   ordinary  stores into the cache         streaming   stores past it, four to a line         wide   the same, one to a line (AVX-512)
+// Arguments are 16 bytes stored into the cache, or with `+lines` whole lines past it.
 #include <immintrin.h>
 
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <type_traits>
@@ -17,34 +17,13 @@
 namespace uptempo::bench {
 namespace {
 
-// One line, written whole.
-struct Ordinary {
-  static void store(void* line, __m128i a, __m128i b, __m128i c, __m128i d) noexcept {
-    auto* const to = static_cast<__m128i*>(line);
-    _mm_store_si128(to, a);
-    _mm_store_si128(to + 1, b);
-    _mm_store_si128(to + 2, c);
-    _mm_store_si128(to + 3, d);
-  }
-  static void finish() noexcept {}
-};
-struct Streaming {
-  static void store(void* line, __m128i a, __m128i b, __m128i c, __m128i d) noexcept {
-    auto* const to = static_cast<__m128i*>(line);
-    _mm_stream_si128(to, a);
-    _mm_stream_si128(to + 1, b);
-    _mm_stream_si128(to + 2, c);
-    _mm_stream_si128(to + 3, d);
-  }
-  static void finish() noexcept { _mm_sfence(); }
-};
-
 struct alignas(64) Line {
   __m128i part[4];
 };
 
-template <class Stores, bool Built, bool Kernargs>
-class Floor final : public Row {
+enum class Arguments : uint8_t { none, sixteen_bytes, lines };
+
+class Floor : public Row {
  public:
   Floor(std::shared_ptr<RawQueue> queue, const char* name)
       : raw_(std::move(queue)), view_(aql::view(raw_->queue())), name_(name) {}
@@ -55,11 +34,12 @@ class Floor final : public Row {
     load_ = load;
     raw_->prepare(load);
     packets_.resize(load.dispatches());
-    blocks_.resize(load.dispatches());
+    // Only where they are copied: two images share the cache less well than one.
+    if (copies_blocks()) blocks_.resize(load.dispatches());
     for (uint32_t i = 0; i < load.dispatches(); ++i) {
       const hsa_kernel_dispatch_packet_t packet = raw_->packet(load, i);
       std::memcpy(&packets_[i], &packet, sizeof packet);
-      std::memcpy(&blocks_[i], raw_->kernargs(i), sizeof blocks_[i]);
+      if (copies_blocks()) std::memcpy(&blocks_[i], raw_->kernargs(i), sizeof blocks_[i]);
     }
   }
   void close_gate() override { raw_->close_gate(); }
@@ -72,17 +52,35 @@ class Floor final : public Row {
                          : hsa_queue_load_write_index_relaxed(raw_->queue());
     uint32_t dispatch = 0;
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
-      if constexpr (Built) {
-        build(index, dispatch, load.batch);
-      } else {
-        copy(index, dispatch, load.batch);
-      }
-      Stores::finish();
+      put(index, dispatch, load.batch);
       index += load.batch;
       dispatch += load.batch;
       publish(index);
     }
   }
+
+ protected:
+  // `count` packets from `index` of the queue on, which are those from `dispatch` of the load on.
+  virtual void put(uint64_t index, uint32_t dispatch, uint32_t count) const noexcept = 0;
+
+  virtual bool copies_blocks() const noexcept { return false; }
+
+  // How far apart two packets' kernarg addresses are, in the half of part 2 that holds them.
+  long long step() const noexcept { return raw_->kernargs(1) - raw_->kernargs(0); }
+
+  template <Arguments kind>
+  void put_arguments(uint32_t i) const noexcept {
+    auto* const block = reinterpret_cast<__m128i*>(raw_->kernargs(i));
+    if constexpr (kind == Arguments::sixteen_bytes) {
+      const auto tallies = reinterpret_cast<uintptr_t>(raw_->workload().tallies.data());
+      _mm_store_si128(block, _mm_set_epi64x(i, static_cast<long long>(tallies)));
+    } else if constexpr (kind == Arguments::lines) {
+      for (int part = 0; part < 4; ++part) _mm_stream_si128(block + part, blocks_[i].part[part]);
+    }
+  }
+
+  const std::shared_ptr<RawQueue> raw_;
+  std::vector<Line> packets_, blocks_;  // of the load, as they have to arrive
 
  private:
   void publish(uint64_t index) const noexcept {
@@ -95,85 +93,116 @@ class Floor final : public Row {
     }
   }
 
-  void copy(uint64_t index, uint32_t dispatch, uint32_t count) const noexcept {
-    hsa_kernel_dispatch_packet_t* const ring = raw_->ring();
-    const uint64_t mask = raw_->mask();
-    for (uint32_t i = 0; i < count; ++i) {
-      const Line& packet = packets_[dispatch + i];
-      if constexpr (Kernargs) write_block(dispatch + i);
-      Stores::store(ring + ((index + i) & mask), packet.part[0], packet.part[1], packet.part[2],
-                    packet.part[3]);
-    }
-  }
-
-  // Of a batch's packets all but the first and the last differ in the kernarg address alone.
-  void build(uint64_t index, uint32_t dispatch, uint32_t count) const noexcept {
-    hsa_kernel_dispatch_packet_t* const ring = raw_->ring();
-    const uint64_t mask = raw_->mask();
-    const auto edge = [&](uint32_t i) {
-      const Line& packet = packets_[dispatch + i];
-      if constexpr (Kernargs) write_block(dispatch + i);
-      Stores::store(ring + ((index + i) & mask), packet.part[0], packet.part[1], packet.part[2],
-                    packet.part[3]);
-    };
-    edge(0);
-    if (count == 1) return;
-    const Line interior = packets_[dispatch + (count > 2 ? 1 : 0)];
-    __m128i address = interior.part[2];  // kernel object, kernarg address
-    const __m128i step = _mm_set_epi64x(raw_->kernargs(1) - raw_->kernargs(0), 0);
-    for (uint32_t i = 1; i + 1 < count; ++i) {
-      if constexpr (Kernargs) write_block(dispatch + i);
-      Stores::store(ring + ((index + i) & mask), interior.part[0], interior.part[1], address,
-                    interior.part[3]);
-      address = _mm_add_epi64(address, step);
-    }
-    edge(count - 1);
-  }
-
-  void write_block(uint32_t i) const noexcept {
-    std::byte* const block = raw_->kernargs(i);
-    if constexpr (Built) {
-      const __m128i arguments = _mm_set_epi64x(
-          i, static_cast<long long>(reinterpret_cast<uintptr_t>(raw_->workload().tallies.data())));
-      if constexpr (std::is_same_v<Stores, Streaming>) {
-        const Line& rest = blocks_[i];
-        Stores::store(block, arguments, rest.part[1], rest.part[2], rest.part[3]);
-      } else {
-        _mm_store_si128(reinterpret_cast<__m128i*>(block), arguments);
-      }
-    } else if constexpr (std::is_same_v<Stores, Streaming>) {
-      const Line& whole = blocks_[i];
-      Stores::store(block, whole.part[0], whole.part[1], whole.part[2], whole.part[3]);
-    } else {
-      _mm_store_si128(reinterpret_cast<__m128i*>(block), blocks_[i].part[0]);
-    }
-  }
-
-  const std::shared_ptr<RawQueue> raw_;
   const aql::QueueView view_;
   const char* const name_;
   Load load_;
-  std::vector<Line> packets_, blocks_;  // of the load, as they have to arrive
 };
 
-template <bool Kernargs>
-void add(Rows& rows, const std::shared_ptr<RawQueue>& queue, const std::array<const char*, 4>& names) {
-  rows.push_back(std::make_unique<Floor<Ordinary, false, Kernargs>>(queue, names[0]));
-  rows.push_back(std::make_unique<Floor<Ordinary, true, Kernargs>>(queue, names[1]));
-  rows.push_back(std::make_unique<Floor<Streaming, false, Kernargs>>(queue, names[2]));
-  rows.push_back(std::make_unique<Floor<Streaming, true, Kernargs>>(queue, names[3]));
+template <bool streaming>
+void put_line(void* line, __m128i a, __m128i b, __m128i c, __m128i d) noexcept {
+  auto* const to = static_cast<__m128i*>(line);
+  if constexpr (streaming) {
+    _mm_stream_si128(to, a);
+    _mm_stream_si128(to + 1, b);
+    _mm_stream_si128(to + 2, c);
+    _mm_stream_si128(to + 3, d);
+  } else {
+    _mm_store_si128(to, a);
+    _mm_store_si128(to + 1, b);
+    _mm_store_si128(to + 2, c);
+    _mm_store_si128(to + 3, d);
+  }
 }
+
+template <bool streaming, bool built, Arguments arguments>
+class Narrow final : public Floor {
+ public:
+  using Floor::Floor;
+
+ private:
+  bool copies_blocks() const noexcept override { return arguments == Arguments::lines; }
+  void put(uint64_t index, uint32_t dispatch, uint32_t count) const noexcept override {
+    hsa_kernel_dispatch_packet_t* const ring = raw_->ring();
+    const uint64_t mask = raw_->mask();
+    const auto copy = [&](uint32_t i) {
+      const Line& packet = packets_[dispatch + i];
+      this->template put_arguments<arguments>(dispatch + i);
+      put_line<streaming>(ring + ((index + i) & mask), packet.part[0], packet.part[1], packet.part[2],
+                          packet.part[3]);
+    };
+    if constexpr (!built) {
+      for (uint32_t i = 0; i < count; ++i) copy(i);
+    } else {
+      // Of a batch's packets all but the first and the last differ in the kernarg address alone.
+      copy(0);
+      if (count > 2) {
+        const Line interior = packets_[dispatch + 1];
+        __m128i address = interior.part[2];  // kernel object, kernarg address
+        const __m128i further = _mm_set_epi64x(step(), 0);
+        for (uint32_t i = 1; i + 1 < count; ++i) {
+          this->template put_arguments<arguments>(dispatch + i);
+          put_line<streaming>(ring + ((index + i) & mask), interior.part[0], interior.part[1], address,
+                              interior.part[3]);
+          address = _mm_add_epi64(address, further);
+        }
+      }
+      if (count > 1) copy(count - 1);
+    }
+    if constexpr (streaming || arguments == Arguments::lines) _mm_sfence();
+  }
+};
+
+bool has_wide_stores() noexcept { return __builtin_cpu_supports("avx512f") != 0; }
+
+template <bool built, Arguments arguments>
+class Wide final : public Floor {
+ public:
+  using Floor::Floor;
+
+ private:
+  [[gnu::target("avx512f")]] void put(uint64_t index, uint32_t dispatch,
+                                      uint32_t count) const noexcept override {
+    hsa_kernel_dispatch_packet_t* const ring = raw_->ring();
+    const uint64_t mask = raw_->mask();
+    const __m512i further = _mm512_set_epi64(0, 0, step(), 0, 0, 0, 0, 0);
+    __m512i packet = _mm512_load_si512(&packets_[dispatch + (built && count > 2 ? 1 : 0)]);
+    for (uint32_t i = 0; i < count; ++i) {
+      put_arguments<arguments>(dispatch + i);
+      auto* const slot = reinterpret_cast<__m512i*>(ring + ((index + i) & mask));
+      if (!built || i == 0 || i + 1 == count) {
+        _mm512_stream_si512(slot, _mm512_load_si512(&packets_[dispatch + i]));
+      } else {
+        _mm512_stream_si512(slot, packet);
+        packet = _mm512_add_epi64(packet, further);
+      }
+    }
+    _mm_sfence();
+  }
+};
 
 }  // namespace
 
 Rows floor_rows(std::shared_ptr<RawQueue> queue) {
   Rows rows;
-  add<false>(rows, queue,
-             {"floor-packets/copied-ordinary", "floor-packets/built-ordinary",
-              "floor-packets/copied-streaming", "floor-packets/built-streaming"});
-  add<true>(rows, queue,
-            {"floor-packets-kernargs/copied-ordinary", "floor-packets-kernargs/built-ordinary",
-             "floor-packets-kernargs/copied-streaming", "floor-packets-kernargs/built-streaming"});
+  const auto add = [&]<class Variant>(std::type_identity<Variant>, const char* name) {
+    rows.push_back(std::make_unique<Variant>(queue, name));
+  };
+  constexpr auto none = Arguments::none, sixteen = Arguments::sixteen_bytes, lines = Arguments::lines;
+  using std::type_identity;
+  add(type_identity<Narrow<false, false, none>>{}, "floor-packets/copied-ordinary");
+  add(type_identity<Narrow<false, true, none>>{}, "floor-packets/built-ordinary");
+  add(type_identity<Narrow<true, false, none>>{}, "floor-packets/copied-streaming");
+  add(type_identity<Narrow<true, true, none>>{}, "floor-packets/built-streaming");
+  add(type_identity<Narrow<false, false, sixteen>>{}, "floor-packets-kernargs/copied-ordinary");
+  add(type_identity<Narrow<false, true, sixteen>>{}, "floor-packets-kernargs/built-ordinary");
+  add(type_identity<Narrow<true, false, sixteen>>{}, "floor-packets-kernargs/copied-streaming");
+  add(type_identity<Narrow<true, true, sixteen>>{}, "floor-packets-kernargs/built-streaming");
+  add(type_identity<Narrow<true, true, lines>>{}, "floor-packets-kernargs/built-streaming+lines");
+  if (!has_wide_stores()) return rows;
+  add(type_identity<Wide<false, none>>{}, "floor-packets/copied-wide");
+  add(type_identity<Wide<true, none>>{}, "floor-packets/built-wide");
+  add(type_identity<Wide<false, sixteen>>{}, "floor-packets-kernargs/copied-wide");
+  add(type_identity<Wide<true, sixteen>>{}, "floor-packets-kernargs/built-wide");
   return rows;
 }
 

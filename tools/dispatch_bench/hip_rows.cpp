@@ -1,11 +1,9 @@
 // HIP's own ways, as its users write them. Its queue is HIP's affair, so no gate is put into it: while a batch is handed over the device already
 // works on it.
-#include <dlfcn.h>
-
-#include <filesystem>
 #include <stdexcept>
 
 #include "dispatch_bench/hip_peer.h"
+#include "dispatch_bench/peer_library.hpp"
 #include "dispatch_bench/row.hpp"
 
 namespace uptempo::bench {
@@ -49,16 +47,15 @@ class Graph final : public HipRow {
 
 }  // namespace
 
-HipRows hip_rows(const Workload& workload) {
-  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  void* const library = dlopen((here / "libdispatch_bench_hip.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return {.rows = {}, .version = {}, .missing = dlerror()};
-  const auto functions = reinterpret_cast<uptempo_hip_peer_t>(dlsym(library, "uptempo_hip_peer_functions"));
-  if (functions == nullptr) return {.rows = {}, .version = {}, .missing = dlerror()};
-  HipRows hip{.rows = {}, .version = functions()->version(), .missing = {}};
-  hip.rows.push_back(std::make_unique<Launch>(workload, *functions()));
-  hip.rows.push_back(std::make_unique<Graph>(workload, *functions()));
-  return hip;
+PeerRows hip_rows(const Workload& workload) {
+  PeerRows peer{.name = "HIP", .note = "its rows are not gated"};
+  const auto functions =
+      open_peer<uptempo_hip_peer_t>("libdispatch_bench_hip.so", "uptempo_hip_peer_functions", peer.missing);
+  if (functions == nullptr) return peer;
+  peer.version = functions()->version();
+  peer.rows.push_back(std::make_unique<Launch>(workload, *functions()));
+  peer.rows.push_back(std::make_unique<Graph>(workload, *functions()));
+  return peer;
 }
 
 }  // namespace uptempo::bench

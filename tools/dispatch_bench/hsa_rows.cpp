@@ -27,29 +27,45 @@ class HsaRow : public Row {
     return first;
   }
 
-  // Writes dispatch `i` of the load into the slot of packet `index`, arguments first and header last.
-  static void write(const RawQueue& raw, uint64_t index, uint32_t i, uint32_t first_word,
-                    hsa_signal_t signal) noexcept {
-    const Workload& workload = raw.workload();
-    auto* const arguments = reinterpret_cast<TallyArguments*>(raw.kernargs(i));
-    arguments->tallies = workload.tallies.data();
-    arguments->dispatch = i;
-    hsa_kernel_dispatch_packet_t* const packet = raw.ring() + (index & raw.mask());
-    packet->workgroup_size_x = Workload::items;
-    packet->workgroup_size_y = 1;
-    packet->workgroup_size_z = 1;
-    packet->reserved0 = 0;
-    packet->grid_size_x = Workload::items;
-    packet->grid_size_y = 1;
-    packet->grid_size_z = 1;
-    packet->private_segment_size = 0;
-    packet->group_segment_size = 0;
-    packet->kernel_object = workload.tally.info().object;
-    packet->kernarg_address = arguments;
-    packet->reserved2 = 0;
-    packet->completion_signal = signal;
-    std::atomic_ref(*reinterpret_cast<uint32_t*>(packet)).store(first_word, std::memory_order_release);
-  }
+  // What a loop keeps in registers.
+  struct Target {
+    explicit Target(const RawQueue& raw)
+        : ring(raw.ring()),
+          mask(raw.mask()),
+          kernargs(raw.kernargs(0)),
+          stride(static_cast<size_t>(raw.kernargs(1) - raw.kernargs(0))),
+          kernel_object(raw.workload().tally.info().object),
+          tallies(raw.workload().tallies.data()) {}
+
+    // Writes dispatch `i` of the load into the slot of packet `index`, arguments first and header last.
+    void write(uint64_t index, uint32_t i, uint32_t first_word, hsa_signal_t signal) const noexcept {
+      auto* const arguments = reinterpret_cast<TallyArguments*>(kernargs + i * stride);
+      arguments->tallies = tallies;
+      arguments->dispatch = i;
+      hsa_kernel_dispatch_packet_t* const packet = ring + (index & mask);
+      packet->workgroup_size_x = Workload::items;
+      packet->workgroup_size_y = 1;
+      packet->workgroup_size_z = 1;
+      packet->reserved0 = 0;
+      packet->grid_size_x = Workload::items;
+      packet->grid_size_y = 1;
+      packet->grid_size_z = 1;
+      packet->private_segment_size = 0;
+      packet->group_segment_size = 0;
+      packet->kernel_object = kernel_object;
+      packet->kernarg_address = arguments;
+      packet->reserved2 = 0;
+      packet->completion_signal = signal;
+      std::atomic_ref(*reinterpret_cast<uint32_t*>(packet)).store(first_word, std::memory_order_release);
+    }
+
+    hsa_kernel_dispatch_packet_t* ring;
+    uint64_t mask;
+    std::byte* kernargs;
+    size_t stride;
+    uint64_t kernel_object;
+    uint32_t* tallies;
+  };
 
   static void ring_doorbell(hsa_queue_t* queue, uint64_t index) noexcept {
     hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
@@ -67,14 +83,14 @@ class Careful final : public HsaRow {
   void submit(const Load& load) override {
     const RawQueue& raw = *queue_;
     hsa_queue_t* const queue = raw.queue();
+    const Target target(raw);
     const uint32_t interior = first_word_of(1, 3), last = load.batch - 1;
     uint32_t dispatch = 0;
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
-      hsa_signal_silent_store_relaxed(raw.signal(batch), 1);
       const uint64_t first = reserve(queue, load.batch);
       for (uint32_t i = 0; i < load.batch; ++i)
-        write(raw, first + i, dispatch++, i == 0 || i == last ? first_word_of(i, load.batch) : interior,
-              i == last ? raw.signal(batch) : hsa_signal_t{0});
+        target.write(first + i, dispatch++, i == 0 || i == last ? first_word_of(i, load.batch) : interior,
+                     i == last ? raw.signal(batch) : hsa_signal_t{0});
       ring_doorbell(queue, first + last);
     }
   }
@@ -88,14 +104,14 @@ class DoorbellEach final : public HsaRow {
   void submit(const Load& load) override {
     const RawQueue& raw = *queue_;
     hsa_queue_t* const queue = raw.queue();
+    const Target target(raw);
     const uint32_t last = load.batch - 1;
     uint32_t dispatch = 0;
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
-      hsa_signal_silent_store_relaxed(raw.signal(batch), 1);
       for (uint32_t i = 0; i < load.batch; ++i) {
         const uint64_t index = reserve(queue, 1);
-        write(raw, index, dispatch++, first_word_of(i, load.batch),
-              i == last ? raw.signal(batch) : hsa_signal_t{0});
+        target.write(index, dispatch++, first_word_of(i, load.batch),
+                     i == last ? raw.signal(batch) : hsa_signal_t{0});
         ring_doorbell(queue, index);
       }
     }
@@ -112,11 +128,12 @@ class Naive final : public HsaRow {
   void submit(const Load& load) override {
     const RawQueue& raw = *queue_;
     hsa_queue_t* const queue = raw.queue();
+    const Target target(raw);
     const hsa_signal_t signal = raw.signal(0);
     for (uint32_t i = 0; i < load.dispatches(); ++i) {
       hsa_signal_store_relaxed(signal, 1);
       const uint64_t index = reserve(queue, 1);
-      write(raw, index, i, first_word_of(0, 1), signal);
+      target.write(index, i, first_word_of(0, 1), signal);
       ring_doorbell(queue, index);
       while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
                                        HSA_WAIT_STATE_BLOCKED) >= 1) {

@@ -76,8 +76,9 @@ std::string table(const Report& report) {
                   report.cores, report.cores == 1 ? "" : "s",
                   report.kernels_executed ? "kernels are executed"
                                           : "kernels are not executed: what is left is the dispatch");
-  text +=
-      report.hip.empty() ? "no HIP: " + report.no_hip + '\n' : report.hip + ", whose rows are not gated\n";
+  for (const Peer& peer : report.peers)
+    text += peer.missing.empty() ? fmt::format("{}: {}\n", peer.version, peer.note)
+                                 : fmt::format("no {}: {}\n", peer.name, peer.missing);
   for (const Phase phase : {Phase::submit, Phase::complete}) {
     text += '\n' + grid(report, phase, fmt::format("{}, host ns per\ndispatch, median", phase_name(phase)),
                         median_cell);
@@ -102,6 +103,10 @@ std::string table(const Report& report) {
 }
 
 nlohmann::ordered_json json(const Report& report) {
+  nlohmann::ordered_json peers = nlohmann::ordered_json::object();
+  for (const Peer& peer : report.peers)
+    peers[peer.name] =
+        peer.missing.empty() ? nlohmann::ordered_json(peer.version) : nlohmann::ordered_json(nullptr);
   nlohmann::ordered_json results = nlohmann::ordered_json::array(), ratios = nlohmann::ordered_json::array();
   for (const Series& series : report.results.all) {
     const support::MedianInterval ns = series.interval();
@@ -131,7 +136,7 @@ nlohmann::ordered_json json(const Report& report) {
           {"rounds", report.rounds},
           {"seed", report.seed},
           {"cores", report.cores},
-          {"hip", report.hip},
+          {"peers", std::move(peers)},
           {"verified", true},
           {"not_counted", report.not_counted},
           {"results", std::move(results)},

@@ -12,6 +12,12 @@ namespace uptempo::bench {
 // Of the JSON. Its number grows when what stands there is understood no longer.
 inline constexpr const char* kReportFormat = "uptempo-dispatch-bench-1";
 
+struct Peer {
+  std::string name, version;
+  std::string missing;  // why it has no rows, if so
+  std::string note;
+};
+
 struct Report {
   std::string device{};
   bool is_virtual = true;
@@ -19,8 +25,7 @@ struct Report {
   uint32_t rounds = 0;
   uint64_t seed = 0;
   uint32_t cores = 0;
-  std::string hip{};     // version of the peer
-  std::string no_hip{};  // or why there is none
+  std::vector<Peer> peers{};
   std::vector<uint32_t> batches{};
   Results results{};
   std::map<std::string, std::string> not_counted{};  // by kind of count: why

@@ -47,6 +47,8 @@ class Row {
   virtual std::string_view name() const = 0;  // "ROW" or "ROW/VARIANT"
   // False: its way of working includes waiting for the device, so there is no phase `submit`.
   virtual bool has_submit() const { return true; }
+  // False: its kernels run elsewhere, and always do.
+  virtual bool on_device() const { return true; }
   // Of a load: more than these it cannot hand over without waiting for the device.
   virtual uint32_t max_dispatches() const { return kMaxDispatches; }
 
@@ -90,12 +92,15 @@ class RawQueue;
 Rows floor_rows(std::shared_ptr<RawQueue> queue);  // the cheapest ways to put those bytes there
 Rows hsa_rows(std::shared_ptr<RawQueue> queue);    // loops on the HSA API, written by hand
 Rows uptempo_rows(const Workload& workload);       // this library
-// HIP, where it is installed and was found when this was built; else `missing` says why there are no rows.
-struct HipRows {
-  Rows rows;
-  std::string version;
-  std::string missing;
+// A peer that is a library of its own, where that was built and can be opened; else `missing` says why there are no rows.
+struct PeerRows {
+  std::string name;
+  std::string note;  // what its rows are not
+  std::string version{};
+  std::string missing{};
+  Rows rows{};
 };
-HipRows hip_rows(const Workload& workload);
+PeerRows hip_rows(const Workload& workload);
+PeerRows pocl_rows(const Workload& workload);
 
 }  // namespace uptempo::bench

@@ -71,8 +71,6 @@ TEST_CASE("what was not written by the run that counts is refused") {
 
 TEST_CASE("what could not be counted is printed as such, never as 0") {
   Report report{.device = "some GPU",
-                .hip = "HIP",
-                .no_hip = {},
                 .batches = {8},
                 .results = {{{"row", 8, Phase::submit, {1, 2, 3}, {0, std::nullopt, 12.25, std::nullopt}}}},
                 .not_counted = {{"doorbells", "no trace here"}}};

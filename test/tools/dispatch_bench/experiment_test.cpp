@@ -38,7 +38,7 @@ class Idle : public Row {
 
 class CountedCheck : public Check {
  public:
-  void before(const Load&) override { ++befores; }
+  void before(const Row&, const Load&) override { ++befores; }
   void after(const Row& row, const Load& load) override {
     ++afters[std::string(row.name())];
     if (fail_at != 0 && load.batch == fail_at) throw std::runtime_error("lost one");
@@ -133,8 +133,7 @@ TEST_CASE("the report has each figure with its interval, and the ratio to the ca
                       .rounds = 3,
                       .seed = 5,
                       .cores = 2,
-                      .hip = "HIP 5.2",
-                      .no_hip = {},
+                      .peers = {{"HIP", "HIP 5.2", {}, "not gated"}, {"PoCL", {}, "not installed", {}}},
                       .batches = {1},
                       .results = {{{"hsa-careful", 1, Phase::submit, {10, 10, 10}},
                                    {"uptempo-batch", 1, Phase::submit, {11, 12, 13}}}}};
@@ -168,9 +167,9 @@ TEST_CASE("a dispatch that was lost or carried out twice is found, by its marks 
       batch.dispatch(workload.tally, Grid{Workload::items}, workload.tallies.data(), i);
     batch.submit().wait();
   };
-  const auto tallies = check_tallies(workload), counts = check_device_counts();
+  const auto tallies = check_tallies(workload), counts = check_device_counts(workload);
   const auto outcome = [&](Check& check, std::initializer_list<uint32_t> dispatches) {
-    check.before(load);
+    check.before(row, load);
     launch(dispatches);
     return error_of([&] { check.after(row, load); });
   };

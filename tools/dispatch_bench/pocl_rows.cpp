@@ -1,0 +1,45 @@
+// PoCL's own way. It works while it is handed more, as HIP does, and its kernels run on the host's cores.
+#include <stdexcept>
+
+#include "dispatch_bench/peer_library.hpp"
+#include "dispatch_bench/pocl_peer.h"
+#include "dispatch_bench/row.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+class Pocl final : public Row {
+ public:
+  explicit Pocl(const uptempo_pocl_peer& pocl) : pocl_(pocl) {}
+  std::string_view name() const override { return "pocl"; }
+  bool on_device() const override { return false; }
+  void prepare(const Load&) override {}
+  void close_gate() override {}
+  void open_gate() override {}
+  void submit(const Load& load) override { require(pocl_.launch(load.batch, load.repeats)); }
+  void wait() override { require(pocl_.wait()); }
+
+ private:
+  static void require(const char* error) {
+    if (error != nullptr) throw std::runtime_error(std::string("PoCL: ") + error);
+  }
+  const uptempo_pocl_peer& pocl_;
+};
+
+}  // namespace
+
+PeerRows pocl_rows(const Workload& workload) {
+  PeerRows peer{.name = "PoCL", .note = "its device is the processor and its row is not gated"};
+  const auto functions = open_peer<uptempo_pocl_peer_t>("libdispatch_bench_pocl.so",
+                                                        "uptempo_pocl_peer_functions", peer.missing);
+  if (functions == nullptr) return peer;
+  if (const char* error = functions()->prepare(workload.tallies.data(), kMaxDispatches)) {
+    peer.missing = error;
+    return peer;
+  }
+  peer.version = functions()->version();
+  peer.rows.push_back(std::make_unique<Pocl>(*functions()));
+  return peer;
+}
+
+}  // namespace uptempo::bench
