@@ -4,6 +4,8 @@
 // the host and to copies. A Completion owns nothing: copying is free, destroying one that is unfinished neither waits nor leaks,
 // and one may outlive its Queue and the Runtime (it is then complete, or failed with the queue).
 //
+// To learn of completion without waiting here: `co_await` it (awaitable.hpp), or have it make a file descriptor readable (notifier.hpp).
+//
 // Thread safety: all functions from any thread. A wait blocks nobody else's wait or submission.
 #pragma once
 
