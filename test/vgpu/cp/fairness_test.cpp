@@ -23,7 +23,7 @@ class FullQueues {
  public:
   static constexpr std::uint32_t kOpener = 900;
 
-  explicit FullQueues(const std::vector<unsigned>& packets) {
+  explicit FullQueues(const std::vector<unsigned>& packets) : packets_(packets) {
     opener_ = std::make_unique<ComputeQueue>(device);
     for (std::size_t index = 0; index < packets.size(); ++index) {
       ComputeQueue& queue = *queues_.emplace_back(std::make_unique<ComputeQueue>(device, 4096));
@@ -40,12 +40,18 @@ class FullQueues {
     };
   }
 
+  // Until all have completed and been noted, which is after their signals.
   bool run() {
     opener_->submit(barrier_and({}, false, device.signal(1, kOpener)));
-    return eventually([this] {
-      return std::all_of(done_.begin(), done_.end(),
-                         [](const amd_signal_t* done) { return DeviceFixture::value(done) == 0; });
-    });
+    for (std::size_t index = 0; index < done_.size(); ++index) {
+      if (!eventually([&] { return DeviceFixture::value(done_[index]) == 0; })) return false;
+      if (!noted(index, packets_[index])) return false;
+    }
+    return true;
+  }
+  bool noted(std::size_t index, unsigned packets) {
+    return eventually(
+        [&] { return device.interrupts.raised(static_cast<std::uint32_t>(index + 1)) == packets; });
   }
 
   DeviceFixture device;
@@ -53,6 +59,7 @@ class FullQueues {
   std::function<void()> after_each;
 
  private:
+  const std::vector<unsigned> packets_;
   amd_signal_t* const gate_ = device.signal(1);
   std::unique_ptr<ComputeQueue> opener_;
   std::vector<std::unique_ptr<ComputeQueue>> queues_;
@@ -138,7 +145,7 @@ TEST_CASE(
       std::atomic_ref<std::uint64_t>(*lone.bell.alias).store(index, std::memory_order_release);
     };
     REQUIRE(queues.run());
-    REQUIRE(DeviceFixture::value(done) == 0);
+    REQUIRE(queues.noted(kLone, kPackets));
     std::size_t packet = 0;
     for (std::size_t at = 0; at < queues.order.size(); ++at) {
       if (queues.order[at] != kLone) continue;
@@ -165,7 +172,7 @@ TEST_CASE("A copy and full compute queues take turns") {
     copies.ring_as_device();
   };
   REQUIRE(queues.run());
-  REQUIRE(copies.drained());
+  REQUIRE(queues.noted(kCopy, 1));
   const auto end = std::find(queues.order.begin(), queues.order.end(), kCopy);
   REQUIRE(end != queues.order.end());
   const auto packets = static_cast<std::size_t>(end - queues.order.begin()) - 2 * kTurn;
