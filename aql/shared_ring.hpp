@@ -28,7 +28,7 @@
 // was overtaken by a ring full of packets insists: until it has been served or its deadline has passed nobody else claims slots, and a
 // try may be refused although there is room.
 //
-// Model: test/models/shared_ring.pml, checked exhaustively by Spin. The memory orders are judged by ThreadSanitizer (test/aql).
+// Model: test/models/shared_ring.pml, checked exhaustively by Spin. ThreadSanitizer looks for races (test/aql).
 //
 // Relies on the packet processor to take nothing beyond the write index.
 //

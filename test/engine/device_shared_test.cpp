@@ -1,0 +1,171 @@
+// Threads that share an HSA queue through a SharedQueue, on a device.
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Deadline soon() { return Deadline::after(20s); }
+
+}  // namespace
+
+TEST_CASE("threads over one HSA queue: every dispatch runs once, in order per thread", "[shared]") {
+  constexpr uint32_t threads = 4, each = 400, lanes = 64;
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto link = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  SharedQueue shared{gpu, {.packets = 64}};
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> values{gpu, threads * lanes};
+  copier.fill(values.data(), 0, values.size());
+  std::atomic<uint32_t> late{0};
+
+  const auto produce = [&](uint32_t which) {
+    Queue mine = shared.producer();
+    std::mt19937 random(which);
+    // Nothing but its barrier bit keeps a link behind the one before it.
+    BatchSubmitter batch{mine, {.timing = which % 2 == 0 ? Timing::none : Timing::batch}};
+    for (uint32_t done = 0; done < each;) {
+      // Now and then longer than the ring.
+      const uint32_t count = std::min<uint32_t>(
+          each - done, 1 + static_cast<uint32_t>(random() % (random() % 16 == 0 ? 100 : 8)));
+      for (uint32_t i = 0; i < count; ++i)
+        batch.dispatch(link, Grid{lanes}, values.data() + which * lanes, done + i);
+      const Completion completion = batch.submit();
+      if (random() % 4 == 0) late += !completion.wait(soon());
+      done += count;
+    }
+    late += !mine.last_submitted().wait(soon());
+  };
+  std::vector<std::thread> others;
+  for (uint32_t which = 1; which < threads; ++which) others.emplace_back(produce, which);
+  produce(0);
+  for (std::thread& other : others) other.join();
+  CHECK(late == 0);
+
+  uint32_t expected = 0;
+  for (uint32_t i = 0; i < each; ++i) expected = expected * 3 + i;
+  std::vector<uint32_t> host(values.size());
+  copier.to_host(std::span(host), values, PageablePath::staged);
+  CHECK(std::count(host.begin(), host.end(), expected) == static_cast<std::ptrdiff_t>(host.size()));
+}
+
+TEST_CASE("an error of the HSA queue ends the work of every thread that shares it", "[shared]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto empty = program.kernel<>("empty");
+  SharedQueue shared{gpu, {.packets = 64, .drain = 100ms}};
+  Queue one = shared.producer(), two = shared.producer();
+  const Signal gate;
+  BatchSubmitter good{two};
+  good.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  const Completion pending = good.submit();
+  // Of no defined type, so no packet processor can go past it.
+  BatchSubmitter batch{one};
+  aql::Packet64 broken{};
+  broken.word[0] = aql::first_word(static_cast<uint16_t>(0x1400 | 0x77));
+  batch.raw(broken);
+  const Completion bad = batch.submit();
+  good.dispatch(empty, Grid{64});
+  const Completion behind = good.submit();
+  hsa_signal_store_screlease(gate.handle(), 0);
+  CHECK(contains(error_of([&] { (void)bad.wait(soon()); }), "the packet processor stopped the queue"));
+  CHECK(contains(error_of([&] { (void)behind.wait(soon()); }), "the packet processor stopped the queue"));
+  CHECK(pending.ready());
+  Queue late = shared.producer();
+  BatchSubmitter refused{late};
+  refused.dispatch(empty, Grid{64});
+  CHECK(contains(error_of([&] { refused.submit(); }), "this one takes no more work"));
+}
+
+TEST_CASE("the HSA queue lives as long as the last of those who share it", "[shared]") {
+  std::optional<Runtime> runtime;
+  runtime.emplace();
+  const Agent gpu = runtime->gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto empty = program.kernel<>("empty");
+  std::optional<SharedQueue> shared;
+  shared.emplace(gpu, QueueOptions{.packets = 64});
+  std::optional<Queue> one(shared->producer()), two(shared->producer());
+  const auto works = [&](Queue& queue) {
+    BatchSubmitter batch{queue};
+    batch.dispatch(empty, Grid{64});
+    return batch.submit().wait(soon());
+  };
+  CHECK(one->handle() == two->handle());
+  CHECK(shared->ring_size() == 64);
+  CHECK(works(*one));
+  one.reset();
+  CHECK(works(*two));
+  {
+    const SharedQueue copy = *shared;
+    shared.reset();
+    CHECK(works(*two));
+    shared.emplace(copy);
+  }
+  runtime.reset();
+  CHECK(contains(error_of([&] { shared->producer(); }), "gone with the Runtime"));
+  two.reset();
+}
+
+TEST_CASE("a thread that leaves with unfinished work loses it, and leaves the queue to the others",
+          "[shared]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+  const PinnedBuffer<uint32_t> out{gpu, 64};
+  const Signal gate;
+  SharedQueue shared{gpu, {.packets = 64, .drain = 10ms}};
+  Queue stays = shared.producer();
+  Completion lost;
+  {
+    Queue leaves = shared.producer();
+    BatchSubmitter batch{leaves};
+    batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+    batch.dispatch(fill, Grid{64}, out.data(), 0xfeedu);
+    lost = batch.submit();
+  }
+  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was finished"));
+  hsa_signal_store_screlease(gate.handle(), 0);
+  BatchSubmitter batch{stays};
+  batch.raw(aql::to_packet(aql::BarrierAnd{}));
+  CHECK(batch.submit().wait(soon()));
+  CHECK(std::count(out.begin(), out.end(), 0xfeedu) == 64);
+}
+
+TEST_CASE("what cannot be shared is refused", "[shared]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  CHECK(contains(error_of([&] { SharedQueue(gpu, {.packets = 63}); }), "no power of two"));
+  const Queue queue{gpu, {.packets = 64}};
+  CHECK(contains(error_of([&] { Queue::borrow(gpu, queue.handle(), aql::Producers::shared); }),
+                 "make a SharedQueue"));
+}
