@@ -1,0 +1,300 @@
+// Several threads publish to one queue: writers over a SharedRing beside one mutex around an exclusive writer, and beside foreign writers, which claim slots on the visible
+// write index and so give up the rule that the others keep (aql/writer.hpp).
+#include <fmt/format.h>
+#include <hsa/amd_hsa_queue.h>
+#include <hsa/amd_hsa_signal.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "aql/writer.hpp"
+#include "support/device.hpp"
+#include "support/program.hpp"
+#include "support/statistics.hpp"
+#include "support/table.hpp"
+
+namespace {
+
+using namespace uptempo;
+using Clock = std::chrono::steady_clock;
+
+// Packets of a run, all in the ring at a time: a multiple of every number of threads times every length of batch.
+constexpr uint32_t kPackets = 61440;
+constexpr uint32_t kRing = 65536;
+constexpr std::array<uint32_t, 4> kThreads{1, 2, 4, 8};
+constexpr std::array<uint32_t, 3> kBatches{1, 8, 120};
+static_assert(kPackets % (8 * 120 * 8) == 0 && kPackets <= kRing);
+
+enum class Way : uint8_t { shared, mutex, foreign };
+constexpr std::array<Way, 3> kWays{Way::shared, Way::mutex, Way::foreign};
+constexpr const char* name_of(Way way) {
+  return way == Way::shared ? "shared" : way == Way::mutex ? "mutex" : "foreign";
+}
+
+struct Options {
+  uint32_t rounds = 20;
+  uint64_t seed = 1;
+  std::set<uint32_t> threads{kThreads.begin(), kThreads.end()};
+  std::set<uint32_t> batches{kBatches.begin(), kBatches.end()};
+  std::string json_file;
+};
+
+// A queue as ROCr lays it out, in plain memory: a device beside the threads would take one of the cores, and time the threads' contention with it.
+class MemoryQueue {
+ public:
+  MemoryQueue() : ring_(kRing) {
+    signal_.kind = AMD_SIGNAL_KIND_DOORBELL;
+    signal_.hardware_doorbell_ptr = &doorbell_;
+    abi_.hsa_queue.type = HSA_QUEUE_TYPE_MULTI;
+    abi_.hsa_queue.features = HSA_QUEUE_FEATURE_KERNEL_DISPATCH;
+    abi_.hsa_queue.base_address = ring_.data();
+    abi_.hsa_queue.doorbell_signal = {reinterpret_cast<uint64_t>(&signal_)};
+    abi_.hsa_queue.size = kRing;
+    abi_.read_dispatch_id_field_base_byte_offset = offsetof(amd_queue_t, read_dispatch_id);
+    for (aql::Packet64& slot : ring_) slot.word[0] = aql::first_word(aql::invalid_header);
+  }
+
+  hsa_queue_t* queue() { return &abi_.hsa_queue; }
+  uint64_t write_index() const { return abi_.write_dispatch_id; }
+  uint64_t doorbell() const { return doorbell_; }
+
+  // Takes the oldest packet out, as a processor would. One thread.
+  aql::Packet64 take() {
+    aql::Packet64& slot = ring_[abi_.read_dispatch_id % kRing];
+    const aql::Packet64 packet = slot;
+    slot.word[0] = aql::first_word(aql::invalid_header);
+    abi_.read_dispatch_id = abi_.read_dispatch_id + 1;
+    return packet;
+  }
+
+ private:
+  std::vector<aql::Packet64> ring_;
+  amd_queue_t abi_{};
+  amd_signal_t signal_{};
+  alignas(128) uint64_t doorbell_ = 0;
+};
+
+struct Run {
+  double ns_per_packet =
+      0;  // of all threads together, from the common start until the last one has published its last batch
+  double doorbells = 0;  // per batch
+};
+
+// Packet `i` of thread `which`; what is in it else is what a dispatch has.
+constexpr uint64_t number_of(uint64_t which, uint64_t i) { return which << 32 | i; }
+
+Run publish(MemoryQueue& queue, Way way, uint32_t threads, uint32_t batch) {
+  aql::SharedRing ring(queue.queue());
+  auto exclusive = aql::AqlQueueWriter::borrow(queue.queue(), aql::Producers::exclusive);
+  std::mutex mutex;
+  std::atomic<uint32_t> ready{0}, refused{0};
+  std::atomic<uint64_t> doorbells{0};
+  std::atomic<bool> go{false};
+  std::vector<Clock::time_point> ends(threads);
+  const uint32_t each = kPackets / threads;
+
+  const auto produce = [&](uint32_t which) {
+    auto own = way == Way::shared ? aql::AqlQueueWriter::share(ring)
+                                  : aql::AqlQueueWriter::borrow(queue.queue(), aql::Producers::foreign);
+    aql::Packet64 packet =
+        aql::to_packet(aql::KernelDispatch{.grid = {64}, .workgroup = {64}, .kernel_object = 1});
+    uint64_t rung = 0;
+    ++ready;
+    while (!go.load(std::memory_order_acquire)) std::this_thread::yield();
+    for (uint32_t done = 0; done < each; done += batch) {
+      const auto emit = [&](uint64_t i, void* slot) noexcept {
+        packet.set_kernarg_address(reinterpret_cast<const void*>(number_of(which, done + i)));
+        return aql::fill(slot, packet);
+      };
+      if (way == Way::mutex) {
+        const std::lock_guard lock(mutex);
+        const aql::PublishResult result = exclusive.publish(batch, Deadline::now(), emit);
+        rung += result.doorbells;
+        refused += !result;
+      } else {
+        const aql::PublishResult result = own.publish(batch, Deadline::now(), emit);
+        rung += result.doorbells;
+        refused += !result;
+      }
+    }
+    ends[which] = Clock::now();
+    doorbells += rung;
+  };
+  std::vector<std::thread> all;
+  for (uint32_t which = 0; which < threads; ++which) all.emplace_back(produce, which);
+  while (ready != threads) std::this_thread::yield();
+  const Clock::time_point start = Clock::now();
+  go.store(true, std::memory_order_release);
+  for (std::thread& thread : all) thread.join();
+  if (refused != 0) throw std::runtime_error(fmt::format("{} batches were refused", refused.load()));
+  const std::chrono::duration<double, std::nano> time = *std::ranges::max_element(ends) - start;
+  return {.ns_per_packet = time.count() / kPackets,
+          .doorbells = static_cast<double>(doorbells) / (kPackets / batch)};
+}
+
+// Empties the queue: every packet is there once, each thread's in order, each batch in one piece.
+void verify(MemoryQueue& queue, uint64_t first, Way way, uint32_t threads, uint32_t batch) {
+  const auto refuse = [&](const std::string& what) {
+    throw std::runtime_error(
+        fmt::format("{}, {} threads, batches of {}: {}", name_of(way), threads, batch, what));
+  };
+  if (const uint64_t written = queue.write_index() - first; written != kPackets)
+    refuse(fmt::format("{} packets were published instead of {}", written, kPackets));
+  if (way != Way::foreign && queue.doorbell() + 1 != queue.write_index())
+    refuse(fmt::format("the last doorbell was {} and the write index is {}", queue.doorbell(),
+                       queue.write_index()));
+  std::vector<uint64_t> next(threads);
+  uint64_t before = 0;
+  for (uint32_t i = 0; i < kPackets; ++i) {
+    const aql::Packet64 packet = queue.take();
+    const uint64_t number = packet.word[10] | uint64_t{packet.word[11]} << 32, which = number >> 32;
+    if (aql::packet_type(packet.header()) != aql::PacketType::kernel_dispatch || which >= threads)
+      refuse(fmt::format("packet {} was not published", i));
+    if (number != number_of(which, next[which]++))
+      refuse(fmt::format("packet {} is out of order, or there twice", i));
+    if (i % batch != 0 && number != before + 1)
+      refuse(fmt::format("the batch of packet {} is not in one piece", i));
+    before = number;
+  }
+}
+
+// A value for each round.
+struct Series {
+  uint32_t threads = 0, batch = 0;
+  std::array<std::vector<double>, kWays.size()> ns, doorbells;
+
+  const std::vector<double>& ns_of(Way way) const { return ns[static_cast<size_t>(way)]; }
+  double doorbells_of(Way way) const { return support::median(doorbells[static_cast<size_t>(way)]); }
+};
+
+std::vector<Series> measure(const Options& options) {
+  MemoryQueue queue;
+  std::vector<Series> all;
+  for (const uint32_t batch : options.batches)
+    for (const uint32_t threads : options.threads)
+      all.push_back({.threads = threads, .batch = batch, .ns = {}, .doorbells = {}});
+  struct Turn {
+    Series* series;
+    Way way;
+  };
+  std::vector<Turn> turns;
+  for (Series& series : all)
+    for (const Way way : kWays) turns.push_back({&series, way});
+  std::mt19937_64 random(options.seed);
+  support::Progress progress;
+  for (uint32_t round = 0; round <= options.rounds; ++round) {
+    progress.show(fmt::format("round {} of {}", round, options.rounds));
+    std::ranges::shuffle(turns, random);
+    for (const auto& [series, way] : turns) {
+      const uint64_t first = queue.write_index();
+      const Run run = publish(queue, way, series->threads, series->batch);
+      verify(queue, first, way, series->threads, series->batch);
+      if (round == 0) continue;  // touches memory
+      series->ns[static_cast<size_t>(way)].push_back(run.ns_per_packet);
+      series->doorbells[static_cast<size_t>(way)].push_back(run.doorbells);
+    }
+  }
+  return all;
+}
+
+std::string table(const std::vector<Series>& all) {
+  support::Table table({{"batch of"},
+                        {"threads"},
+                        {"shared,\nns/packet"},
+                        {"mutex,\nns/packet"},
+                        {"foreign,\nns/packet"},
+                        {"shared / mutex\n(95 %)"},
+                        {"shared / foreign\n(95 %)"},
+                        {"shared, doorbells\nper batch"}});
+  for (const Series& series : all) {
+    std::vector<std::string> cells{std::to_string(series.batch), std::to_string(series.threads)};
+    for (const Way way : kWays) cells.push_back(fmt::format("{:.1f}", support::median(series.ns_of(way))));
+    for (const Way other : {Way::mutex, Way::foreign}) {
+      const support::MedianInterval times =
+          support::median_ratio(series.ns_of(Way::shared), series.ns_of(other));
+      cells.push_back(fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high));
+    }
+    cells.push_back(fmt::format("{:.2f}", series.doorbells_of(Way::shared)));
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+nlohmann::ordered_json json(const std::vector<Series>& all) {
+  nlohmann::ordered_json results = nlohmann::ordered_json::array(), ratios = nlohmann::ordered_json::array();
+  for (const Series& series : all) {
+    for (const Way way : kWays) {
+      const support::MedianInterval ns = support::median_interval(series.ns_of(way));
+      results.push_back({{"name", name_of(way)},
+                         {"threads", series.threads},
+                         {"batch", series.batch},
+                         {"ns_per_packet", ns.median},
+                         {"low", ns.low},
+                         {"high", ns.high},
+                         {"doorbells_per_batch", series.doorbells_of(way)}});
+    }
+    for (const Way other : {Way::mutex, Way::foreign}) {
+      const support::MedianInterval times =
+          support::median_ratio(series.ns_of(Way::shared), series.ns_of(other));
+      ratios.push_back({{"name", "shared"},
+                        {"to", name_of(other)},
+                        {"threads", series.threads},
+                        {"batch", series.batch},
+                        {"ratio", times.median},
+                        {"low", times.low},
+                        {"high", times.high}});
+    }
+  }
+  return {{"results", results}, {"ratios", ratios}};
+}
+
+support::ExitCode run(const Options& options) {
+  const uint32_t cores = support::usable_cores();
+  const std::vector<Series> all = measure(options);
+  std::string text = fmt::format(
+      "{} rounds in random order (seed {}), {} packets a run, into a ring in memory: no device\n{} core{}",
+      options.rounds, options.seed, kPackets, cores, cores == 1 ? "" : "s");
+  if (*options.threads.rbegin() > cores)
+    text += ": more threads than cores wait for each other anyway, whatever they share";
+  text += "\n\n" + table(all) +
+          "\nVerified after every run: each packet is there once, each thread's in order.\n";
+  support::print_report(options.json_file, text);
+  if (!options.json_file.empty()) {
+    nlohmann::ordered_json out{{"cores", cores},
+                               {"rounds", options.rounds},
+                               {"seed", options.seed},
+                               {"packets_per_run", kPackets},
+                               {"verified", true}};
+    out.update(json(all));
+    support::write_output(options.json_file, out.dump(2) + '\n');
+  }
+  return support::exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("What a packet costs the host when several threads publish to one queue.", "contention_bench");
+  Options options;
+  app.add_option("--rounds", options.rounds, "Rounds, at least 20 (20)")
+      ->check(CLI::Range(20u, 100000u).description(""))
+      ->type_name("N");
+  app.add_option("--seed", options.seed, "Of the order of runs (1)")->type_name("N");
+  app.add_option("--threads", options.threads, "Numbers of threads (1 2 4 8)")
+      ->check(CLI::IsMember(std::set<uint32_t>(kThreads.begin(), kThreads.end())).description(""))
+      ->type_name("N...");
+  app.add_option("--batch", options.batches, "Packets in a batch (1 8 120)")
+      ->check(CLI::IsMember(std::set<uint32_t>(kBatches.begin(), kBatches.end())).description(""))
+      ->type_name("N...");
+  support::add_json_option(app, options.json_file);
+  return support::run_program(app, argc, argv, [&] { return run(options); });
+}
