@@ -107,6 +107,8 @@ EarlierReport parse_earlier(const std::string& text, const std::string& file) {
     in = ordered_json::parse(text);
   } catch (const ordered_json::parse_error& error) {
     refuse(file, fmt::format("it is no JSON, or cut off at byte {} of {}", error.byte, text.size()));
+  } catch (const ordered_json::exception& error) {  // a number that none can hold
+    refuse(file, fmt::format("it is damaged: {}", error.what()));
   }
   require_format(in, file);
   try {

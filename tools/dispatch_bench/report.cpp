@@ -13,6 +13,25 @@ namespace {
 
 constexpr const char* kPeer = "hsa-careful";
 
+// What others publish of their own machine: for orientation, not for ratios.
+struct Published {
+  const char* name;
+  uint32_t batch;
+  double total_us;
+  const char* source;
+};
+constexpr const char* kRocm7 =
+    "averages of github.com/ROCm/rocm-systems pull request 4831, 'clr: hipGraph fast dispatch via flat "
+    "packet "
+    "buffer', another machine's";
+constexpr Published kPublished[] = {{"ROCm 7 hipGraphLaunch, CPU time", 1024, 6.9, kRocm7},
+                                    {"ROCm 7 hipGraphLaunch, CPU time", 8192, 31.9, kRocm7}};
+
+std::string published_text(const Published& published) {
+  return fmt::format("{}: {} us for {} nodes, {:.1f} ns each ({})\n", published.name, published.total_us,
+                     published.batch, published.total_us * 1000 / published.batch, published.source);
+}
+
 std::vector<std::string> names(const Results& results) {
   std::vector<std::string> names;
   for (const Series& series : results.all)
@@ -91,6 +110,8 @@ std::string table(const Report& report) {
                       return fmt::format("{:.2f} ({:.2f} .. {:.2f})", times.median, times.low, times.high);
                     });
   }
+  text += "\nPublished, not measured here:\n";
+  for (const Published& published : kPublished) text += published_text(published);
   text +=
       fmt::format("\nCounted per batch by the thread that submits, in a run of its own: {}\n", count_kinds());
   for (const auto& [kind, reason] : report.not_counted)
@@ -129,6 +150,12 @@ nlohmann::ordered_json json(const Report& report) {
                       {"low", times.low},
                       {"high", times.high}});
   }
+  nlohmann::ordered_json published = nlohmann::ordered_json::array();
+  for (const Published& each : kPublished)
+    published.push_back({{"name", each.name},
+                         {"batch", each.batch},
+                         {"ns_per_dispatch", each.total_us * 1000 / each.batch},
+                         {"source", each.source}});
   return {{"format", kReportFormat},
           {"device", report.device},
           {"virtual_gpu", report.is_virtual},
@@ -140,6 +167,7 @@ nlohmann::ordered_json json(const Report& report) {
           {"verified", true},
           {"not_counted", report.not_counted},
           {"results", std::move(results)},
+          {"published", std::move(published)},
           {"ratios", std::move(ratios)}};
 }
 

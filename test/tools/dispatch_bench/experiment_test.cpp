@@ -155,6 +155,18 @@ TEST_CASE("the report has each figure with its interval, and the ratio to the ca
   CHECK(table(report).find("1.20 (1.10 .. 1.30)") != std::string::npos);
 }
 
+TEST_CASE("what others publish is told apart from what was measured, with its source") {
+  const Report report{
+      .device = "some GPU", .batches = {1024}, .results = {{{"a", 1024, Phase::submit, {1, 1, 1}}}}};
+  CHECK(table(report).find("6.9 us for 1024 nodes, 6.7 ns each (averages of github.com/ROCm") !=
+        std::string::npos);
+  const nlohmann::ordered_json out = json(report);
+  CHECK(out["results"].size() == 1);
+  REQUIRE(out["published"].size() == 2);
+  CHECK(out["published"][1]["batch"] == 8192);
+  CHECK(out["published"][1]["source"].get<std::string>().find("pull request 4831") != std::string::npos);
+}
+
 TEST_CASE("a dispatch that was lost or carried out twice is found, by its marks and by the device's count") {
   const Runtime runtime;
   const Workload workload(runtime.gpu());
