@@ -27,6 +27,17 @@ class HsaRow : public Row {
     return first;
   }
 
+  // The first words of a batch's packets, made once.
+  struct Words {
+    explicit Words(uint32_t batch)
+        : first(first_word_of(0, batch)),
+          interior(first_word_of(1, 3)),
+          last(first_word_of(batch - 1, batch)),
+          last_index(batch - 1) {}
+    uint32_t of(uint32_t i) const noexcept { return i == last_index ? last : i == 0 ? first : interior; }
+    uint32_t first, interior, last, last_index;
+  };
+
   // What a loop keeps in registers.
   struct Target {
     explicit Target(const RawQueue& raw)
@@ -84,13 +95,13 @@ class Careful final : public HsaRow {
     const RawQueue& raw = *queue_;
     hsa_queue_t* const queue = raw.queue();
     const Target target(raw);
-    const uint32_t interior = first_word_of(1, 3), last = load.batch - 1;
+    const uint32_t last = load.batch - 1;
+    const Words words(load.batch);
     uint32_t dispatch = 0;
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
       const uint64_t first = reserve(queue, load.batch);
       for (uint32_t i = 0; i < load.batch; ++i)
-        target.write(first + i, dispatch++, i == 0 || i == last ? first_word_of(i, load.batch) : interior,
-                     i == last ? raw.signal(batch) : hsa_signal_t{0});
+        target.write(first + i, dispatch++, words.of(i), i == last ? raw.signal(batch) : hsa_signal_t{0});
       ring_doorbell(queue, first + last);
     }
   }
@@ -106,12 +117,12 @@ class DoorbellEach final : public HsaRow {
     hsa_queue_t* const queue = raw.queue();
     const Target target(raw);
     const uint32_t last = load.batch - 1;
+    const Words words(load.batch);
     uint32_t dispatch = 0;
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
       for (uint32_t i = 0; i < load.batch; ++i) {
         const uint64_t index = reserve(queue, 1);
-        target.write(index, dispatch++, first_word_of(i, load.batch),
-                     i == last ? raw.signal(batch) : hsa_signal_t{0});
+        target.write(index, dispatch++, words.of(i), i == last ? raw.signal(batch) : hsa_signal_t{0});
         ring_doorbell(queue, index);
       }
     }

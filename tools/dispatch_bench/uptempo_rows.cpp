@@ -1,9 +1,12 @@
 // This library's own ways. They share a queue, as the raw rows do: its publications hold as many of the process's 4,096 events.
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "aql/packet.hpp"
 #include "dispatch_bench/row.hpp"
 #include "engine/dispatch/batch.hpp"
+#include "engine/dispatch/recording.hpp"
 
 namespace uptempo::bench {
 namespace {
@@ -71,6 +74,57 @@ class Batch final : public UptempoRow {
   }
 };
 
+// Recorded before, a recording for each batch of a load; no argument is written again.
+class Replay : public UptempoRow {
+ public:
+  using UptempoRow::UptempoRow;
+  std::string_view name() const override { return "uptempo-replay"; }
+
+  void prepare(const Load& load) override {
+    UptempoRow::prepare(load);
+    std::vector<Recorded>& batches = recorded_[load.batch];
+    while (batches.size() < load.repeats) {
+      // A load is complete before the next one begins: nothing is patched while it is in flight.
+      Recorded& made = batches.emplace_back(
+          Recorded{std::make_unique<Recording>(*queue_, RecordingOptions{.spare_kernarg_bytes = 0}), {}});
+      const auto first = static_cast<uint32_t>(batches.size() - 1) * load.batch;
+      for (uint32_t i = 0; i < load.batch; ++i)
+        made.nodes.push_back(made.recording->dispatch(workload_.tally, Grid{Workload::items},
+                                                      workload_.tallies.data(), first + i));
+    }
+    current_ = &batches;
+  }
+
+  void submit(const Load&) override {
+    for (const Recorded& batch : *current_) last_ = batch.recording->replay(*queue_);
+  }
+
+ protected:
+  struct Recorded {
+    std::unique_ptr<Recording> recording;
+    std::vector<Node<uint32_t*, uint32_t>> nodes;
+  };
+  const std::vector<Recorded>* current_ = nullptr;
+
+ private:
+  std::map<uint32_t, std::vector<Recorded>> recorded_;  // by length of batch
+};
+
+// The same with one argument of each node given anew.
+class ReplayPatched final : public Replay {
+ public:
+  using Replay::Replay;
+  std::string_view name() const override { return "uptempo-replay-patched"; }
+
+  void submit(const Load&) override {
+    uint32_t dispatch = 0;
+    for (const Recorded& batch : *current_) {
+      for (const auto& node : batch.nodes) batch.recording->set<1>(node, dispatch++);
+      last_ = batch.recording->replay(*queue_);
+    }
+  }
+};
+
 }  // namespace
 
 Rows uptempo_rows(const Workload& workload) {
@@ -78,6 +132,8 @@ Rows uptempo_rows(const Workload& workload) {
   Rows rows;
   rows.push_back(std::make_unique<Single>(workload, queue));
   rows.push_back(std::make_unique<Batch>(workload, queue));
+  rows.push_back(std::make_unique<Replay>(workload, queue));
+  rows.push_back(std::make_unique<ReplayPatched>(workload, queue));
   return rows;
 }
 
