@@ -128,11 +128,14 @@ class AqlQueueWriter {
            has_room(count < ring_size() ? count : ring_size());
   }
 
-  // Exclusive producers: the free slots that follow the next `skip` ones, as far as they lie in a row; empty if there is none. Their headers read
-  // INVALID. What the producer writes there behind the headers stays there until the next publication, which then begins with those packets if its
-  // emit() leaves their slots as they are.
+  // For exclusive producers who write packets where they will be executed: the free slots that follow the next `skip` ones, as far as they lie in a row;
+  // empty if there is none. Their headers read INVALID, and what is written behind the headers stays there until the next publication.
   std::span<Packet64> free_run(uint64_t skip) noexcept;
   Packet64* ring() const noexcept { return ring_; }
+  // Publishes the packets that lie in the first `count` of those slots: emit(i, slot) gives the first 32 bits of each. Room is proven, so nothing can fail.
+  // Returns the number of doorbells rung.
+  template <Emitter Emit>
+  uint64_t publish_in_place(uint64_t count, Emit&& emit, Chunking chunking) noexcept;
 
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
@@ -230,6 +233,19 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
   }
   ring_doorbell(first + count - 1);
   return 1;
+}
+
+template <Emitter Emit>
+uint64_t AqlQueueWriter::publish_in_place(uint64_t count, Emit&& emit, Chunking chunking) noexcept {
+  uint64_t doorbells = 0;
+  uint64_t limit = chunking.lead != 0 ? chunking.lead : chunking.chunk;
+  for (uint64_t done = 0; done < count;) {
+    const uint64_t chunk = count - done < limit ? count - done : limit;
+    doorbells += write_chunk(next_, chunk, done, emit);
+    done += chunk;
+    limit = chunking.chunk != 0 ? chunking.chunk : 1;
+  }
+  return doorbells;
 }
 
 template <Emitter Emit>

@@ -361,18 +361,20 @@ aql::PublishResult QueueState::write(Publication& publication, uint64_t from, De
     return aql::first_word(publication.header(i), setup);
   };
   const uint64_t count = publication.packets.size() - from;
-  const auto in_place = [&finish](uint64_t i, void* slot) noexcept {
-    auto& packet = *static_cast<aql::Packet64*>(slot);
-    return finish(i, packet, packet.setup());
-  };
+  if (publication.packets.in_ring()) {
+    const auto in_place = [&finish](uint64_t i, void* slot) noexcept {
+      auto& packet = *static_cast<aql::Packet64*>(slot);
+      return finish(i, packet, packet.setup());
+    };
+    count_packets(publication, 0, count, writer_->publish_in_place(count, in_place, publication.chunking));
+    return {.requested = count, .published = count};
+  }
   const aql::Packet64* const staged = &publication.packets[from];
   const auto copy = [&finish, staged, from](uint64_t i, void* slot) noexcept {
     const uint32_t word = aql::fill(slot, staged[i]);
     return finish(from + i, *static_cast<aql::Packet64*>(slot), static_cast<uint16_t>(word >> 16));
   };
-  const aql::PublishResult result = publication.packets.in_ring()
-                                        ? writer_->publish(count, deadline, in_place, publication.chunking)
-                                        : writer_->publish(count, deadline, copy, publication.chunking);
+  const aql::PublishResult result = writer_->publish(count, deadline, copy, publication.chunking);
   count_packets(publication, from, result.published, result.doorbells);
   return result;
 }
