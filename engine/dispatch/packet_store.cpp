@@ -32,7 +32,7 @@ void PacketStore::stage(std::unique_ptr<aql::Packet64[]> memory, size_t capacity
 
 void PacketStore::leave_ring() {
   const size_t packets = size();
-  const size_t capacity = std::bit_ceil(packets + 1);
+  const size_t capacity = std::max<size_t>(64, std::bit_ceil(packets + 1));
   std::unique_ptr<aql::Packet64[]> memory;
   if (capacity > capacity_) memory = std::make_unique_for_overwrite<aql::Packet64[]>(capacity);
   aql::Packet64* const to = memory ? memory.get() : staged_.get();
