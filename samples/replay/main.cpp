@@ -1,0 +1,75 @@
+// A simulation's time step, recorded once: replayed 1,000 times, its step width changed on the way.
+//
+//   replay [auto|hardware|virtual]
+//
+// Explicit Euler of x' = v, v' = -x, a vector of oscillators at once. Exit code: 0 as computed on the host, 1 not so or the device failed, 2 wrong
+// argument.
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <vgpu/launch.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+
+using namespace uptempo;
+
+namespace {
+
+constexpr uint32_t oscillators = 1024;
+constexpr int steps = 1000;
+constexpr float slow = 1.0f / 1024, fast = 1.0f / 256;
+
+float width_of(int step) { return step < steps / 2 ? slow : fast; }
+
+bool follows_the_host(float* x, float* v) {
+  float host_x = 1, host_v = 0;
+  for (int step = 0; step < steps; ++step) {
+    host_v += -width_of(step) * host_x;
+    host_x += width_of(step) * host_v;
+  }
+  for (uint32_t i = 0; i < oscillators; ++i)
+    if (std::abs(x[i] - host_x) > 1e-3f || std::abs(v[i] - host_v) > 1e-3f) return false;
+  return true;
+}
+
+bool simulate() {
+  Runtime runtime;
+  Agent gpu = runtime.gpu();
+  Program program{gpu, kernels::basics()};
+  auto saxpy = program.kernel<float*, const float*, float, uint32_t>("saxpy");  // y += a x
+  Queue queue{gpu};
+  PinnedBuffer<float> x{gpu, oscillators}, v{gpu, oscillators};
+  for (uint32_t i = 0; i < oscillators; ++i) x[i] = 1, v[i] = 0;
+
+  Recording step{queue};
+  Node kick = step.dispatch(saxpy, Grid{oscillators}.by(256), v.data(), x.data(), -slow, oscillators);
+  Node drift = step.dispatch(saxpy, Grid{oscillators}.by(256), x.data(), v.data(), slow, oscillators);
+  for (int i = 0; i < steps; ++i) {
+    if (i == steps / 2) {  // replays in flight keep the width that they were given
+      step.set<2>(kick, -fast);
+      step.set<2>(drift, fast);
+    }
+    step.replay(queue);
+  }
+  queue.wait();
+  return follows_the_host(x.data(), v.data());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto device = vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
+    const bool right = simulate();
+    std::printf("%s: %d replays of a step of 2 dispatches, %s the host computes\n",
+                vgpu::label(device).data(), steps, right ? "as" : "not as");
+    return right ? 0 : 1;
+  } catch (const std::invalid_argument& wrong) {
+    std::fprintf(stderr, "replay: %s\n", wrong.what());
+    return 2;
+  } catch (const std::exception& failed) {
+    std::fprintf(stderr, "replay: %s\n", failed.what());
+    return 1;
+  }
+}
