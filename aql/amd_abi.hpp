@@ -76,9 +76,10 @@ inline uint64_t QueueView::load_read_index() const noexcept {
 }
 
 inline uint64_t QueueView::load_write_index() const noexcept {
-  // Relaxed: only the value is used; slots are proven free by the read index.
-  if (write_index != nullptr) return std::atomic_ref(*write_index).load(std::memory_order_relaxed);
-  return hsa_queue_load_write_index_relaxed(queue);
+  // Acquire: what other threads published below it, for those who fill the same slots a lap later. That the slots are free is proven by the read index; but the
+  // processor, between those threads and this one, is no thread of the language.
+  if (write_index != nullptr) return std::atomic_ref(*write_index).load(std::memory_order_acquire);
+  return hsa_queue_load_write_index_scacquire(queue);
 }
 
 inline void QueueView::store_write_index(uint64_t index) const noexcept {

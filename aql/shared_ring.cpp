@@ -29,6 +29,7 @@ bool SharedRing::claim(const void* who, uint64_t count, uint64_t& read_seen, uin
       return false;
     if (next + count - read_seen > ring_size()) {
       read_seen = view_.load_read_index();
+      (void)view_.load_write_index();  // for its order: see there
       if (next + count - read_seen > ring_size()) {
         // Refused only if `next` is no older than the read index: others may have claimed, and the processor taken, meanwhile.
         const uint64_t now = claimed_.load(std::memory_order_relaxed);

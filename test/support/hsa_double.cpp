@@ -69,9 +69,9 @@ uint64_t hsa_queue_load_read_index_scacquire(const hsa_queue_t* queue) {
   return uptempo::test::read_index(queue).load(std::memory_order_acquire);
 }
 
-uint64_t hsa_queue_load_write_index_relaxed(const hsa_queue_t* queue) {
+uint64_t hsa_queue_load_write_index_scacquire(const hsa_queue_t* queue) {
   ++hsa_calls().write_index;
-  return uptempo::test::write_index(queue).load(std::memory_order_relaxed);
+  return uptempo::test::write_index(queue).load(std::memory_order_acquire);
 }
 
 void hsa_queue_store_write_index_screlease(const hsa_queue_t* queue, uint64_t value) {
