@@ -25,6 +25,9 @@ class PacketStore {
   aql::Packet64& operator[](size_t i) noexcept {
     return in_ring() ? ring_[(first_ + i) & mask_] : staged_[i];
   }
+  const aql::Packet64& operator[](size_t i) const noexcept {
+    return in_ring() ? ring_[(first_ + i) & mask_] : staged_[i];
+  }
 
   // True if a packet more takes open_ring(), extend() or grow().
   bool full() const noexcept { return next_ == end_; }

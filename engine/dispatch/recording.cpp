@@ -96,6 +96,17 @@ Recording::Recorded& Recording::find(uint64_t recording, uint32_t index, uint32_
   return recorded;
 }
 
+uint32_t Recording::generation_of_dispatch(size_t index, std::span<const ArgumentType> types) const {
+  if (index >= nodes_.size())
+    refuse(fmt::format("node {}", index), fmt::format("the recording has {} nodes", nodes_.size()),
+           "count nodes from 0 in the order of recording");
+  if (nodes_[index].kernel == nullptr)
+    refuse(fmt::format("node {} as a dispatch", index), "it is a finished packet",
+           "ask for nodes that are dispatches");
+  nodes_[index].kernel->arguments.require(types);
+  return nodes_[index].generation;
+}
+
 // A replay that ends with a finished packet got a barrier packet behind it.
 void Recording::keep_in_step() {
   publication_.touched.next();
@@ -144,6 +155,15 @@ void Recording::raw(const aql::Packet64& packet) {
   if (publication_.packets.full()) publication_.packets.grow();
   nodes_.emplace_back();
   publication_.put(publication_.packets.add(), packet);
+  publication_.replan();
+}
+
+// What a replay does with a recording that ends with a finished packet, beforehand.
+void Recording::complete_finished() {
+  keep_in_step();
+  if (publication_.packets.full()) publication_.packets.grow();
+  nodes_.emplace_back();
+  publication_.put_barrier(publication_.packets.add());
   publication_.replan();
 }
 

@@ -54,6 +54,10 @@
 
 namespace uptempo {
 
+namespace detail {
+struct RecordedNode;
+}
+
 struct RecordingOptions {
   FencePolicy fences = FencePolicy::planned;
   Timing timing = Timing::none;
@@ -157,6 +161,14 @@ class Recording {
   // Ends a replay that is partly out, with a barrier packet (waiting for a slot); otherwise does nothing.
   void abandon() noexcept;
 
+  // A node that was recorded elsewhere: of a recording that comes from a file (recording_file.hpp). Throws Error unless there is such a dispatch and it
+  // takes arguments of these types.
+  template <class... Args>
+  Node<Args...> node(size_t index) const {
+    static constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
+    return Node<Args...>(id_, static_cast<uint32_t>(index), generation_of_dispatch(index, types));
+  }
+
   size_t size() const noexcept { return nodes_.size(); }
   uint64_t replays() const noexcept { return replays_; }
   // The fence plan, packet by packet, and in words. Of the last replay.
@@ -164,6 +176,7 @@ class Recording {
   std::string explain();
 
  private:
+  friend struct detail::RecordedNode;
   struct Recorded {
     std::shared_ptr<const KernelInfo> kernel;  // null: a finished packet
     Grid grid{0};
@@ -182,11 +195,13 @@ class Recording {
             detail::RecordedBlocks::Allocate allocate);
   void require_not_partly_out(const char* asked) const;
   Recorded& find(uint64_t recording, uint32_t index, uint32_t generation);
+  uint32_t generation_of_dispatch(size_t index, std::span<const ArgumentType> types) const;
   void keep_in_step();
   void expect(uint32_t block_bytes);
   uint32_t add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   void change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   void change_grid(uint32_t index, const Grid& grid);
+  void complete_finished();
   void put_packet(uint32_t index, const detail::DispatchShape& shape);
   void refuse_if_declared(uint32_t index, size_t argument) const;
   // The node's block, or a copy of it that no replay uses.

@@ -73,13 +73,13 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
         object(select_code_object(code, target_of(on))),
         metadata(read_metadata(metadata_note(object))),
         executable(load(on, object)),
-        target(to_string(object.target)) {}
+        identity(to_string(object.target), object.bytes.size(), content_hash(object.bytes)) {}
 
   Agent agent;
   CodeObject object;
   ProgramMetadata metadata;
   Owned executable;
-  std::string target;
+  CodeIdentity identity;
   // Kernels asked for so far; a deque, because their addresses are handed out.
   mutable std::mutex mutex;
   mutable std::deque<KernelInfo> kernels;
@@ -88,7 +88,9 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
 Program::Program(const Agent& agent, std::span<const std::byte> code)
     : loaded_(std::make_shared<const Loaded>(agent, code)) {}
 
-const std::string& Program::target() const noexcept { return loaded_->target; }
+const std::string& Program::target() const noexcept { return loaded_->identity.target; }
+
+const CodeIdentity& Program::identity() const noexcept { return loaded_->identity; }
 
 std::vector<std::string> Program::kernel_names() const {
   std::vector<std::string> names;
@@ -96,12 +98,10 @@ std::vector<std::string> Program::kernel_names() const {
   return names;
 }
 
-std::shared_ptr<const KernelInfo> Program::find(std::string_view name,
-                                                std::span<const ArgumentType> types) const {
+std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) const {
   const Loaded& program = *loaded_;
   const std::lock_guard lock(program.mutex);
   const auto share = [&](const KernelInfo& kernel) {
-    kernel.arguments.require(types);
     return std::shared_ptr<const KernelInfo>(loaded_, &kernel);
   };
   for (const KernelInfo& kernel : program.kernels) {
@@ -119,7 +119,6 @@ std::shared_ptr<const KernelInfo> Program::find(std::string_view name,
                  .remedy = "ask for one of these (C++ kernels under their mangled name)"});
   }
   ArgumentLayout layout(*metadata, program.metadata.has_printf);
-  layout.require(types);
 
   hsa_executable_symbol_t symbol{};
   const hsa_agent_t agent = program.agent.handle();
@@ -136,7 +135,8 @@ std::shared_ptr<const KernelInfo> Program::find(std::string_view name,
   }
   const AgentProperties& limits = program.agent.properties();
   program.kernels.push_back(
-      {.name = metadata->name,
+      {.code = program.identity,
+       .name = metadata->name,
        .object = symbol_info<uint64_t>(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, metadata->name),
        .group_segment_size = symbol_info<uint32_t>(
            symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE, metadata->name),

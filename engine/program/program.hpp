@@ -17,9 +17,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/program/arguments.hpp"
+#include "engine/program/code_identity.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {
@@ -43,6 +45,7 @@ class KernelIdentity {
 // What a dispatch needs to know of a kernel.
 struct KernelInfo {
   KernelIdentity identity{};
+  CodeIdentity code{};  // of a kernel from elsewhere: what its loader knows
   std::string name;
   uint64_t object = 0;  // address of the kernel descriptor, the packet's kernel_object
   uint32_t group_segment_size = 0;
@@ -82,17 +85,20 @@ class Program {
   template <class... Args>
   Kernel<Args...> kernel(std::string_view name) const {
     constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
-    return Kernel<Args...>(find(name, types));
+    std::shared_ptr<const KernelInfo> info = kernel_info(name);
+    info->arguments.require(types);
+    return Kernel<Args...>(std::move(info));
   }
+  // A kernel whose argument types are not known here. Throws Error but for types.
+  std::shared_ptr<const KernelInfo> kernel_info(std::string_view name) const;
 
   std::vector<std::string> kernel_names() const;
   // The target ID of the code object in use: "gfx90a".
   const std::string& target() const noexcept;
+  const CodeIdentity& identity() const noexcept;
 
  private:
   struct Loaded;
-  std::shared_ptr<const KernelInfo> find(std::string_view name, std::span<const ArgumentType> types) const;
-
   std::shared_ptr<const Loaded> loaded_;
 };
 

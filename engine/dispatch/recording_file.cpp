@@ -1,0 +1,243 @@
+#include "engine/dispatch/recording_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/dispatch/recording_payload.hpp"
+#include "engine/program/code_identity.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+namespace {
+
+constexpr std::string_view magic = "uptempo-recording ";
+constexpr uint64_t newest_version = 1;
+constexpr size_t longest_line = 80;  // 18 characters, three numbers of at most 20 digits, two spaces
+constexpr size_t portion = 64 << 10;
+
+uint64_t hash_of(std::string_view payload) noexcept {
+  return content_hash(std::as_bytes(std::span(payload)));
+}
+
+std::string file_of(const Recording& recording, const Bindings& memory) {
+  const std::string payload = detail::write_payload(recording, memory);
+  return fmt::format("{}{} {} {:016x}\n{}", magic, newest_version, payload.size(), hash_of(payload), payload);
+}
+
+[[noreturn]] void refuse(const std::string& origin, std::string found, std::string remedy) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+               .call = "load_recording",
+               .asked = fmt::format("the recording in {}", origin),
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
+}
+
+[[noreturn]] void refuse_cut_off(const std::string& origin, std::string found) {
+  refuse(origin, std::move(found), "the file was cut off: copy or save it again");
+}
+
+[[noreturn]] void refuse_damaged(const std::string& origin, std::string found) {
+  refuse(origin, std::move(found), "the file was damaged: copy or save it again");
+}
+
+// The whole text as a number, written as std::to_string writes it.
+std::optional<uint64_t> decimal(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || fmt::to_string(number) != text) return {};
+  return number;
+}
+
+// The text up to the next space, or all of it; `rest` goes on behind the space.
+std::string_view word_of(std::string_view& rest) {
+  const size_t space = rest.find(' ');
+  const std::string_view word = rest.substr(0, space);
+  rest.remove_prefix(space == std::string_view::npos ? rest.size() : space + 1);
+  return word;
+}
+
+struct FirstLine {
+  uint64_t payload_bytes;
+  std::string_view hash;  // into the line
+};
+
+// `line` as far as it could be read: its end, or the end of everything, or longest_line characters.
+FirstLine parse_first_line(std::string_view line, bool at_end, const std::string& origin) {
+  if (line.empty()) refuse_cut_off(origin, "no bytes at all");
+  if (line.substr(0, magic.size()) != magic.substr(0, line.size()))
+    refuse(origin, fmt::format("bytes that do not begin with '{}'", magic),
+           "pass a file that save_recording() wrote");
+  const bool ended = line.ends_with('\n');
+  std::string_view rest =
+      line.substr(std::min(line.size(), magic.size()), line.size() - magic.size() - ended);
+  if (!ended && at_end && rest.find(' ') == std::string_view::npos)
+    refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
+  const std::optional<uint64_t> version = decimal(word_of(rest));
+  if (version && *version > newest_version)
+    refuse(origin, fmt::format("version {}; this library reads versions up to {}", *version, newest_version),
+           "load it with the version of this library that saved it, or a newer one");
+  if (!ended && at_end)
+    refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
+  const std::optional<uint64_t> bytes = decimal(word_of(rest));
+  const std::string_view hash = rest;
+  if (!ended || version != newest_version || !bytes || hash.size() != 16 ||
+      hash.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    refuse_damaged(origin, "a first line that is not '<version> <bytes> <hash>' behind its name");
+  return {*bytes, hash};
+}
+
+std::string read_payload(std::istream& in, const std::string& origin) {
+  std::string line;
+  for (char c; line.size() < longest_line && !line.ends_with('\n') && in.get(c);) line += c;
+  if (in.bad()) refuse(origin, "it cannot be read", "pass a regular file that may be read");
+  const FirstLine first = parse_first_line(line, in.eof(), origin);
+  std::string payload;
+  // In portions: the number of bytes is a claim until they have come.
+  while (payload.size() < first.payload_bytes && in) {
+    const size_t before = payload.size();
+    payload.resize(before + static_cast<size_t>(std::min<uint64_t>(portion, first.payload_bytes - before)));
+    in.read(payload.data() + before, static_cast<std::streamsize>(payload.size() - before));
+    payload.resize(before + static_cast<size_t>(in.gcount()));
+  }
+  if (payload.size() < first.payload_bytes)
+    refuse_cut_off(origin,
+                   fmt::format("{} of {} bytes behind the first line", payload.size(), first.payload_bytes));
+  const std::string hash = fmt::format("{:016x}", hash_of(payload));
+  if (hash != first.hash)
+    refuse_damaged(origin,
+                   fmt::format("bytes whose hash is {} where the first line says {}", hash, first.hash));
+  return payload;
+}
+
+std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, bool to_its_end,
+                                const std::vector<KernelSource>& kernels, const Bindings& memory,
+                                const std::function<std::unique_ptr<Recording>()>& make) {
+  const std::string payload = read_payload(in, origin);
+  if (to_its_end && in.peek() != std::istream::traits_type::eof())
+    refuse_damaged(origin, fmt::format("more than the {} bytes that the first line says", payload.size()));
+  const std::vector<detail::RecordedNode> nodes = detail::read_payload(payload, origin, kernels, memory);
+  std::unique_ptr<Recording> recording = make();
+  for (const detail::RecordedNode& node : nodes) detail::RecordedNode::append(*recording, node);
+  return recording;
+}
+
+[[noreturn]] void refuse_to_write(const std::filesystem::path& file, std::string found) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+               .call = "save_recording",
+               .asked = fmt::format("a file '{}'", file.string()),
+               .found = std::move(found),
+               .remedy = "pass a path in a directory where files may be made and there is room; what was "
+                         "there is unchanged"});
+}
+
+// A new file beside `file`, which goes when this does unless it has taken the other's place.
+class FileBeside {
+ public:
+  explicit FileBeside(const std::filesystem::path& file) : file_(file) {
+    static std::atomic<unsigned> last{0};
+    do {  // a name may be left from a process of the same number that did not end well
+      beside_ = file.string() + fmt::format(".{}-{}", getpid(), last.fetch_add(1, std::memory_order_relaxed));
+      descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (descriptor_ < 0 && errno == EEXIST);
+    if (descriptor_ < 0) fail("it cannot be made beside it");
+  }
+  ~FileBeside() {
+    if (descriptor_ < 0) return;
+    close(descriptor_);
+    unlink(beside_.c_str());
+  }
+  FileBeside(const FileBeside&) = delete;
+  FileBeside& operator=(const FileBeside&) = delete;
+
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail("it cannot be written");
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  void take_its_place() {
+    // Before the name: a name that survives a crash must not name a file without its bytes.
+    if (fsync(descriptor_) != 0) fail("it cannot be flushed");
+    if (rename(beside_.c_str(), file_.c_str()) != 0) fail("it cannot be given its name");
+    close(std::exchange(descriptor_, -1));
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) {
+    const std::string reason = std::strerror(errno);
+    refuse_to_write(file_, fmt::format("{}: {}", what, reason));
+  }
+  const std::filesystem::path file_;
+  std::string beside_;
+  int descriptor_ = -1;
+};
+
+}  // namespace
+
+void save_recording(const Recording& recording, std::ostream& out, const Bindings& memory) {
+  const std::string file = file_of(recording, memory);
+  out.write(file.data(), static_cast<std::streamsize>(file.size())).flush();
+  if (!out)
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_FILE,
+                 .call = "save_recording",
+                 .asked = fmt::format("{} bytes to a stream", file.size()),
+                 .found = "the stream has failed",
+                 .remedy = "look at what is behind the stream"});
+}
+
+void save_recording(const Recording& recording, const std::filesystem::path& file, const Bindings& memory) {
+  const std::string bytes = file_of(recording, memory);
+  std::error_code error;
+  // A link goes on naming the file that it names, and a device is not replaced by a file.
+  std::filesystem::path place = std::filesystem::weakly_canonical(file, error);
+  if (error) place = file;
+  const std::filesystem::file_status status = std::filesystem::status(place, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    refuse_to_write(file, "there is something that is no regular file");
+  FileBeside written(place);
+  written.write(bytes);
+  written.take_its_place();
+}
+
+std::unique_ptr<Recording> load_recording(Queue& queue, const std::filesystem::path& file,
+                                          const std::vector<KernelSource>& kernels, const Bindings& memory,
+                                          const RecordingOptions& options) {
+  const std::string origin = fmt::format("'{}'", file.string());
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    const std::string reason = std::strerror(errno);
+    refuse(origin, fmt::format("it cannot be opened: {}", reason), "pass a file that may be read");
+  }
+  return load(in, origin, true, kernels, memory, [&] { return std::make_unique<Recording>(queue, options); });
+}
+
+std::unique_ptr<Recording> load_recording(Queue& queue, std::istream& in,
+                                          const std::vector<KernelSource>& kernels, const Bindings& memory,
+                                          const RecordingOptions& options) {
+  return load(in, "a stream", false, kernels, memory,
+              [&] { return std::make_unique<Recording>(queue, options); });
+}
+
+std::unique_ptr<Recording> load_recording(detail::QueueState& state, std::span<std::byte> kernargs,
+                                          std::istream& in, const std::vector<KernelSource>& kernels,
+                                          const Bindings& memory, const RecordingOptions& options) {
+  return load(in, "a stream", false, kernels, memory,
+              [&] { return std::make_unique<Recording>(state, kernargs, options); });
+}
+
+}  // namespace uptempo

@@ -1,0 +1,351 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "engine/dispatch/recording_payload.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+using nlohmann::json;
+
+struct Origin {
+  std::string name;
+  [[noreturn]] void refuse(hsa_status_t status, std::string found, std::string remedy) const {
+    throw Error({.status = status,
+                 .call = "load_recording",
+                 .asked = fmt::format("the recording in {}", name),
+                 .found = std::move(found),
+                 .remedy = std::move(remedy)});
+  }
+  [[noreturn]] void nonsense(std::string found) const {
+    refuse(HSA_STATUS_ERROR_INVALID_FILE, std::move(found), "pass a file as save_recording() wrote it");
+  }
+};
+
+uint64_t number(const Origin& origin, const std::string& where, const json& value, uint64_t least,
+                uint64_t most) {
+  if (!value.is_number_unsigned()) origin.nonsense(fmt::format("{} is no whole number", where));
+  const auto found = value.get<uint64_t>();
+  if (found < least || found > most)
+    origin.nonsense(fmt::format("{} is {}, not from {} to {}", where, found, least, most));
+  return found;
+}
+
+const std::string& text(const Origin& origin, const std::string& where, const json& value) {
+  if (!value.is_string()) origin.nonsense(fmt::format("{} is no text", where));
+  return value.get_ref<const std::string&>();
+}
+
+bool flag(const Origin& origin, const std::string& where, const json& value) {
+  if (!value.is_boolean()) origin.nonsense(fmt::format("{} is neither true nor false", where));
+  return value.get<bool>();
+}
+
+const json& list(const Origin& origin, const std::string& where, const json& value) {
+  if (!value.is_array()) origin.nonsense(fmt::format("{} is no list", where));
+  return value;
+}
+
+// One map of the file: members are asked for one by one, and what nobody asked for is refused.
+class Map {
+ public:
+  Map(const Origin& origin, std::string where, const json& value)
+      : origin_(origin), where_(std::move(where)), value_(value) {
+    if (!value.is_object()) origin_.nonsense(fmt::format("{} is no map", where_));
+  }
+
+  std::string path(const char* key) const { return fmt::format("'{}' of {}", key, where_); }
+  bool has(const char* key) const { return value_.contains(key); }
+  const json& at(const char* key) {
+    const auto found = value_.find(key);
+    if (found == value_.end()) origin_.nonsense(fmt::format("{} has no '{}'", where_, key));
+    ++asked_;
+    return *found;
+  }
+  uint64_t number(const char* key, uint64_t least, uint64_t most) {
+    return detail::number(origin_, path(key), at(key), least, most);
+  }
+  const std::string& text(const char* key) { return detail::text(origin_, path(key), at(key)); }
+  const json& list(const char* key) { return detail::list(origin_, path(key), at(key)); }
+  bool flag(const char* key) { return detail::flag(origin_, path(key), at(key)); }
+  template <class Value, size_t N>
+  Value one_of(const char* key, const NameInFile<Value> (&names)[N]) {
+    const std::string& name = text(key);
+    for (const NameInFile<Value>& entry : names)
+      if (name == entry.name) return entry.value;
+    origin_.nonsense(fmt::format("{} is '{}', which is unknown", path(key), name));
+  }
+  void require_no_more() const {
+    if (asked_ == value_.size()) return;
+    origin_.nonsense(fmt::format("{} has members that do not belong there", where_));
+  }
+
+ private:
+  const Origin& origin_;
+  const std::string where_;
+  const json& value_;
+  size_t asked_ = 0;
+};
+
+uint64_t hash(const Origin& origin, Map& map, const char* key) {
+  const std::string& digits = map.text(key);
+  if (digits.size() != 16 || digits.find_first_not_of("0123456789abcdef") != std::string::npos)
+    origin.nonsense(fmt::format("{} is no hash", map.path(key)));
+  return std::stoull(digits, nullptr, 16);
+}
+
+// Bytes from hexadecimal text, exactly as many as fit.
+void unhex(const Origin& origin, const std::string& where, const std::string& digits,
+           std::span<std::byte> into) {
+  const auto digit = [&](char c) -> unsigned {
+    if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+    if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
+    origin.nonsense(fmt::format("{} has a character that is no hexadecimal digit", where));
+  };
+  if (digits.size() != 2 * into.size())
+    origin.nonsense(
+        fmt::format("{} has {} digits where the kernel takes {} bytes", where, digits.size(), into.size()));
+  for (size_t i = 0; i < into.size(); ++i)
+    into[i] = static_cast<std::byte>(digit(digits[2 * i]) << 4 | digit(digits[2 * i + 1]));
+}
+
+std::shared_ptr<const KernelInfo> find_kernel(const Origin& origin, const std::string& name,
+                                              const CodeIdentity& wanted,
+                                              const std::vector<KernelSource>& sources) {
+  std::string others, all;
+  for (const KernelSource& source : sources) {
+    if (const auto* const program = std::get_if<Program>(&source)) {
+      const std::vector<std::string> names = program->kernel_names();
+      const bool has = std::find(names.begin(), names.end(), name) != names.end();
+      if (has && program->identity() == wanted) return program->kernel_info(name);
+      if (has) others += fmt::format("{}{}", others.empty() ? "" : "; ", to_string(program->identity()));
+      for (const std::string& known : names) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", known);
+      continue;
+    }
+    const auto& kernel = std::get<std::shared_ptr<const KernelInfo>>(source);
+    if (kernel == nullptr) continue;
+    if (kernel->name == name && kernel->code == wanted) return kernel;
+    if (kernel->name == name)
+      others += fmt::format("{}{}", others.empty() ? "" : "; ", to_string(kernel->code));
+    all += fmt::format("{}'{}'", all.empty() ? "" : ", ", kernel->name);
+  }
+  if (others.empty())
+    origin.refuse(HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+                  fmt::format("it needs kernel '{}' of {}; what was given has {}", name, to_string(wanted),
+                              all.empty() ? "no kernels" : all),
+                  "pass the program that the recording was made with");
+  const bool other_target = others.find(wanted.target + ",") == std::string::npos;
+  origin.refuse(HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+                fmt::format("it needs kernel '{}' of {}; what was given has it {} code object: {}", name,
+                            to_string(wanted),
+                            other_target ? "for another target and of another" : "of another", others),
+                "pass the program that the recording was made with, or record and save it anew");
+}
+
+struct Range {
+  std::string name;
+  uintptr_t begin;
+  uint64_t size_bytes;  // when it was saved
+};
+
+Range find_memory(const Origin& origin, Map map, const Bindings& memory) {
+  Range range{.name = map.text("name"), .begin = 0, .size_bytes = map.number("size_bytes", 1, UINT64_MAX)};
+  map.require_no_more();
+  const MemoryRange* const found = memory.find(range.name);
+  const char* const remedy =
+      "name the memory that the recording is to use, as large as it was when it was saved";
+  if (found == nullptr)
+    origin.refuse(HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                  fmt::format("it uses memory '{}' of {} bytes; named are {}", range.name, range.size_bytes,
+                              memory.list()),
+                  remedy);
+  if (found->size_bytes < range.size_bytes)
+    origin.refuse(HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                  fmt::format("it uses memory '{}' of {} bytes; the one of that name has {}", range.name,
+                              range.size_bytes, found->size_bytes),
+                  remedy);
+  range.begin = found->begin;
+  return range;
+}
+
+class Reader {
+ public:
+  Reader(const Origin& origin, const std::vector<KernelSource>& sources, const Bindings& memory)
+      : origin_(origin), sources_(sources), memory_(memory) {}
+
+  void tables(Map& root) {
+    for (const json& entry : root.list("kernels")) {
+      Map map(origin_, fmt::format("kernel {}", kernels_.size()), entry);
+      const CodeIdentity code(map.text("target"), map.number("code_bytes", 1, UINT64_MAX),
+                              hash(origin_, map, "code_hash"));
+      const std::string& name = map.text("name");
+      map.require_no_more();
+      kernels_.push_back(find_kernel(origin_, name, code, sources_));
+    }
+    for (const json& entry : root.list("memory"))
+      ranges_.push_back(
+          find_memory(origin_, Map(origin_, fmt::format("memory {}", ranges_.size()), entry), memory_));
+  }
+
+  RecordedNode node(const std::string& where, const json& value) {
+    Map map(origin_, where, value);
+    RecordedNode node;
+    if (map.has("barrier")) {
+      finished(map, map.text("barrier"), node);
+    } else {
+      node.kernel = kernels_[index(map.path("kernel"), map.at("kernel"), kernels_.size())];
+      node.grid = grid(map);
+      try {
+        require_geometry(*node.kernel, node.grid);
+      } catch (const Error& error) {
+        origin_.nonsense(fmt::format("{}, a dispatch of '{}' with {}: {}", where, node.kernel->name,
+                                     error.asked(), error.found()));
+      }
+      arguments(map, node);
+      said(map, node);
+    }
+    map.require_no_more();
+    return node;
+  }
+
+ private:
+  size_t index(const std::string& where, const json& value, size_t count) const {
+    if (count == 0) origin_.nonsense(fmt::format("{} refers to an empty list", where));
+    return static_cast<size_t>(number(origin_, where, value, 0, count - 1));
+  }
+
+  void finished(Map& map, const std::string& kind, RecordedNode& node) {
+    if (kind == "closing") return;
+    if (kind != "and" && kind != "or")
+      origin_.nonsense(fmt::format("{} is '{}', which is unknown", map.path("barrier"), kind));
+    const aql::HeaderFlags flags{.barrier = map.flag("waits") ? aql::Barrier::on : aql::Barrier::off,
+                                 .acquire = map.one_of("acquire", scope_names),
+                                 .release = map.one_of("release", scope_names)};
+    node.finished = kind == "and" ? aql::to_packet(aql::BarrierAnd{.flags = flags})
+                                  : aql::to_packet(aql::BarrierOr{.flags = flags});
+  }
+
+  Grid grid(Map& map) const {
+    uint32_t sizes[2][3] = {{1, 1, 1}, {1, 1, 1}};
+    size_t dimensions = 0;
+    for (size_t which = 0; which < 2; ++which) {
+      const char* const key = which == 0 ? "grid" : "workgroup";
+      const json& found = map.list(key);
+      if (found.empty() || found.size() > 3 || (which == 1 && found.size() != dimensions))
+        origin_.nonsense(fmt::format("{} has {} sizes", map.path(key), found.size()));
+      dimensions = found.size();
+      for (size_t d = 0; d < dimensions; ++d)
+        sizes[which][d] = static_cast<uint32_t>(number(origin_, map.path(key), found[d], 0, UINT32_MAX));
+    }
+    Grid grid = Grid(sizes[0][0], sizes[0][1], sizes[0][2]).by(sizes[1][0], sizes[1][1], sizes[1][2]);
+    grid.dimensions = static_cast<uint16_t>(dimensions);
+    return grid;
+  }
+
+  // An address from `memory` and `offset`, at which `bytes` have to lie.
+  uintptr_t place(Map& map, uint64_t bytes) const {
+    const Range& range = ranges_[index(map.path("memory"), map.at("memory"), ranges_.size())];
+    const uint64_t offset = map.number("offset", 0, range.size_bytes - 1);
+    if (bytes > range.size_bytes - offset)
+      origin_.nonsense(fmt::format("{} is {}: with {} bytes from there it leaves '{}' of {} bytes",
+                                   map.path("offset"), offset, bytes, range.name, range.size_bytes));
+    return range.begin + static_cast<uintptr_t>(offset);
+  }
+
+  void arguments(Map& map, RecordedNode& node) const {
+    const ArgumentLayout& layout = node.kernel->arguments;
+    const json& list = map.list("arguments");
+    if (list.size() != layout.explicit_count())
+      origin_.nonsense(fmt::format("{} has {} entries; kernel '{}' takes {} arguments", map.path("arguments"),
+                                   list.size(), node.kernel->name, layout.explicit_count()));
+    node.arguments.resize(layout.size_bytes());
+    node.group_segment_size = node.kernel->group_segment_size;
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string where = fmt::format("argument {} of {}", i, map.path("arguments"));
+      const std::span<std::byte> bytes = std::span(node.arguments).subspan(layout.offset(i), layout.size(i));
+      const ArgumentType::Kind kind = layout.kind(i);
+      if (kind != ArgumentType::Kind::value &&
+          bytes.size() != (kind == ArgumentType::Kind::address ? sizeof(uintptr_t) : sizeof(uint32_t)))
+        origin_.nonsense(
+            fmt::format("{} is of {} bytes, which is no address and no LDS array", where, bytes.size()));
+      switch (kind) {
+        case ArgumentType::Kind::address: {
+          if (list[i].is_null()) break;
+          Map argument(origin_, where, list[i]);
+          const uintptr_t address = place(argument, 1);
+          argument.require_no_more();
+          std::memcpy(bytes.data(), &address, sizeof address);
+          break;
+        }
+        case ArgumentType::Kind::local: {
+          Map argument(origin_, where, list[i]);
+          const uint64_t most = UINT32_MAX - (uint64_t{node.group_segment_size} + local_alignment - 1) /
+                                                 local_alignment * local_alignment;
+          const LocalBytes local{static_cast<uint32_t>(argument.number("local", 0, most))};
+          argument.require_no_more();
+          store_argument(node.arguments.data(), layout.offset(i), local, node.group_segment_size);
+          break;
+        }
+        case ArgumentType::Kind::value: {
+          Map argument(origin_, where, list[i]);
+          unhex(origin_, argument.path("value"), argument.text("value"), bytes);
+          argument.require_no_more();
+          break;
+        }
+      }
+    }
+  }
+
+  void said(Map& map, RecordedNode& node) const {
+    if (map.has("accesses")) {
+      node.intent.declared = true;
+      for (const json& entry : map.list("accesses")) {
+        Map access(origin_, fmt::format("access {} of {}", node.accesses.size(), map.path("accesses")),
+                   entry);
+        const uint64_t bytes = access.number("size_bytes", 1, UINT64_MAX);
+        const uintptr_t begin = place(access, bytes);
+        node.accesses.push_back({begin, begin + static_cast<uintptr_t>(bytes), access.flag("writes")});
+        access.require_no_more();
+      }
+    }
+    if (map.has("acquire") || map.has("release")) {
+      node.intent.explicit_fences = true;
+      node.intent.acquire = map.one_of("acquire", scope_names);
+      node.intent.release = map.one_of("release", scope_names);
+    }
+    if (map.has("observer")) node.intent.observer = map.one_of("observer", observer_names);
+    if (map.has("without_barrier")) node.intent.without_barrier = map.flag("without_barrier");
+  }
+
+  const Origin& origin_;
+  const std::vector<KernelSource>& sources_;
+  const Bindings& memory_;
+  std::vector<std::shared_ptr<const KernelInfo>> kernels_;
+  std::vector<Range> ranges_;
+};
+
+}  // namespace
+
+std::vector<RecordedNode> read_payload(std::string_view payload, const std::string& origin_name,
+                                       const std::vector<KernelSource>& kernels, const Bindings& memory) {
+  const Origin origin{origin_name};
+  const json root = json::parse(payload, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded()) origin.nonsense("bytes that are no JSON");
+  Map map(origin, "the recording", root);
+  Reader reader(origin, kernels, memory);
+  reader.tables(map);
+  std::vector<RecordedNode> nodes;
+  for (const json& node : map.list("nodes"))
+    nodes.push_back(reader.node(fmt::format("node {}", nodes.size()), node));
+  map.require_no_more();
+  return nodes;
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "engine/dispatch/recording_payload.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+using nlohmann::json;
+
+template <class Value, size_t N>
+const char* name_of(const NameInFile<Value> (&names)[N], Value value) {
+  const auto found = std::find_if(names, names + N, [&](const auto& entry) { return entry.value == value; });
+  return found == names + N ? nullptr : found->name;
+}
+
+[[noreturn]] void refuse_to_save(std::string asked, std::string found, std::string remedy) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "save_recording",
+               .asked = std::move(asked),
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
+}
+
+std::string hex(std::span<const std::byte> bytes) {
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes)
+    fmt::format_to(std::back_inserter(text), "{:02x}", std::to_integer<unsigned>(byte));
+  return text;
+}
+
+template <class T>
+T load_from(const std::byte* from) noexcept {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// Turns nodes into JSON, and keeps the lists of kernels and memory to which they refer by number.
+class Writer {
+ public:
+  explicit Writer(const Bindings& memory) : memory_(memory) {}
+
+  void add(const RecordedNode& node) {
+    name_ = fmt::format("node {}", nodes_.size());
+    if (node.kernel != nullptr) name_ += fmt::format(" (kernel '{}')", node.kernel->name);
+    nodes_.push_back(node.kernel != nullptr ? dispatch(node)
+                     : node.finished        ? finished(*node.finished)
+                                            : json::object({{"barrier", "closing"}}));
+  }
+  std::string payload() && {
+    const json root{
+        {"kernels", std::move(kernels_)}, {"memory", std::move(ranges_)}, {"nodes", std::move(nodes_)}};
+    try {
+      return root.dump();
+    } catch (const json::exception& error) {
+      refuse_to_save("names of kernels and memory", fmt::format("one that is not UTF-8 ({})", error.what()),
+                     "give memory a name in UTF-8");
+    }
+  }
+
+ private:
+  json dispatch(const RecordedNode& node) {
+    json object = json::object({{"kernel", number_of(*node.kernel)}});
+    put_sizes(object, node.grid);
+    json& arguments = object["arguments"] = json::array();
+    for (size_t i = 0; i < node.kernel->arguments.explicit_count(); ++i)
+      arguments.push_back(argument(node, i));
+    const PacketIntent& intent = node.intent;
+    if (intent.declared) {
+      json& accesses = object["accesses"] = json::array();
+      for (const AccessRange& access : node.accesses) {
+        const size_t bytes = access.end - access.begin;
+        json entry = place(access.begin, bytes, fmt::format("access {} of {}", accesses.size(), name_));
+        entry["size_bytes"] = bytes;
+        entry["writes"] = access.writes;
+        accesses.push_back(std::move(entry));
+      }
+    }
+    if (intent.explicit_fences) put_scopes(object, intent.acquire, intent.release);
+    if (intent.observer != Observer::none) object["observer"] = name_of(observer_names, intent.observer);
+    if (intent.without_barrier) object["without_barrier"] = true;
+    return object;
+  }
+
+  json finished(const aql::Packet64& packet) const {
+    const aql::HeaderFlags flags = aql::header_flags(packet.header());
+    const bool is_and = packet == aql::to_packet(aql::BarrierAnd{.flags = flags});
+    if (!is_and && packet != aql::to_packet(aql::BarrierOr{.flags = flags}))
+      refuse_to_save(
+          fmt::format("{}, a finished packet with header 0x{:04x}", name_, packet.header()),
+          "it is no barrier packet without signals: signals and addresses mean nothing to another process",
+          "save what does not need the packet, and record the packet after loading");
+    json object{{"barrier", is_and ? "and" : "or"}, {"waits", flags.barrier == aql::Barrier::on}};
+    put_scopes(object, flags.acquire, flags.release);
+    return object;
+  }
+
+  void put_scopes(json& object, aql::FenceScope acquire, aql::FenceScope release) const {
+    const char* const names[] = {name_of(scope_names, acquire), name_of(scope_names, release)};
+    if (names[0] == nullptr || names[1] == nullptr)
+      refuse_to_save(name_, "a fence scope that HSA does not define", "use none, agent or system");
+    object["acquire"] = names[0];
+    object["release"] = names[1];
+  }
+
+  void put_sizes(json& object, const Grid& grid) const {
+    if (grid.dimensions < 1 || grid.dimensions > 3)
+      refuse_to_save(name_, fmt::format("a grid of {} dimensions", grid.dimensions), "make it of 1 to 3");
+    const auto sizes = [&](const aql::Size3& size) {
+      const uint32_t all[] = {size.x, size.y, size.z};
+      for (size_t d = grid.dimensions; d < 3; ++d)
+        if (all[d] != 1)
+          refuse_to_save(name_, fmt::format("size {} in dimension {} of {}", all[d], d + 1, grid.dimensions),
+                         "make grids with as many sizes as they have dimensions");
+      return json(std::vector<uint32_t>(all, all + grid.dimensions));
+    };
+    object["grid"] = sizes(grid.items);
+    object["workgroup"] = sizes(grid.workgroup);
+  }
+
+  size_t number_of(const KernelInfo& kernel) {
+    const auto known = std::find(numbered_.begin(), numbered_.end(), kernel.identity.number());
+    if (known != numbered_.end()) return static_cast<size_t>(known - numbered_.begin());
+    if (!kernel.code.is_known())
+      refuse_to_save(name_, "a kernel loaded by other means, whose code object is not known",
+                     "set KernelInfo::code where it is loaded");
+    kernels_.push_back({{"name", kernel.name},
+                        {"target", kernel.code.target},
+                        {"code_bytes", kernel.code.size_bytes},
+                        {"code_hash", fmt::format("{:016x}", kernel.code.hash)}});
+    numbered_.push_back(kernel.identity.number());
+    return numbered_.size() - 1;
+  }
+
+  json place(uintptr_t address, size_t bytes, const std::string& what) {
+    const MemoryRange* const range = memory_.find(address);
+    if (range == nullptr || bytes > range->size_bytes - (address - range->begin))
+      refuse_to_save(what,
+                     fmt::format("{} bytes at 0x{:x}, which are not all in one named range; named are {}",
+                                 bytes, address, memory_.list()),
+                     "name the memory that the recording uses");
+    const auto known = std::find(named_.begin(), named_.end(), range);
+    const auto number = static_cast<size_t>(known - named_.begin());
+    if (known == named_.end()) {
+      named_.push_back(range);
+      ranges_.push_back({{"name", range->name}, {"size_bytes", range->size_bytes}});
+    }
+    return json::object({{"memory", number}, {"offset", address - range->begin}});
+  }
+
+  json argument(const RecordedNode& node, size_t i) {
+    const std::string what = fmt::format("argument {} of {}", i, name_);
+    const ArgumentLayout& layout = node.kernel->arguments;
+    const std::byte* const block = node.arguments.data();
+    const uint32_t offset = layout.offset(i);
+    switch (layout.kind(i)) {
+      case ArgumentType::Kind::address: {
+        const auto address = load_from<uintptr_t>(block + offset);
+        return address == 0 ? json(nullptr) : place(address, 1, what);
+      }
+      case ArgumentType::Kind::local: {
+        const auto begin = load_from<uint32_t>(block + offset);
+        uint32_t end = node.group_segment_size;  // or where the next array begins
+        for (size_t next = layout.explicit_count(); next-- > i + 1;)
+          if (layout.kind(next) == ArgumentType::Kind::local)
+            end = load_from<uint32_t>(block + layout.offset(next));
+        return json::object({{"local", end - begin}});
+      }
+      case ArgumentType::Kind::value:
+        break;
+    }
+    for (uint32_t at = (offset + 7) / 8 * 8; at + 8 <= offset + layout.size(i); at += 8) {
+      const MemoryRange* const hidden = memory_.find(load_from<uintptr_t>(block + at));
+      if (hidden != nullptr)
+        refuse_to_save(what,
+                       fmt::format("a value whose bytes {} to {} are an address in '{}'", at - offset,
+                                   at - offset + 7, hidden->name),
+                       "give the kernel addresses as arguments of their own");
+    }
+    return json::object({{"value", hex({block + offset, layout.size(i)})}});
+  }
+
+  const Bindings& memory_;
+  std::string name_;  // of the node at hand, for errors
+  json kernels_ = json::array(), ranges_ = json::array(), nodes_ = json::array();
+  std::vector<uint64_t> numbered_;         // identities, as kernels_
+  std::vector<const MemoryRange*> named_;  // as ranges_
+};
+
+}  // namespace
+
+std::string write_payload(const Recording& recording, const Bindings& memory) {
+  Writer writer(memory);
+  for (size_t i = 0; i < recording.size(); ++i) writer.add(RecordedNode::of(recording, i));
+  return std::move(writer).payload();
+}
+
+}  // namespace uptempo::detail
