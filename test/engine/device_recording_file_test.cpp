@@ -1,0 +1,144 @@
+// Recordings on a real HSA queue, saved by one process and loaded by another.
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <kernels/probes.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "engine/program/code_object.hpp"
+#include "engine/program/target_id.hpp"
+#include "support/catch.hpp"
+#include "support/command.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+
+namespace {
+
+constexpr const char* file_variable = "UPTEMPO_TEST_RECORDING";
+constexpr size_t length = 1024;
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+struct Buffers {
+  explicit Buffers(const Agent& gpu) : words(gpu, length), total(gpu, 1) {
+    memory.add("words", words).add("total", total);
+  }
+  DeviceBuffer<uint32_t> words, total;
+  Bindings memory;
+};
+
+// The sum that the recording leaves in `total`.
+uint32_t sum_of(uint32_t first, uint32_t addend) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < length; ++i) sum += (first + 3 * i) * 3 + addend;
+  return sum;
+}
+
+}  // namespace
+
+// Run by the test below, in a process of its own.
+TEST_CASE("child: saves a recording", "[.child]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const DeviceBuffer<uint32_t> elsewhere{gpu, 5 << 20};
+  const Buffers buffers{gpu};
+  const Program program{gpu, kernels::basics()};
+  const auto iota = program.kernel<uint32_t*, uint32_t, uint32_t>("iota");
+  const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
+  const auto reduce = program.kernel<uint32_t*, const uint32_t*, uint32_t>("reduce_lds");
+  Queue queue{gpu};
+  Recording recording{queue};
+  for (size_t half : {size_t{0}, length / 2})
+    recording
+        .dispatch(iota, Grid{length / 2}.by(64), buffers.words.data() + half,
+                  5u + 3u * static_cast<uint32_t>(half), 3u)
+        .writes(buffers.words.data() + half, length / 2);
+  recording.dispatch(increment, Grid{length}.by(256), buffers.words.data(), 7u);
+  recording
+      .dispatch(reduce, Grid{length}.by(256), buffers.total.data(), buffers.words.data(),
+                static_cast<uint32_t>(length))
+      .reads(buffers.words.data(), length)
+      .writes(buffers.total.data(), 1);
+  save_recording(recording, std::getenv(file_variable), buffers.memory);
+  std::printf("words at %p\n", static_cast<void*>(buffers.words.data()));
+}
+
+TEST_CASE("a recording that another process saved runs here, in memory of this one", "[recording]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("sum.recording");
+  REQUIRE(setenv(file_variable, file.c_str(), 1) == 0);
+  const auto child = run_command({"/proc/self/exe", "child: saves a recording"});
+  CAPTURE(child.out, child.err);
+  REQUIRE(child.exit_code == 0);
+
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Buffers buffers{gpu};
+  const Program program{gpu, kernels::basics()};
+  Queue queue{gpu};
+  Copier copier{gpu};
+  char here[64];
+  std::snprintf(here, sizeof here, "words at %p\n", static_cast<void*>(buffers.words.data()));
+  CHECK(contains(child.out, "words at 0x"));
+  CHECK(!contains(child.out, here));
+
+  const auto recording = load_recording(queue, file, {program}, buffers.memory);
+  const auto run = [&] {
+    copier.fill(buffers.total.data(), 0, 1);
+    recording->replay(queue).wait();
+    uint32_t sum = 0;
+    copier.to_host(std::span(&sum, 1), buffers.total, PageablePath::staged);
+    return sum;
+  };
+  CHECK(recording->size() == 4);
+  CHECK(run() == sum_of(5, 7));
+  CHECK(contains(recording->explain(), "packet 1: no barrier bit"));
+  recording->set<1>(recording->node<uint32_t*, uint32_t>(2), 100u);
+  CHECK(run() == sum_of(5, 100));
+
+  const auto refusal = [&](const std::vector<KernelSource>& kernels) {
+    return error_of([&] { load_recording(queue, file, kernels, buffers.memory); });
+  };
+  CHECK(
+      contains(refusal({Program(gpu, kernels::probes())}), "it needs kernel 'iota' of " + program.target()));
+  // The same code but for a byte that means nothing.
+  const CodeObject object = select_code_object(kernels::basics(), *parse_target_id(gpu.isa()));
+  std::vector<std::byte> bytes(object.bytes.begin(), object.bytes.end());
+  CHECK(program.identity() == CodeIdentity(program.target(), bytes.size(), content_hash(bytes)));
+  bytes[15] ^= std::byte{1};
+  CHECK(contains(refusal({Program(gpu, bytes)}),
+                 "what was given has it of another code object: " + program.target()));
+  CHECK(refusal({Program(gpu, bytes), program}) == "no error");
+  CHECK(contains(error_of([&] { load_recording(queue, directory.file("none"), {program}, buffers.memory); }),
+                 "No such file or directory"));
+  CHECK(contains(error_of([&] { load_recording(queue, directory.file(""), {program}, buffers.memory); }),
+                 "cannot be read"));
+}
+
+TEST_CASE("a recording ends where its file ends", "[recording]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("empty.recording");
+  const Runtime runtime;
+  Queue queue{runtime.gpu()};
+  save_recording(Recording(queue), file, {});
+  CHECK(load_recording(queue, file, {}, {})->size() == 0);
+  std::FILE* const more = std::fopen(file.c_str(), "a");
+  REQUIRE(more != nullptr);
+  std::fputc('\n', more);
+  std::fclose(more);
+  CHECK(contains(error_of([&] { load_recording(queue, file, {}, {}); }), "more than the"));
+}
