@@ -24,7 +24,7 @@ class Tallies final : public Check {
   }
   void after(const Row& row, const Load& load) override {
     for (uint32_t i = 0; i < load.dispatches(); ++i)
-      if (workload_.tallies[i] != 1)
+      if (workload_.tallies[i] != row.times(i, load))
         throw std::runtime_error(fmt::format("{} (batches of {}): dispatch {} of {} was carried out {} times",
                                              row.name(), load.batch, i, load.dispatches(),
                                              workload_.tallies[i]));

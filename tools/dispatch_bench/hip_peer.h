@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 struct uptempo_hip_peer {
-  /* A stream, which at first runs one load and waits for it; and with `graphs` one graph of `batch` kernel nodes in a row for each of `repeats` batches. Graphs are kept: `repeats` and `tallies`
-   * are the same whenever `batch` is. */
+  /* A stream, which at first runs one load and waits for it; and with `graphs` one graph of `batch` kernel nodes in a row, the load's first batch. It is kept for
+     this length of batch: `tallies` stays the same. */
   const char* (*prepare)(uint32_t batch, uint32_t repeats, uint32_t* tallies, int graphs);
   /* Every dispatch by hipLaunchKernel; or every batch by hipGraphLaunch. */
   const char* (*launch)(void);

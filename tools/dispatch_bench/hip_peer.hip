@@ -2,7 +2,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "dispatch_bench/hip_peer.h"
 
@@ -17,20 +16,19 @@ constexpr uint32_t kItems = 64;
 
 struct State {
   hipStream_t stream = nullptr;
-  std::map<uint32_t, std::vector<hipGraphExec_t>> graphs;  // by length of batch; one for each batch of a load
+  std::map<uint32_t, hipGraphExec_t> graphs;  // by length of batch
   uint32_t batch = 0, repeats = 0;
   uint32_t* tallies = nullptr;
 } state;
 
 const char* text(hipError_t error) { return error == hipSuccess ? nullptr : hipGetErrorString(error); }
 
-const char* add_graph(std::vector<hipGraphExec_t>& made) {
-  const auto first = static_cast<uint32_t>(made.size()) * state.batch;
+const char* make_graph(hipGraphExec_t& made) {
   hipGraph_t graph = nullptr;
   if (const char* error = text(hipGraphCreate(&graph, 0))) return error;
   hipGraphNode_t previous = nullptr;
   for (uint32_t i = 0; i < state.batch; ++i) {
-    uint32_t dispatch = first + i;
+    uint32_t dispatch = i;
     void* arguments[] = {&state.tallies, &dispatch};
     hipKernelNodeParams node{};
     node.func = reinterpret_cast<void*>(tally);
@@ -42,9 +40,7 @@ const char* add_graph(std::vector<hipGraphExec_t>& made) {
       return error;
     previous = added;
   }
-  hipGraphExec_t executable = nullptr;
-  if (const char* error = text(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0))) return error;
-  made.push_back(executable);
+  if (const char* error = text(hipGraphInstantiate(&made, graph, nullptr, nullptr, 0))) return error;
   return text(hipGraphDestroy(graph));
 }
 
@@ -58,7 +54,8 @@ const char* launch() {
 }
 
 const char* launch_graphs() {
-  for (const hipGraphExec_t graph : state.graphs[state.batch])
+  const hipGraphExec_t graph = state.graphs[state.batch];
+  for (uint32_t i = 0; i < state.repeats; ++i)
     if (const char* error = text(hipGraphLaunch(graph, state.stream))) return error;
   return nullptr;
 }
@@ -75,10 +72,8 @@ const char* prepare(uint32_t batch, uint32_t repeats, uint32_t* tallies, int gra
     if (const char* error = launch()) return error;
     if (const char* error = wait()) return error;
   }
-  std::vector<hipGraphExec_t>& made = state.graphs[batch];
-  while (graphs != 0 && made.size() < repeats)
-    if (const char* error = add_graph(made)) return error;
-  return nullptr;
+  if (graphs == 0 || state.graphs[batch] != nullptr) return nullptr;
+  return make_graph(state.graphs[batch]);
 }
 
 const char* version() {

@@ -39,6 +39,7 @@ class Graph final : public HipRow {
  public:
   using HipRow::HipRow;
   std::string_view name() const override { return "hip-graph"; }
+  uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
   void prepare(const Load& load) override {
     require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), 1), "preparing HIP's graphs");
   }

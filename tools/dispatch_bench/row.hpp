@@ -52,6 +52,9 @@ class Row {
   // Of a load: more than these it cannot hand over without waiting for the device.
   virtual uint32_t max_dispatches() const { return kMaxDispatches; }
 
+  // How often the load has dispatch `i`.
+  virtual uint32_t times(uint32_t i, const Load& load) const { return i < load.dispatches() ? 1 : 0; }
+
   // What comes before the clock starts: nothing of an earlier load is unfinished.
   virtual void prepare(const Load& load) = 0;
   // The consumer stops at this point of the queue until open_gate().
@@ -64,6 +67,11 @@ class Row {
 };
 
 using Rows = std::vector<std::unique_ptr<Row>>;
+
+// Row::times() of a row that hands over the load's first batch again and again.
+constexpr uint32_t first_batch_again(uint32_t i, const Load& load) noexcept {
+  return i < load.batch ? load.repeats : 0;
+}
 
 // Without its variant.
 constexpr std::string_view row_name(std::string_view name) noexcept { return name.substr(0, name.find('/')); }

@@ -74,29 +74,27 @@ class Batch final : public UptempoRow {
   }
 };
 
-// Recorded before, a recording for each batch of a load; no argument is written again.
+// A recording for each length of batch, replayed for every batch of a load.
 class Replay : public UptempoRow {
  public:
   using UptempoRow::UptempoRow;
   std::string_view name() const override { return "uptempo-replay"; }
+  uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
 
   void prepare(const Load& load) override {
     UptempoRow::prepare(load);
-    std::vector<Recorded>& batches = recorded_[load.batch];
-    while (batches.size() < load.repeats) {
-      // A load is complete before the next one begins: nothing is patched while it is in flight.
-      Recorded& made = batches.emplace_back(
-          Recorded{std::make_unique<Recording>(*queue_, RecordingOptions{.spare_kernarg_bytes = 0}), {}});
-      const auto first = static_cast<uint32_t>(batches.size() - 1) * load.batch;
-      for (uint32_t i = 0; i < load.batch; ++i)
-        made.nodes.push_back(made.recording->dispatch(workload_.tally, Grid{Workload::items},
-                                                      workload_.tallies.data(), first + i));
-    }
-    current_ = &batches;
+    recorded_ = &recordings_[load.batch];
+    if (recorded_->recording != nullptr) return;
+    // Every node of every batch of a load may be patched before the first replay has finished.
+    recorded_->recording = std::make_unique<Recording>(
+        *queue_, RecordingOptions{.spare_kernarg_bytes = size_t{64} * kMaxDispatches});
+    for (uint32_t i = 0; i < load.batch; ++i)
+      recorded_->nodes.push_back(recorded_->recording->dispatch(workload_.tally, Grid{Workload::items},
+                                                                workload_.tallies.data(), i));
   }
 
-  void submit(const Load&) override {
-    for (const Recorded& batch : *current_) last_ = batch.recording->replay(*queue_);
+  void submit(const Load& load) override {
+    for (uint32_t batch = 0; batch < load.repeats; ++batch) last_ = recorded_->recording->replay(*queue_);
   }
 
  protected:
@@ -104,23 +102,25 @@ class Replay : public UptempoRow {
     std::unique_ptr<Recording> recording;
     std::vector<Node<uint32_t*, uint32_t>> nodes;
   };
-  const std::vector<Recorded>* current_ = nullptr;
+  Recorded* recorded_ = nullptr;
 
  private:
-  std::map<uint32_t, std::vector<Recorded>> recorded_;  // by length of batch
+  std::map<uint32_t, Recorded> recordings_;
 };
 
-// The same with one argument of each node given anew.
+// The same, with one argument of every node changed before each replay: the number of its dispatch.
 class ReplayPatched final : public Replay {
  public:
   using Replay::Replay;
   std::string_view name() const override { return "uptempo-replay-patched"; }
+  uint32_t times(uint32_t i, const Load& load) const override { return Row::times(i, load); }
 
-  void submit(const Load&) override {
-    uint32_t dispatch = 0;
-    for (const Recorded& batch : *current_) {
-      for (const auto& node : batch.nodes) batch.recording->set<1>(node, dispatch++);
-      last_ = batch.recording->replay(*queue_);
+  void submit(const Load& load) override {
+    Recording& recording = *recorded_->recording;
+    uint32_t next = 0;
+    for (uint32_t batch = 0; batch < load.repeats; ++batch) {
+      for (const Node<uint32_t*, uint32_t>& node : recorded_->nodes) recording.set<1>(node, next++);
+      last_ = recording.replay(*queue_);
     }
   }
 };
