@@ -24,6 +24,9 @@ json without_numbers(const std::string& payload) {
       place["memory"] = file.at("memory").at(place["memory"].get<size_t>()).at("name");
   };
   for (json& node : nodes) {
+    // What is not said and what is said to be so anyhow is the same.
+    if (node.value("observer", json()) == "none") node.erase("observer");
+    if (node.value("without_barrier", json()) == false) node.erase("without_barrier");
     if (node.contains("kernel")) node["kernel"] = file.at("kernels").at(node["kernel"].get<size_t>());
     if (node.contains("arguments"))
       for (json& argument : node["arguments"]) name_memory(argument);
