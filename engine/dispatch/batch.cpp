@@ -62,7 +62,7 @@ void BatchSubmitter::complete_with(const Signal& signal) {
 Completion BatchSubmitter::submit() {
   publication_.touched.next();
   // The common case finds room at once and reads no clock.
-  if (size() <= state_.writer().ring_size()) {
+  if (size() < state_.writer().ring_size()) {  // a packet may be added to complete a finished one
     if (const std::optional<uint64_t> value = state_.submit(publication_, Deadline::now()))
       return {state_.timeline(), *value};
   }

@@ -5,7 +5,7 @@
 //   batch.dispatch(scale, Grid{n}.by(64), x, n).reads(x, n).writes(y, n);
 //   batch.submit().wait();
 //
-// dispatch() copies the arguments into a kernarg block and appends a compact command; nothing reaches the ring. submit() plans the fences
+// dispatch() copies the arguments into a kernarg block and writes the packet, header INVALID, where no processor looks yet. submit() plans the fences
 // (fence_plan.hpp), admits (room, signal, timeline: everything that can fail) and publishes. Afterwards the batch is empty and may be
 // used again; used again and again it makes no allocation, no system call and no HSA call but the doorbell store.
 //

@@ -30,7 +30,7 @@ Publication::Publication(FencePolicy the_policy, bool is_kept)
     : policy(the_policy), kept(is_kept), plain_(plan_plain(the_policy)) {}
 
 PacketIntent& Publication::intent_of(uint32_t packet) {
-  planned_ = 0;
+  if (kept) replan();
   const auto place = said.empty() || said.back().packet < packet
                          ? said.end()
                          : std::lower_bound(said.begin(), said.end(), packet,
@@ -59,8 +59,9 @@ bool Publication::forget_intent(uint32_t packet) {
 }
 
 void Publication::put(aql::Packet64& place, const aql::Packet64& finished) {
-  place = finished;
-  place.word[0] = aql::first_word(aql::invalid_header, finished.setup());
+  // Its header never lies in a slot, not even for a moment.
+  const uint32_t word = aql::fill(&place, finished);
+  place.word[0] = aql::first_word(aql::invalid_header, static_cast<uint16_t>(word >> 16));
   const aql::HeaderFlags flags = aql::header_flags(finished.header());
   intent_of(static_cast<uint32_t>(packets.size() - 1)) = {
       .as_it_is = true,

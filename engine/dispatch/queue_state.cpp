@@ -293,6 +293,8 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
     }
   }
 
+  if (publication.timing != Timing::none) enable_profiling();
+  publication.timing_signals.reserve(timing);
   // From here on nothing can fail but a ring that has other producers.
   if (timing != 0) {
     for (uint32_t i = 0; i < timing; ++i)
@@ -311,20 +313,22 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
   }
   publication.value = timeline_.begin(publication.completion);
   publications_level_.set(timeline_.pending());
-  if (publication.timing != Timing::none) enable_timing(publication);
+  if (publication.timing != Timing::none) note_timing(publication);
   return true;
 }
 
-void QueueState::enable_timing(Publication& publication) {
-  if (!profiling_ && agent_) {
-    if (common_) {
-      common_->enable_profiling();
-    } else {
-      check(hsa_amd_profiling_set_profiler_enabled(handle(), 1), "hsa_amd_profiling_set_profiler_enabled",
-            "timestamps of packets");
-    }
-    profiling_ = true;
+void QueueState::enable_profiling() {
+  if (profiling_ || !agent_) return;
+  if (common_) {
+    common_->enable_profiling();
+  } else {
+    check(hsa_amd_profiling_set_profiler_enabled(handle(), 1), "hsa_amd_profiling_set_profiler_enabled",
+          "timestamps of packets");
   }
+  profiling_ = true;
+}
+
+void QueueState::note_timing(const Publication& publication) {
   timeline_.time([this, value = publication.value](std::vector<PacketTime>& times) {
     const Retained& held = retained_[timeline_.place(value)];
     const auto read = [&](hsa_signal_t signal) {
@@ -443,7 +447,8 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
 
   if (result.status == aql::PublishStatus::queue_failed) {
     forget(publication);
-    check_failed();
+    timeline_.fail(result.queue_error, "the queue's error source showed an error");
+    throw_failed();
   }
   refusal_ = Refusal::ring;
   ring_refusal_ = result;

@@ -117,7 +117,8 @@ class QueueState {
   aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
   void evict(Publication& tenant);
   void close(Publication& publication) noexcept;
-  void enable_timing(Publication& publication);
+  void enable_profiling();
+  void note_timing(const Publication& publication);
   void forget(Publication& publication) noexcept;
   void vacate(Publication& publication) noexcept;
   void drain() noexcept;

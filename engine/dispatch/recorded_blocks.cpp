@@ -41,7 +41,7 @@ std::byte* RecordedBlocks::take_first(uint32_t size) {
 }
 
 void RecordedBlocks::keep_spare(size_t bytes) {
-  if (static_cast<size_t>(end_ - next_) < bytes) grow(bytes);
+  if (static_cast<size_t>(end_ - next_) < bytes) grow(std::max(bytes, blocks_ * line));  // doubles, as above
 }
 
 std::byte* RecordedBlocks::take_spare(uint32_t size) noexcept {

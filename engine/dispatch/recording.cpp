@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "engine/runtime/error.hpp"
@@ -31,6 +32,14 @@ std::optional<Agent> agent_of(const detail::QueueState& state) {
 }
 
 constexpr auto drain = std::chrono::seconds(10);
+
+// Kernels that may still run after their recording has gone stay loaded until the end of the Runtime, which unloads all code.
+void leave_loaded(std::set<std::shared_ptr<const KernelInfo>>&& kernels) {
+  static std::mutex mutex;
+  static auto* const left = new std::vector<std::set<std::shared_ptr<const KernelInfo>>>;
+  const std::lock_guard lock(mutex);
+  left->push_back(std::move(kernels));
+}
 
 }  // namespace
 
@@ -64,14 +73,15 @@ Recording::Recording(detail::QueueState& state, const RecordingOptions& options,
 
 Recording::~Recording() {
   abandon();
-  bool landed = true;
+  const Deadline deadline = Deadline::after(drain);
   for (; flight_count_ != 0; --flight_count_) {
     const Flight& flight = flights_[first_flight_];
-    landed = flight.timeline->wait(flight.value, {}, Deadline::after(drain)) == WaitResult::done && landed;
+    if (flight.timeline->wait(flight.value, {}, deadline) != WaitResult::done) lost_ = true;
     first_flight_ = (first_flight_ + 1) % flights_.size();
   }
-  if (!landed)
-    for (KernargBuffer& memory : memory_) memory.leave_to_session();
+  if (!lost_) return;
+  for (KernargBuffer& memory : memory_) memory.leave_to_session();
+  leave_loaded(std::move(kernels_));
 }
 
 void Recording::require_not_partly_out(const char* asked) const {
@@ -128,6 +138,7 @@ uint32_t Recording::add(const std::shared_ptr<const KernelInfo>& kernel, const G
     recorded.block = blocks_.take_first(shape.block_bytes);
   }
   if (publication_.packets.full()) publication_.packets.grow();
+  kernels_.insert(kernel);
   nodes_.push_back(std::move(recorded));
   publication_.packets.add();
   publication_.replan();
@@ -180,6 +191,7 @@ void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& 
   }
   if (recorded.block != nullptr && recorded.block != block)
     blocks_.retire(recorded.block, recorded.block_bytes, replays_);
+  kernels_.insert(kernel);
   naming_queue_ += kernel->arguments.names_queue();
   if (recorded.kernel != nullptr) naming_queue_ -= recorded.kernel->arguments.names_queue();
   recorded = {.kernel = kernel,
@@ -232,48 +244,64 @@ std::byte* Recording::writable_block(uint32_t index) {
   return fresh;
 }
 
+void Recording::keep_spare() {
+  if (spare_kept_) return;
+  blocks_.keep_spare(options_.spare_kernarg_bytes);
+  spare_kept_ = true;
+}
+
 std::byte* Recording::wait_for_spare(uint32_t size) {
+  keep_spare();
   if (std::byte* const block = blocks_.take_spare(size)) return block;
   const Deadline deadline = Deadline::after(options_.patience);
   for (;;) {
     const bool landed = all_landed();
     if (std::byte* const block = blocks_.take_spare(size)) return block;
-    const Flight* const oldest = landed ? nullptr : &flights_[first_flight_];
-    if (oldest != nullptr && oldest->timeline->wait(oldest->value, {}, deadline) == WaitResult::done)
+    const Flight* const oldest = landed || flight_count_ == 0 ? nullptr : &flights_[first_flight_];
+    if (oldest != nullptr && oldest->timeline->wait(oldest->value, {}, deadline) != WaitResult::timed_out)
       continue;
     throw Error(
         {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Recording",
          .asked = fmt::format("a kernarg block of {} bytes for a patched node", size),
-         .found = fmt::format("none of {} spare bytes is free; {} replays are in flight and hold {} blocks",
-                              options_.spare_kernarg_bytes, flight_count_, blocks_.retired()),
-         .remedy = "give the recording more spare_kernarg_bytes, or have fewer replays in flight"});
+         .found = fmt::format("none of {} spare bytes is free; {} replays are in flight and hold {} blocks{}",
+                              options_.spare_kernarg_bytes, flight_count_, blocks_.retired(),
+                              lost_ ? ", because a queue failed that had not finished one" : ""),
+         .remedy = lost_ ? "record it anew"
+                         : "give the recording more spare_kernarg_bytes, or have fewer replays in flight"});
   }
 }
 
 bool Recording::all_landed() noexcept {
   while (flight_count_ != 0) {
     const Flight& oldest = flights_[first_flight_];
-    if (!oldest.timeline->is_done(oldest.value)) break;
-    blocks_.recycle(oldest.replay);
+    if (!oldest.timeline->is_done(oldest.value)) {
+      if (!oldest.timeline->failed() || oldest.timeline->is_done(oldest.value)) break;
+      lost_ = true;
+    }
+    // Nobody knows when the packets of a lost replay are over: of what was in use up to then nothing is used again.
+    if (!lost_) blocks_.recycle(oldest.replay);
     first_flight_ = (first_flight_ + 1) % flights_.size();
     --flight_count_;
   }
-  return flight_count_ == 0;
+  if (lost_ || flight_count_ != 0) return false;
+  blocks_.recycle(replays_);
+  return true;
 }
 
-void Recording::note_flight(detail::QueueState& state, uint64_t value) {
-  ++replays_;
-  if (flight_count_ == flights_.size()) {
-    all_landed();
-    if (flight_count_ == flights_.size()) {
-      std::rotate(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(first_flight_),
-                  flights_.end());
-      first_flight_ = 0;
-      flights_.resize(std::max<size_t>(16, 2 * flights_.size()));
-    }
-  }
-  flights_[(first_flight_ + flight_count_) % flights_.size()] = {replays_, &state.timeline(), value};
+// Before a replay: once its packets are out nothing may fail.
+void Recording::make_room_for_flight() {
+  if (flight_count_ < flights_.size()) return;
+  all_landed();
+  if (flight_count_ < flights_.size()) return;
+  std::rotate(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(first_flight_),
+              flights_.end());
+  first_flight_ = 0;
+  flights_.resize(std::max<size_t>(16, 2 * flights_.size()));
+}
+
+void Recording::note_flight(detail::QueueState& state, uint64_t value) noexcept {
+  flights_[(first_flight_ + flight_count_) % flights_.size()] = {++replays_, &state.timeline(), value};
   ++flight_count_;
 }
 
@@ -299,18 +327,17 @@ std::optional<Completion> Recording::submit(detail::QueueState& state, Deadline 
   publication_.touched.next();
   require_queue(state);
   const bool fresh = partly_out_on_ == nullptr;
-  if (!spare_kept_) {
-    blocks_.keep_spare(options_.spare_kernarg_bytes);
-    spare_kept_ = true;
-  }
+  keep_spare();
+  make_room_for_flight();
+  const uint64_t before = state.timeline().last_begun();
   std::optional<uint64_t> value;
   try {
     value = state.submit(publication_, deadline);
   } catch (...) {
-    // Partly out, or the queue has failed and forgotten it.
-    const bool out = publication_.published != 0;
-    if (fresh && out) note_flight(state, publication_.value);
-    partly_out_on_ = out ? &state : nullptr;
+    // Partly out; or the queue has failed, with some of the packets out perhaps.
+    const uint64_t begun = state.timeline().last_begun();
+    if (fresh && begun != before) note_flight(state, begun);
+    partly_out_on_ = publication_.published != 0 ? &state : nullptr;
     throw;
   }
   if (!value) return {};
@@ -333,7 +360,7 @@ std::optional<Completion> Recording::try_replay(detail::QueueState& state) {
 
 Completion Recording::replay(Queue& queue) {
   // The common case finds room at once and reads no clock.
-  if (publication_.packets.size() <= queue.ring_size()) {
+  if (publication_.packets.size() < queue.ring_size()) {
     if (const std::optional<Completion> completion = submit(*queue.state_, Deadline::now()))
       return *completion;
   }

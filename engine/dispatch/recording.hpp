@@ -35,6 +35,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -132,7 +133,7 @@ class Recording {
     uint32_t none = 0;
     detail::store_argument(writable_block(node.index_), recorded.kernel->arguments.offset(I), value, none);
   }
-  // Gives a node another grid.
+  // Gives a node another grid. What was declared of its accesses must hold for that one too.
   template <class... Args>
   void set_grid(const Node<Args...>& node, const Grid& grid) {
     find(node.recording_, node.index_, node.generation_);
@@ -211,7 +212,9 @@ class Recording {
   std::optional<Completion> submit(detail::QueueState& state, Deadline deadline);
   // Takes note of replays that have completed; true if all have.
   bool all_landed() noexcept;
-  void note_flight(detail::QueueState& state, uint64_t value);
+  void keep_spare();
+  void make_room_for_flight();
+  void note_flight(detail::QueueState& state, uint64_t value) noexcept;
 
   template <class... Args>
   void store(uint32_t index, const Args&... args) {
@@ -230,6 +233,8 @@ class Recording {
   detail::Publication publication_;
   detail::DispatchShapes shapes_;
   std::vector<Recorded> nodes_;
+  std::set<std::shared_ptr<const KernelInfo>>
+      kernels_;  // of all nodes there are and were: replays in flight may run any
   std::vector<KernargBuffer> memory_;
   detail::RecordedBlocks blocks_;
   std::vector<std::byte> scratch_;  // as large as the largest block
@@ -238,6 +243,7 @@ class Recording {
   // What all_landed() said after replay `asked_after_`.
   uint64_t asked_after_ = UINT64_MAX;
   bool had_landed_ = false;
+  bool lost_ = false;  // a queue failed that had not finished a replay
 
   std::vector<Flight> flights_;  // a ring, oldest at first_flight_
   size_t first_flight_ = 0, flight_count_ = 0;

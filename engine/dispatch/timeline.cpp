@@ -117,7 +117,12 @@ void Timeline::release() noexcept {
 
 void Timeline::cancel() noexcept {
   const uint64_t value = last_.load(std::memory_order_relaxed);
-  entry(value).state.store(0, std::memory_order_relaxed);
+  Entry& e = entry(value);
+  if (e.timed.exchange(false, std::memory_order_relaxed)) {  // the next publication gets the same value
+    const std::lock_guard lock(mutex_);
+    times_[place(value)] = {};
+  }
+  e.state.store(0, std::memory_order_relaxed);
   last_.store(value - 1, std::memory_order_release);
 }
 

@@ -162,3 +162,28 @@ TEST_CASE("times of a replay's packets are those of its completion", "[recording
     }
   }
 }
+
+TEST_CASE("a kernel that was replaced stays loaded for the replays in flight", "[recording]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program program{gpu, kernels::basics()};
+  const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
+  Queue queue{gpu};
+  Copier copier{gpu};
+  const DeviceBuffer<uint32_t> values{gpu, 64};
+  copier.to_device(values, std::span<const uint32_t>(std::vector<uint32_t>(64, 1)));
+  Signal gate{SignalKind::event_less, 1};
+  Recording recording{queue};
+  recording.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
+  std::optional<Program> passing{std::in_place, gpu, kernels::basics()};
+  Node node = recording.dispatch(passing->kernel<uint32_t*, uint32_t>("chain_increment"), Grid{64},
+                                 values.data(), 5u);
+  passing.reset();
+  const Completion first = recording.replay(queue);
+  recording.replace(node, fill, Grid{64}, values.data(), 7u);
+  hsa_signal_store_screlease(gate.handle(), 0);
+  first.wait();
+  CHECK(download(copier, values) == std::vector<uint32_t>(64, 8));
+  recording.replay(queue).wait();
+  CHECK(download(copier, values) == std::vector<uint32_t>(64, 7));
+}

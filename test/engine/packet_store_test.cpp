@@ -115,6 +115,22 @@ TEST_CASE("packets of an unsubmitted batch lie in the ring, and none of them is 
   CHECK(device.batch().submit().ready());
 }
 
+TEST_CASE(
+    "a finished packet lies in the ring with an INVALID header, and a batch of the ring's size may end with "
+    "it",
+    "[packet_store]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  const aql::Packet64 barrier = aql::to_packet(aql::BarrierAnd{});
+  auto batch = device.batch();
+  for (uint32_t i = 0; i < 15; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
+  batch.raw(barrier);
+  CHECK(ready_headers(device) == 0);
+  CHECK(device.processor().memory().write_index().load() == 0);
+  device.processor().resume();
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(device.processor().completed_count() == 17);
+}
+
 TEST_CASE("a second batch of a queue lies apart, and moves the first one away when it is submitted",
           "[packet_store]") {
   std::vector<uint32_t> ran;

@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "aql/packet.hpp"
@@ -423,4 +424,49 @@ TEST_CASE("patched at random and replayed on two queues, every replay runs what 
     REQUIRE(one.ran == expected_one);
     REQUIRE(two.ran == expected_two);
   }
+}
+
+TEST_CASE("a node may be replaced before the first replay, and without one in flight as often as one likes",
+          "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording({.spare_kernarg_bytes = 256});
+  std::vector<Node<uint32_t>> nodes;
+  for (uint32_t i = 0; i < 64; ++i)
+    nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));  // a chunk full
+  Node narrow = nodes[0];
+  for (uint32_t i = 0; i < 100; ++i) {
+    const auto wide = recording->replace(narrow, wide_kernel(0x2000), Grid{64}, i, nullptr, 0u).node();
+    if (i % 10 == 5) CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    narrow = recording->replace(wide, number_kernel(), Grid{64}, i).node();
+    recording->set<0>(nodes[1], i);
+  }
+  CHECK(bench.ran.size() == 640);
+}
+
+TEST_CASE("a recording outlives a queue that failed, but what the lost replay may read is not written again",
+          "[recording]") {
+  Bench dead({.device = {.ring_size = 16, .paused = true}}), alive;
+  const auto recording = alive.recording({.spare_kernarg_bytes = 64, .patience = 1ms});
+  const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
+  for (uint32_t i = 1; i < 20; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
+  std::thread failure([&] {
+    std::this_thread::sleep_for(20ms);
+    dead.device.processor().fail(HSA_STATUS_ERROR_INVALID_ISA);
+  });
+  CHECK(contains(error_of([&] { recording->replay(dead.device.state(), soon()); }), "INVALID_ISA"));
+  failure.join();
+  CHECK(recording->replays() == 1);
+  for (int i = 0; i < 40; ++i) CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
+  CHECK(alive.ran == sequence(20, 40));
+  void* const block = dispatch_of(alive.device.processor().completed()[0]).kernarg_address;
+  recording->set<0>(node, 100u);
+  CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
+  CHECK(dispatch_of(alive.device.processor().completed()[800]).kernarg_address != block);
+  std::string error = "no error";
+  for (int i = 0; i < 200 && error == "no error"; ++i) {
+    CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
+    error = error_of([&] { recording->set<0>(node, 100u); });
+  }
+  CHECK(contains(error, "a queue failed that had not finished one"));
+  CHECK(contains(error, "record it anew"));
 }

@@ -298,6 +298,16 @@ TEST_CASE("the plan of the last submission is told, packet by packet and in word
   }
 }
 
+TEST_CASE("the plan of a plain submission is told also while the next batch is being filled", "[submit]") {
+  DoubleDevice device;
+  uint32_t data = 0;
+  auto batch = device.batch();
+  for (uint32_t i = 0; i < 3; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
+  batch.submit();
+  batch.dispatch(number_kernel(), Grid{64}, 3u).reads(&data, 1);
+  CHECK(batch.plan().size() == 3);
+}
+
 TEST_CASE("kernels and grids may change from dispatch to dispatch", "[submit]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });

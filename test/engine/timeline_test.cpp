@@ -44,6 +44,23 @@ TEST_CASE("an error of the watched source is a failure from then on, whatever fi
   timeline.release();
 }
 
+TEST_CASE("a timed publication that is taken back leaves no times to the next one", "[timeline]") {
+  Timeline& timeline = Timeline::acquire(11);
+  SignalDouble first(1), second(0);
+  bool read = false;
+  timeline.begin(first.handle());
+  timeline.time([&](std::vector<PacketTime>& times) {
+    read = true;
+    times.push_back({});
+  });
+  timeline.cancel();
+  const uint64_t value = timeline.begin(second.handle());
+  CHECK(timeline.is_done(value));
+  CHECK(timeline.times(value).empty());
+  timeline.release();
+  CHECK_FALSE(read);
+}
+
 TEST_CASE("a timeline does not close while another thread looks at a signal", "[timeline]") {
   Timeline& timeline = Timeline::acquire(9);
   SignalDouble signal(1);
