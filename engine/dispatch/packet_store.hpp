@@ -33,6 +33,8 @@ class PacketStore {
   bool full() const noexcept { return next_ == end_; }
   // A packet more, for the caller to fill. Not full.
   aql::Packet64& add() noexcept { return *next_++; }
+  // Takes the last add() back.
+  void drop_last() noexcept { --next_; }
 
   // The empty store will lie in a ring from packet index `first` on; full until extend().
   void open_ring(aql::Packet64* ring, uint64_t mask, uint64_t first) noexcept;

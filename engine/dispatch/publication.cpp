@@ -76,6 +76,12 @@ void Publication::put_barrier(aql::Packet64& place) {
   said.back().intent = {};
 }
 
+void Publication::drop_barrier() noexcept {
+  packets.drop_last();
+  said.pop_back();
+  planned_ = 0;
+}
+
 void Publication::plan() {
   if (kept && planned_ == packets.size()) return;
   planned_ = packets.size();

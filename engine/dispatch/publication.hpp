@@ -72,6 +72,8 @@ struct Publication {
   void put(aql::Packet64& place, const aql::Packet64& finished);
   // The same for a barrier-AND packet without dependencies; its header is planned.
   void put_barrier(aql::Packet64& place);
+  // Takes that back; it was put last.
+  void drop_barrier() noexcept;
 
   void plan();
   // What was said has changed, or packets were added: a kept plan does not hold any more.

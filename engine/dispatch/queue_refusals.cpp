@@ -70,10 +70,10 @@ void QueueState::refuse_behind(const Publication& first, const Publication& seco
                .remedy = "submit that batch to its end first, or clear it"});
 }
 
-void QueueState::refuse_longer_than_ring(const Publication& publication) const {
+void QueueState::refuse_longer_than_ring(size_t packets) const {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter::try_submit",
-               .asked = fmt::format("{} packets without waiting", publication.packets.size()),
+               .asked = fmt::format("{} packets without waiting", packets),
                .found = fmt::format("a ring of {}", writer_->ring_size()),
                .remedy = "submit with a deadline, or make the queue's ring larger"});
 }

@@ -347,12 +347,13 @@ void QueueState::note_timing(const Publication& publication) {
   });
 }
 
-void QueueState::append_closing_packet(Publication& publication) {
+bool QueueState::append_closing_packet(Publication& publication) {
   if (publication.said.empty() || publication.said.back().packet + 1 != publication.packets.size() ||
       !publication.said.back().intent.as_it_is)
-    return;
+    return false;
   if (publication.packets.full()) make_room(publication);
   publication.put_barrier(publication.packets.add());
+  return true;
 }
 
 aql::PublishResult QueueState::write(Publication& publication, uint64_t from, Deadline deadline) {
@@ -414,16 +415,20 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
   if (tenant_ != nullptr && tenant_ != &publication) evict(*tenant_);
 
   const bool fresh = publication.value == 0;
+  bool closed = false;
   if (fresh) {
     if constexpr (handle_checks)
       if (publication.own_signal.handle != 0) check_own_signal(publication);
-    append_closing_packet(publication);
-    if (deadline.is_now() && publication.packets.size() > writer_->ring_size())
-      refuse_longer_than_ring(publication);
+    closed = append_closing_packet(publication);
+    if (const size_t packets = publication.packets.size();
+        deadline.is_now() && packets > writer_->ring_size()) {
+      take_back(publication, closed);
+      refuse_longer_than_ring(packets);
+    }
     publication.plan();
     reclaim(reclaim_in_passing);
     if (!admit(publication, deadline)) {
-      publication.reopen();
+      take_back(publication, closed);
       return {};
     }
   }
@@ -461,13 +466,18 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
     for (const hsa_signal_t signal : publication.timing_signals) {
       if (signal.handle != 0) signals_.give_back(signal);
     }
-    publication.timing_signals.clear();
-    publication.reopen();
+    take_back(publication, closed);
     return {};
   }
   publication.packets.close();
   partly_out_ = &publication;
   throw_last_refusal();
+}
+
+// Refused: the batch is as it was.
+void QueueState::take_back(Publication& publication, bool closed) noexcept {
+  publication.reopen();
+  if (closed) publication.drop_barrier();
 }
 
 // The queue is dead: nothing of it will be used again, and its timeline keeps what is out.

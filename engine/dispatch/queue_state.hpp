@@ -110,10 +110,11 @@ class QueueState {
   }
   [[noreturn]] void throw_failed() const;
   [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
-  [[noreturn]] void refuse_longer_than_ring(const Publication& publication) const;
+  [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
   void check_own_signal(const Publication& publication) const;
   bool admit(Publication& publication, Deadline deadline);
-  void append_closing_packet(Publication& publication);
+  bool append_closing_packet(Publication& publication);
+  static void take_back(Publication& publication, bool closed) noexcept;
   aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
   void evict(Publication& tenant);
   void close(Publication& publication) noexcept;

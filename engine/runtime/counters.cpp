@@ -13,6 +13,9 @@ struct Registry {
   std::mutex mutex;
   std::vector<const detail::CounterBlock*> live;
   Counters retired;
+  // For threads that still count in destructors after their own block has gone; those who do so at the same time may lose a count.
+  detail::CounterBlock late;
+  Registry() { live.push_back(&late); }
 };
 
 Registry& registry() {
@@ -38,6 +41,7 @@ class ThreadBlock {
     const std::lock_guard lock(registry().mutex);
     registry().retired += read(block);
     std::erase(registry().live, &block);
+    detail::block_of_this_thread = &registry().late;
   }
   ThreadBlock(const ThreadBlock&) = delete;
   ThreadBlock& operator=(const ThreadBlock&) = delete;

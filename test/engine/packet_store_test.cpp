@@ -131,6 +131,20 @@ TEST_CASE(
   CHECK(device.processor().completed_count() == 17);
 }
 
+TEST_CASE("a refused batch that ends with a finished packet is as it was", "[packet_store]") {
+  DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+  auto first = device.batch(), second = device.batch();
+  for (uint32_t i = 0; i < 8; ++i) first.dispatch(number_kernel(), Grid{64}, i);
+  first.submit();
+  for (uint32_t i = 0; i < 7; ++i) second.dispatch(number_kernel(), Grid{64}, i);
+  second.raw(aql::to_packet(aql::BarrierAnd{}));
+  CHECK_FALSE(second.try_submit());
+  CHECK(second.size() == 8);
+  device.processor().resume();
+  CHECK(second.submit().wait(soon(), actively));
+  CHECK(device.processor().completed_count() == 17);
+}
+
 TEST_CASE("a second batch of a queue lies apart, and moves the first one away when it is submitted",
           "[packet_store]") {
   std::vector<uint32_t> ran;
