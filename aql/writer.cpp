@@ -106,6 +106,9 @@ bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
     // Failure means that another producer has claimed slots, so somebody has made progress.
     if (cas_write_index(write, write + count)) {
       first = write;
+      // Acquire, of each header: what another producer stored into the slot a lap earlier. The processor between them is no thread of the language.
+      for (uint64_t i = 0; i < count; ++i)
+        (void)std::atomic_ref(ring_[(write + i) & mask_].word[0]).load(std::memory_order_acquire);
       return true;
     }
   }
