@@ -13,34 +13,22 @@
 #include <thread>
 #include <vector>
 
+#include "on_device.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
 #include "support/cost_meter.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
 
 namespace {
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using uptempo::test::download;
+using uptempo::test::soon;
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-Deadline soon() { return Deadline::after(20s); }
-
-std::vector<uint32_t> download(Copier& copier, const DeviceBuffer<uint32_t>& buffer) {
-  std::vector<uint32_t> host(buffer.size());
-  copier.to_host(std::span(host), buffer, PageablePath::staged);
-  return host;
-}
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "engine/program/target_id.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -20,18 +21,6 @@ namespace {
 
 constexpr const char* file_variable = "UPTEMPO_TEST_RECORDING";
 constexpr size_t length = 1024;
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 struct Buffers {
   explicit Buffers(const Agent& gpu) : words(gpu, length), total(gpu, 1) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "on_device.hpp"
 #include "support/catch.hpp"
 #include "support/cost_meter.hpp"
 
@@ -18,13 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Deadline soon() { return Deadline::after(20s); }
-
-std::vector<uint32_t> download(Copier& copier, const DeviceBuffer<uint32_t>& buffer) {
-  std::vector<uint32_t> host(buffer.size());
-  copier.to_host(std::span(host), buffer, PageablePath::staged);
-  return host;
-}
+using uptempo::test::download;
+using uptempo::test::soon;
 
 }  // namespace
 

@@ -11,26 +11,18 @@
 #include <thread>
 #include <vector>
 
+#include "on_device.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
 
 namespace {
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-Deadline soon() { return Deadline::after(20s); }
+using uptempo::test::contains;
+using uptempo::test::error_of;
+using uptempo::test::soon;
 
 }  // namespace
 

@@ -6,22 +6,15 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;
 
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 // Back to the default at the end.
 struct Budget {
@@ -67,7 +60,7 @@ TEST_CASE("beyond the budget is an error that names it, its use and the remedy, 
   const Signal one, two;
   const Budget budget({.interrupts = signal_use().in_use + 10});
   const SignalUse before = signal_use();
-  const std::string error = error_of([&] { Queue queue(gpu, {.publications = 64}); });
+  const std::string error = error_of<Error>([&] { Queue queue(gpu, {.publications = 64}); });
   CHECK(contains(error,
                  "the budget is used up: 12 interrupt signals of this library are in use, its budget is 12"));
   CHECK(contains(error, "lower QueueOptions::publications"));
@@ -115,7 +108,7 @@ TEST_CASE("when the driver has no event left that is said, too, and those given 
   Queue queue{runtime.gpu()};
   const Signal gate;
   std::vector<Signal> all;
-  const std::string error = error_of([&] {
+  const std::string error = error_of<Error>([&] {
     for (;;) all.emplace_back();
   });
   CHECK(contains(error, "the driver has no event left"));

@@ -10,22 +10,14 @@
 
 #include "engine/topology/topology.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 
 namespace {
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 // In static storage: destroyed after every Runtime of this process.
 std::optional<DeviceBuffer<uint32_t>> static_buffer;
@@ -59,18 +51,18 @@ TEST_CASE("two runtimes share one session, which ends with the second", "[runtim
   }
   DeviceBuffer<int> still_works{first->gpu(), 1};
   first.reset();
-  CHECK(contains(error_of([] { Signal signal; }), "no Runtime is alive"));
+  CHECK(contains(error_of<Error>([] { Signal signal; }), "no Runtime is alive"));
 }
 
 TEST_CASE("a runtime too old for what is asked is refused with both versions", "[runtime]") {
-  const std::string error = error_of([] { Runtime runtime{RuntimeVersion{97, 3}}; });
+  const std::string error = error_of<Error>([] { Runtime runtime{RuntimeVersion{97, 3}}; });
   CHECK(contains(error, "version 97.3 or newer"));
   CHECK(contains(error, "version 1."));
 }
 
 TEST_CASE("an agent that is not there is refused, naming those that are", "[runtime]") {
   const Runtime runtime;
-  const std::string error = error_of([&] { runtime.gpu(99); });
+  const std::string error = error_of<Error>([&] { runtime.gpu(99); });
   CHECK(contains(error, "no GPU agent of number 99"));
   CHECK(contains(error, "is a CPU"));
   CHECK(contains(error, "is GPU 0"));
@@ -121,12 +113,12 @@ TEST_CASE("each kind of memory is found, sized and aligned", "[memory]") {
 TEST_CASE("an impossible allocation says what was asked and what there was", "[memory]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  CHECK(contains(error_of([&] { DeviceBuffer<char>{gpu, 0}; }), "a size of zero"));
-  CHECK(contains(error_of([&] {
+  CHECK(contains(error_of<Error>([&] { DeviceBuffer<char>{gpu, 0}; }), "a size of zero"));
+  CHECK(contains(error_of<Error>([&] {
                    DeviceBuffer<uint64_t>{gpu, SIZE_MAX / 4};
                  }),
                  "more than an address can count"));
-  CHECK(contains(error_of([&] {
+  CHECK(contains(error_of<Error>([&] {
                    DeviceBuffer<char>{gpu, size_t{1} << 46};
                  }),
                  "bytes of device memory for agent " + gpu.name()));
@@ -204,7 +196,7 @@ TEST_CASE("copies between buffers of different size are refused", "[memory]") {
   Copier copier{runtime.gpu()};
   const DeviceBuffer<uint32_t> device{runtime.gpu(), 10};
   const PinnedBuffer<uint32_t> pinned{runtime.gpu(), 11};
-  CHECK(contains(error_of([&] { copier.to_device(device, pinned); }),
+  CHECK(contains(error_of<Error>([&] { copier.to_device(device, pinned); }),
                  "a copy of 44 bytes: a destination of 40 bytes"));
 }
 
@@ -229,8 +221,8 @@ TEST_CASE("a program names the kernels it has, and checks argument types", "[pro
   CHECK(program.kernel_names() == std::vector<std::string>{"bitonic_sort"});
   const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
   CHECK(sort.info().object != 0);
-  CHECK(contains(error_of([&] { program.kernel<>("merge_sort"); }), "the program has bitonic_sort"));
-  CHECK(contains(error_of([&] { program.kernel<uint32_t*>("bitonic_sort"); }),
+  CHECK(contains(error_of<Error>([&] { program.kernel<>("merge_sort"); }), "the program has bitonic_sort"));
+  CHECK(contains(error_of<Error>([&] { program.kernel<uint32_t*>("bitonic_sort"); }),
                  "1 arguments: the kernel takes 4"));
 }
 
@@ -253,7 +245,7 @@ TEST_CASE("the driver's topology describes the agent", "[topology]") {
   CHECK(gpu.sdma_engines + gpu.sdma_xgmi_engines > 0);
   CHECK(gpu.doorbell == DoorbellType::version_2);
   CHECK(gpu.local_memory_bytes > 0);
-  CHECK(contains(error_of([] { gpu_topology(77); }), "GPUs are nodes"));
+  CHECK(contains(error_of<Error>([] { gpu_topology(77); }), "GPUs are nodes"));
   CHECK(event_budget().usable < event_budget().limit);
   // ROCr goes on working beside it.
   const DeviceBuffer<int> buffer{runtime.gpu(), 10};

@@ -14,8 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "on_device.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/errors.hpp"
 #include "task.hpp"
 #include "thread_time.hpp"
 
@@ -24,9 +26,6 @@ using namespace uptempo::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-Deadline soon() { return Deadline::after(20s); }
 
 template <class Condition>
 bool eventually(Condition&& condition) {

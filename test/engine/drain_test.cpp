@@ -19,6 +19,7 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "task.hpp"
 #include "thread_time.hpp"
 
@@ -27,8 +28,6 @@ using namespace uptempo::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 template <class Condition>
 bool eventually(Condition&& condition) {

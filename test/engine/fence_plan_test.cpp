@@ -4,12 +4,15 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 using aql::Barrier;
 using aql::FenceScope;
 
 namespace {
+
+using uptempo::test::contains;
 
 struct Batch {
   std::vector<PacketIntent> packets;
@@ -43,8 +46,6 @@ void check(const PacketPlan& plan, Barrier barrier, FenceScope acquire, FenceSco
   CHECK(plan.flags.acquire == acquire);
   CHECK(plan.flags.release == release);
 }
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/errors.hpp"
 #include "support/hsa_double.hpp"
 
 using namespace uptempo;
@@ -16,16 +17,8 @@ static_assert(detail::handle_checks);
 
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 struct alignas(64) Line {
   std::byte bytes[64];
@@ -46,11 +39,12 @@ TEST_CASE("a CommandRef serves until its batch is touched, and says so afterward
   SECTION("by its submission") { batch.submit(); }
   SECTION("by clearing it") { batch.clear(); }
   const char* const expected = "its batch has been touched";
-  CHECK(contains(error_of([&] { ref.reads(&data, 1); }), expected));
-  CHECK(contains(error_of([&] { ref.touches_nothing(); }), expected));
-  CHECK(contains(error_of([&] { ref.observed_by(Observer::agent); }), expected));
-  CHECK(contains(error_of([&] { ref.fences(aql::FenceScope::none, aql::FenceScope::none); }), expected));
-  CHECK(contains(error_of([&] { ref.without_barrier(); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.reads(&data, 1); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.touches_nothing(); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.observed_by(Observer::agent); }), expected));
+  CHECK(
+      contains(error_of<Error>([&] { ref.fences(aql::FenceScope::none, aql::FenceScope::none); }), expected));
+  CHECK(contains(error_of<Error>([&] { ref.without_barrier(); }), expected));
 }
 
 TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still reads it", "[handles]") {
@@ -60,13 +54,15 @@ TEST_CASE("a caller's kernarg block is refused while an earlier dispatch still r
   const std::span<std::byte> first(lines[0].bytes), second(lines[1].bytes);
   BatchSubmitter batch(device.state(), {});
   batch.dispatch_at(first, kernel, Grid{1}, 1u);
-  CHECK(contains(error_of([&] { batch.dispatch_at(first, kernel, Grid{1}, 2u); }), "not submitted yet"));
+  CHECK(
+      contains(error_of<Error>([&] { batch.dispatch_at(first, kernel, Grid{1}, 2u); }), "not submitted yet"));
   batch.dispatch_at(second, kernel, Grid{1}, 2u);
   const Completion completion = batch.submit();
-  CHECK(contains(error_of([&] { batch.dispatch_at(first, kernel, Grid{1}, 3u); }),
+  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(first, kernel, Grid{1}, 3u); }),
                  "publication " + std::to_string(completion.value()) + ", which is not complete"));
   const std::span<std::byte> both(lines[0].bytes, sizeof(Line) * 2);
-  CHECK(contains(error_of([&] { batch.dispatch_at(both, kernel, Grid{1}, 3u); }), "which is not complete"));
+  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(both, kernel, Grid{1}, 3u); }),
+                 "which is not complete"));
   device.processor().resume();
   CHECK(completion.wait(soon(), actively));
   batch.dispatch_at(first, kernel, Grid{1}, 3u);
@@ -90,7 +86,7 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
     return device.state().submit(publication, soon());
   };
   const auto value = publish(own);
-  CHECK(contains(error_of([&] { publish(own); }), "which is not complete, still uses it"));
+  CHECK(contains(error_of<Error>([&] { publish(own); }), "which is not complete, still uses it"));
   CHECK(publish(other) == *value + 1);
   device.processor().resume();
   CHECK(device.state().timeline().wait(*value, actively, soon()) == WaitResult::done);

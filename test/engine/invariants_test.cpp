@@ -12,6 +12,7 @@
 #include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
 #include "support/cost_meter.hpp"
+#include "support/errors.hpp"
 #include "support/hsa_double.hpp"
 
 using namespace uptempo;
@@ -22,17 +23,8 @@ using uptempo::support::cost_of;
 
 namespace {
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 }  // namespace
 

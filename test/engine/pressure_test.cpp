@@ -8,6 +8,7 @@
 #include "double_device.hpp"
 #include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -15,16 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 // A queue of which one thing is scarce, how many batches of two dispatches use it up, and what its error calls it.
 struct Scarce {
@@ -83,7 +76,7 @@ TEST_CASE("what runs out refuses a try, names itself after a deadline, and serve
       return batch.submit();
     };
     const auto start = std::chrono::steady_clock::now();
-    const std::string error = error_of(submit);
+    const std::string error = error_of<Error>(submit);
     CHECK(std::chrono::steady_clock::now() - start >= 10ms);
     CHECK(contains(error, scarce.in_the_error));
     std::thread later([&] {
@@ -154,6 +147,6 @@ TEST_CASE("marks that cannot be are refused", "[pressure]") {
   for (const WaterMarks marks : {WaterMarks{0, 0}, WaterMarks{101, 50}, WaterMarks{50, 60}}) {
     DoubleOptions options;
     options.queue.marks.publications = marks;
-    CHECK(contains(error_of([&] { DoubleDevice device(options); }), "a high mark of"));
+    CHECK(contains(error_of<Error>([&] { DoubleDevice device(options); }), "a high mark of"));
   }
 }

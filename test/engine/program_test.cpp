@@ -13,6 +13,7 @@
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 
@@ -24,17 +25,8 @@ TargetId target(std::string_view text) {
   return *id;
 }
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 std::vector<std::byte> elf_for(std::string_view processor) {
   const CodeObject object = select_code_object(kernels::probes(), target(processor));
@@ -116,12 +108,13 @@ TEST_CASE("of a bundle the object for the agent's ISA is taken", "[program]") {
 TEST_CASE("a plain ELF file is a candidate by itself", "[program]") {
   const std::vector<std::byte> elf = elf_for("gfx906");
   CHECK(select_code_object(elf, target("gfx906:sramecc+:xnack-")).target.processor == "gfx906");
-  CHECK(contains(error_of([&] { select_code_object(elf, target("gfx90a")); }),
+  CHECK(contains(error_of<Error>([&] { select_code_object(elf, target("gfx90a")); }),
                  "'ELF file' is for gfx906, the agent is gfx90a"));
 }
 
 TEST_CASE("when nothing fits, every candidate is named with its reason", "[program]") {
-  const std::string error = error_of([] { select_code_object(kernels::bitonic_sort(), target("gfx1030")); });
+  const std::string error =
+      error_of<Error>([] { select_code_object(kernels::bitonic_sort(), target("gfx1030")); });
   CAPTURE(error);
   for (const char* processor : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
     CHECK(contains(error, std::string("'hipv4-amdgcn-amd-amdhsa--") + processor + "' is for " + processor +
@@ -133,7 +126,7 @@ TEST_CASE("when nothing fits, every candidate is named with its reason", "[progr
 
 TEST_CASE("foreign input is refused by what it is", "[program]") {
   const auto refusal = [](std::string_view text) {
-    return error_of([&] { candidates_in(std::as_bytes(std::span(text))); });
+    return error_of<Error>([&] { candidates_in(std::as_bytes(std::span(text))); });
   };
   CHECK(contains(refusal(""), "no bytes at all"));
   CHECK(contains(refusal("BC\xC0\xDE..."), "LLVM bitcode"));
@@ -142,16 +135,16 @@ TEST_CASE("foreign input is refused by what it is", "[program]") {
 
   std::vector<std::byte> elf = elf_for("gfx900");
   elf[18] = std::byte{62};  // e_machine: x86-64
-  CHECK(contains(error_of([&] { read_code_object(elf); }), "machine 62"));
+  CHECK(contains(error_of<Error>([&] { read_code_object(elf); }), "machine 62"));
   elf = elf_for("gfx900");
   elf[7] = std::byte{0};  // OS ABI: System V
-  CHECK(contains(error_of([&] { read_code_object(elf); }), "OS ABI 0, not HSA"));
+  CHECK(contains(error_of<Error>([&] { read_code_object(elf); }), "OS ABI 0, not HSA"));
   elf = elf_for("gfx900");
   elf[8] = std::byte{0};  // ABI version: code object version 2
-  CHECK(contains(error_of([&] { read_code_object(elf); }), "ABI version 0"));
+  CHECK(contains(error_of<Error>([&] { read_code_object(elf); }), "ABI version 0"));
   elf = elf_for("gfx900");
   elf[16] = std::byte{1};  // e_type: relocatable
-  CHECK(contains(error_of([&] { read_code_object(elf); }), "not been linked"));
+  CHECK(contains(error_of<Error>([&] { read_code_object(elf); }), "not been linked"));
 }
 
 TEST_CASE("features of a code object are read from its flags", "[program]") {
@@ -172,17 +165,17 @@ TEST_CASE("a code object cut off anywhere is refused, and nothing outside it is 
   for (size_t length = 0; length < whole.size(); ++length) {
     // A copy of exactly that size, so that an address sanitizer sees a read past the end.
     const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
-    const bool refused = error_of([&] { select_code_object(part, target("gfx90a")); }) != "no error";
+    const bool refused = error_of<Error>([&] { select_code_object(part, target("gfx90a")); }) != "no error";
     if (!refused) FAIL("accepted " << length << " bytes of " << whole.size());
   }
-  CHECK(error_of([&] { select_code_object(whole, target("gfx90a")); }) == "no error");
+  CHECK(error_of<Error>([&] { select_code_object(whole, target("gfx90a")); }) == "no error");
 }
 
 TEST_CASE("a bundle cut off anywhere is refused or still holds what was asked for", "[program]") {
   const auto bundle = kernels::bitonic_sort();
   for (size_t length = 0; length < bundle.size(); length += length < 512 ? 1 : 61) {
     const std::vector<std::byte> part(bundle.begin(), bundle.begin() + static_cast<std::ptrdiff_t>(length));
-    const std::string error = error_of([&] { select_code_object(part, target("gfx90a")); });
+    const std::string error = error_of<Error>([&] { select_code_object(part, target("gfx90a")); });
     if (error == "no error") FAIL("accepted a bundle of " << length << " of " << bundle.size() << " bytes");
   }
 }
@@ -247,7 +240,7 @@ TEST_CASE("C++ types must match the kernel's parameters in number, size and natu
       read_metadata(metadata_note(select_code_object(kernels::bitonic_sort(), target("gfx90a"))));
   const ArgumentLayout layout(program.kernels[0], false);
   const auto require = [&](std::vector<ArgumentType> types) {
-    return error_of([&] { layout.require(types); });
+    return error_of<Error>([&] { layout.require(types); });
   };
   const ArgumentType pointer = argument_type<uint32_t*>(), word = argument_type<uint32_t>();
   CHECK(require({pointer, word, word, word}) == "no error");
@@ -312,7 +305,7 @@ TEST_CASE("hidden arguments are filled from geometry and queue, and every other 
 
 TEST_CASE("a kernel that needs what this library does not offer is refused by name", "[program]") {
   const auto refusal = [](ArgumentKind kind, const char* name, bool printf = false) {
-    return error_of([&] { ArgumentLayout(kernel_with({argument(kind, 0, 8, name)}, 8), printf); });
+    return error_of<Error>([&] { ArgumentLayout(kernel_with({argument(kind, 0, 8, name)}, 8), printf); });
   };
   CHECK(contains(refusal(ArgumentKind::hidden_hostcall_buffer, "hidden_hostcall_buffer"), "host calls"));
   CHECK(contains(refusal(ArgumentKind::hidden_heap_v1, "hidden_heap_v1"), "device heap"));

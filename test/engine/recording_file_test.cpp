@@ -48,14 +48,15 @@ TEST_CASE("names are given once, to memory that has none", "[recording-file]") {
   const auto* const at = words.data();
   Bindings memory;
   memory.add("middle", at + 40, 80);
-  CHECK(contains(error_of([&] { memory.add("middle", at, 4); }), "taken"));
-  CHECK(contains(error_of([&] { memory.add("", at, 4); }), "no name"));
-  CHECK(contains(error_of([&] { memory.add("none", at, 0); }), "no memory"));
-  CHECK(contains(error_of([&] { memory.add("none", nullptr, 4); }), "no memory"));
-  CHECK(contains(error_of([&] { memory.add("none", at, SIZE_MAX); }), "no memory"));
+  CHECK(contains(error_of<Error>([&] { memory.add("middle", at, 4); }), "taken"));
+  CHECK(contains(error_of<Error>([&] { memory.add("", at, 4); }), "no name"));
+  CHECK(contains(error_of<Error>([&] { memory.add("none", at, 0); }), "no memory"));
+  CHECK(contains(error_of<Error>([&] { memory.add("none", nullptr, 4); }), "no memory"));
+  CHECK(contains(error_of<Error>([&] { memory.add("none", at, SIZE_MAX); }), "no memory"));
   for (const auto& [first, count] :
        {std::pair<size_t, size_t>{40, 1}, {59, 1}, {0, 41}, {0, 100}, {59, 20}, {45, 2}})
-    CHECK(contains(error_of([&] { memory.add("more", at + first, 4 * count); }), "in 'middle' already"));
+    CHECK(
+        contains(error_of<Error>([&] { memory.add("more", at + first, 4 * count); }), "in 'middle' already"));
   memory.add("before", at, 160).add("behind", at + 60, 160);
   const Bindings copy = memory;
   memory = {};
@@ -107,7 +108,7 @@ TEST_CASE("what is loaded can be patched and prolonged as what was recorded", "[
     recording.set<0>(first, 1234u);
     recording.set<1>(unplanned, world.x + 1);
     recording.set_grid(reduce, Grid{128}.by(128));
-    CHECK(contains(error_of([&] { recording.set<1>(first, world.x); }), "accesses are declared"));
+    CHECK(contains(error_of<Error>([&] { recording.set<1>(first, world.x); }), "accesses are declared"));
     recording.replace(recording.node(4), world.scale, Grid{64}, 5u, world.x + 3, world.f, uint16_t{1})
         .writes(world.f, 9);
     recording.dispatch(world.empty, Grid{7});
@@ -127,11 +128,11 @@ TEST_CASE("what is loaded can be patched and prolonged as what was recorded", "[
 TEST_CASE("a node is given out by number and argument types, and refused for others", "[recording-file]") {
   World here(0x1000);
   const auto saved = here.full_recording();
-  CHECK(contains(error_of([&] { saved->node<>(8); }), "has 8 nodes"));
-  CHECK(contains(error_of([&] { saved->node<>(SIZE_MAX); }), "has 8 nodes"));
-  CHECK(contains(error_of([&] { saved->node<>(3); }), "finished packet"));
-  CHECK(contains(error_of([&] { saved->node<>(0); }), "takes 4"));
-  CHECK(contains(error_of([&] { saved->node<uint32_t, float*, float*, uint32_t>(0); }), "argument 3"));
+  CHECK(contains(error_of<Error>([&] { saved->node<>(8); }), "has 8 nodes"));
+  CHECK(contains(error_of<Error>([&] { saved->node<>(SIZE_MAX); }), "has 8 nodes"));
+  CHECK(contains(error_of<Error>([&] { saved->node<>(3); }), "finished packet"));
+  CHECK(contains(error_of<Error>([&] { saved->node<>(0); }), "takes 4"));
+  CHECK(contains(error_of<Error>([&] { saved->node<uint32_t, float*, float*, uint32_t>(0); }), "argument 3"));
   CHECK(saved->node<>(4).index() == 4);
 }
 
@@ -157,7 +158,7 @@ TEST_CASE("what another process cannot use is refused when it is saved, by name"
   std::vector<float> unnamed(10);
   const auto recording = here.recording();
   recording->dispatch(here.empty, Grid{1});
-  const auto error = [&] { return error_of([&] { here.save(*recording); }); };
+  const auto error = [&] { return error_of<Error>([&] { here.save(*recording); }); };
 
   SECTION("an address that has no name") {
     recording->dispatch(here.scale, Grid{64}, 1u, here.x, unnamed.data(), uint16_t{1});
@@ -222,7 +223,8 @@ TEST_CASE("what another process cannot use is refused when it is saved, by name"
   SECTION("a stream that fails") {
     std::ostringstream out;
     out.setstate(std::ios::badbit);
-    CHECK(contains(error_of([&] { save_recording(*recording, out, here.memory); }), "stream has failed"));
+    CHECK(contains(error_of<Error>([&] { save_recording(*recording, out, here.memory); }),
+                   "stream has failed"));
   }
 }
 
@@ -232,29 +234,30 @@ TEST_CASE("a kernel must be of the code object that was recorded", "[recording-f
   CodeIdentity code = World::the_code();
   SECTION("another code object for the same target") {
     code.hash ^= 1;
-    const std::string error = error_of([&] { World(0x2000, 0, code).load(file); });
+    const std::string error = error_of<Error>([&] { World(0x2000, 0, code).load(file); });
     CHECK(contains(error, "kernel 'scale' of gfx90a, 4711 bytes, hash 0123456789abcdef"));
     CHECK(contains(
         error, "what was given has it of another code object: gfx90a, 4711 bytes, hash 0123456789abcdee"));
   }
   SECTION("another size") {
     code.size_bytes = 4712;
-    CHECK(contains(error_of([&] { World(0x2000, 0, code).load(file); }), "gfx90a, 4712 bytes"));
+    CHECK(contains(error_of<Error>([&] { World(0x2000, 0, code).load(file); }), "gfx90a, 4712 bytes"));
   }
   SECTION("another target") {
     code.target = "gfx906";
-    CHECK(contains(error_of([&] { World(0x2000, 0, code).load(file); }),
+    CHECK(contains(error_of<Error>([&] { World(0x2000, 0, code).load(file); }),
                    "for another target and of another code object: gfx906"));
   }
   SECTION("no such kernel") {
-    const std::string error = error_of([&] {
+    const std::string error = error_of<Error>([&] {
       here.load(file, {here.empty.shared_info(), here.reduce.shared_info()}, here.memory);
     });
     CHECK(contains(error, "needs kernel 'scale'"));
     CHECK(contains(error, "has 'empty', 'reduce'"));
-    CHECK(contains(error_of([&] { here.load(file, {}, here.memory); }), "has no kernels"));
-    CHECK(contains(error_of([&] { here.load(file, {std::shared_ptr<const KernelInfo>()}, here.memory); }),
-                   "has no kernels"));
+    CHECK(contains(error_of<Error>([&] { here.load(file, {}, here.memory); }), "has no kernels"));
+    CHECK(contains(
+        error_of<Error>([&] { here.load(file, {std::shared_ptr<const KernelInfo>()}, here.memory); }),
+        "has no kernels"));
   }
   SECTION("the right one among others") {
     code.hash ^= 1;
@@ -269,7 +272,7 @@ TEST_CASE("memory must have its names, and be as large as it was", "[recording-f
   World here(0x1000);
   const std::string file = here.save(*here.full_recording());
   const auto error = [&](const Bindings& memory) {
-    return error_of([&] { here.load(file, here.kernels(), memory); });
+    return error_of<Error>([&] { here.load(file, here.kernels(), memory); });
   };
   Bindings memory;
   memory.add("positions", here.x, 4000);
@@ -288,7 +291,7 @@ TEST_CASE("a file of something else, of another version, cut off or damaged is t
   World here(0x1000);
   const std::string file = here.save(*here.full_recording());
   const std::string payload = payload_of(file);
-  const auto error = [&](const std::string& bytes) { return error_of([&] { here.load(bytes); }); };
+  const auto error = [&](const std::string& bytes) { return error_of<Error>([&] { here.load(bytes); }); };
   CHECK(error(file) == "no error");
   CHECK(contains(error(""), "no bytes at all"));
   for (const char* foreign : {"\x7f"
@@ -329,7 +332,7 @@ TEST_CASE("nonsense in a whole file is told where it stands", "[recording-file]"
   World here(0x1000);
   const std::string file = here.save(*here.full_recording());
   const auto error = [&](const char* pointer, const json& value) {
-    return error_of([&] {
+    return error_of<Error>([&] {
       here.load(changed(file, [&](json& payload) { payload[json::json_pointer(pointer)] = value; }));
     });
   };
@@ -393,8 +396,9 @@ TEST_CASE("several recordings follow each other in a stream", "[recording-file]"
   std::istringstream in(out.str());
   for (size_t nodes = 1; nodes <= 2; ++nodes)
     CHECK(load_recording(here.device.state(), {}, in, here.kernels(), here.memory)->size() == nodes);
-  CHECK(contains(error_of([&] { load_recording(here.device.state(), {}, in, here.kernels(), here.memory); }),
-                 "no bytes at all"));
+  CHECK(contains(
+      error_of<Error>([&] { load_recording(here.device.state(), {}, in, here.kernels(), here.memory); }),
+      "no bytes at all"));
 }
 
 TEST_CASE("a recording gets into a file as a whole or not at all", "[recording-file]") {
@@ -411,7 +415,7 @@ TEST_CASE("a recording gets into a file as a whole or not at all", "[recording-f
 
   SECTION("what cannot be saved leaves the old file") {
     const std::string before = contents_of(path);
-    CHECK(contains(error_of([&] { save_recording(*recording, path, {}); }), "named are nothing"));
+    CHECK(contains(error_of<Error>([&] { save_recording(*recording, path, {}); }), "named are nothing"));
     CHECK(contents_of(path) == before);
   }
   SECTION("so does a file system without room") {
@@ -421,7 +425,7 @@ TEST_CASE("a recording gets into a file as a whole or not at all", "[recording-f
     const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
     const rlimit little{.rlim_cur = 100, .rlim_max = old.rlim_max};
     REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
-    const std::string error = error_of([&] { save_recording(*recording, path, here.memory); });
+    const std::string error = error_of<Error>([&] { save_recording(*recording, path, here.memory); });
     setrlimit(RLIMIT_FSIZE, &old);
     std::signal(SIGXFSZ, old_handler);
     CHECK(contains(error, "it cannot be written: File too large"));
@@ -437,12 +441,13 @@ TEST_CASE("a recording gets into a file as a whole or not at all", "[recording-f
     CHECK(contents_of(path) == here.save(*recording));
   }
   SECTION("nothing but a file is replaced") {
-    CHECK(contains(error_of([&] { save_recording(*recording, directory.file(""), here.memory); }),
+    CHECK(contains(error_of<Error>([&] { save_recording(*recording, directory.file(""), here.memory); }),
                    "no regular file"));
-    CHECK(
-        contains(error_of([&] { save_recording(*recording, "/dev/null", here.memory); }), "no regular file"));
+    CHECK(contains(error_of<Error>([&] { save_recording(*recording, "/dev/null", here.memory); }),
+                   "no regular file"));
     CHECK(!std::filesystem::is_regular_file("/dev/null"));
-    CHECK(contains(error_of([&] { save_recording(*recording, directory.file("none/file"), here.memory); }),
-                   "No such file or directory"));
+    CHECK(contains(
+        error_of<Error>([&] { save_recording(*recording, directory.file("none/file"), here.memory); }),
+        "No such file or directory"));
   }
 }

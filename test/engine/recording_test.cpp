@@ -14,6 +14,7 @@
 #include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
 #include "support/cost_meter.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;
@@ -21,16 +22,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 // A kernel of a number, an address and a further number; LDS as given.
 Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
@@ -187,7 +180,7 @@ TEST_CASE("a patch waits for a spare block, and names what is short when none co
     REQUIRE(recording->try_replay(bench.device.state()));
     for (uint32_t i = 0; i < 10; ++i) expected.push_back(10 * (patches / 10) + i);
     for (uint32_t i = 0; i < 10 && error.empty(); ++i, ++patches) {
-      const std::string found = error_of([&] { recording->set<0>(nodes[i], patches + 10); });
+      const std::string found = error_of<Error>([&] { recording->set<0>(nodes[i], patches + 10); });
       if (found != "no error") error = found;
     }
   }
@@ -228,9 +221,9 @@ TEST_CASE("a grid and a kernel may be changed, and a handle of what was there be
   CHECK(block[4] == 8);
   CHECK(block[6] == 2);  // hidden: workgroups
 
-  CHECK(contains(error_of([&] { recording->set<0>(second, 1u); }), "replaced 1 times"));
-  CHECK(contains(error_of([&] { other->set<0>(first, 1u); }), "another recording"));
-  CHECK(contains(error_of([&] { recording->set_grid(first, Grid{4096}.by(2048)); }), "workgroup"));
+  CHECK(contains(error_of<Error>([&] { recording->set<0>(second, 1u); }), "replaced 1 times"));
+  CHECK(contains(error_of<Error>([&] { other->set<0>(first, 1u); }), "another recording"));
+  CHECK(contains(error_of<Error>([&] { recording->set_grid(first, Grid{4096}.by(2048)); }), "workgroup"));
   recording->set<2>(wide, 9u);
   CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
   CHECK(bench.ran.size() == 6);
@@ -256,7 +249,8 @@ TEST_CASE("declared accesses are planned once, and an address that they speak of
     return bits;
   };
   CHECK(barriers() == "101");  // the last one for its signal
-  CHECK(contains(error_of([&] { recording->set<1>(nodes[1], data.data()); }), "accesses are declared"));
+  CHECK(
+      contains(error_of<Error>([&] { recording->set<1>(nodes[1], data.data()); }), "accesses are declared"));
   recording->set<2>(nodes[1], 5u);
   CHECK(barriers() == "101");
   const auto replaced = recording->replace(nodes[1], wide_kernel(0x1000), Grid{64}, 1u, data.data(), 0u)
@@ -277,22 +271,23 @@ TEST_CASE("a recording longer than the ring is cut off by a deadline, goes on th
   const auto recording = bench.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
   for (uint32_t i = 1; i < 40; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
-  CHECK(
-      contains(error_of([&] { recording->try_replay(bench.device.state()); }), "40 packets without waiting"));
-  CHECK(
-      contains(error_of([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }), "16 slots"));
+  CHECK(contains(error_of<Error>([&] { recording->try_replay(bench.device.state()); }),
+                 "40 packets without waiting"));
+  CHECK(contains(error_of<Error>([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }),
+                 "16 slots"));
   Bench elsewhere;
-  CHECK(contains(error_of([&] { recording->set<0>(node, 1u); }), "abandon()"));
-  CHECK(contains(error_of([&] { recording->dispatch(number_kernel(), Grid{64}, 1u); }), "abandon()"));
-  CHECK(contains(error_of([&] { recording->replay(elsewhere.device.state(), soon()); }), "another queue"));
+  CHECK(contains(error_of<Error>([&] { recording->set<0>(node, 1u); }), "abandon()"));
+  CHECK(contains(error_of<Error>([&] { recording->dispatch(number_kernel(), Grid{64}, 1u); }), "abandon()"));
+  CHECK(contains(error_of<Error>([&] { recording->replay(elsewhere.device.state(), soon()); }),
+                 "another queue"));
   bench.device.processor().resume();
   CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
   CHECK(bench.ran == sequence(40));
   CHECK(recording->replays() == 1);
 
   bench.device.processor().pause();
-  CHECK(
-      contains(error_of([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }), "16 slots"));
+  CHECK(contains(error_of<Error>([&] { recording->replay(bench.device.state(), Deadline::after(1ms)); }),
+                 "16 slots"));
   bench.device.processor().resume();
   recording->abandon();
   recording->set<0>(node, 77u);
@@ -336,7 +331,7 @@ TEST_CASE("a recording that ends with a finished packet is completed by a barrie
   CHECK(bench.ran == std::vector<uint32_t>{1, 1, 1, 1, 3});
   aql::Packet64 invalid{};
   invalid.word[0] = aql::first_word(aql::invalid_header);
-  CHECK(contains(error_of([&] { recording->raw(invalid); }), "type is INVALID"));
+  CHECK(contains(error_of<Error>([&] { recording->raw(invalid); }), "type is INVALID"));
 }
 
 TEST_CASE("an empty recording completes with what was submitted before", "[recording]") {

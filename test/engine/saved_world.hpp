@@ -17,21 +17,9 @@
 #include "engine/dispatch/recording_file.hpp"
 #include "engine/program/code_identity.hpp"
 #include "engine/runtime/error.hpp"
+#include "support/errors.hpp"
 
 namespace uptempo::test {
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-inline bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 struct Vec3 {
   float x, y, z;

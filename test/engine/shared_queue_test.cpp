@@ -13,6 +13,7 @@
 #include "shared_device.hpp"
 #include "support/catch.hpp"
 #include "support/cost_meter.hpp"
+#include "support/errors.hpp"
 #include "support/hsa_double.hpp"
 
 using namespace uptempo;
@@ -22,16 +23,8 @@ using aql::FenceScope;
 
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 // A dispatch's number: who submitted it, in which order.
 constexpr uint32_t number(uint32_t which, uint32_t i) { return which << 24 | i; }
@@ -131,7 +124,7 @@ TEST_CASE(
   one.submit();
   for (uint32_t i = 0; i < 5; ++i) two.dispatch(kernel, Grid{1}, number(1, i));
   CHECK_FALSE(two.try_submit().has_value());
-  const std::string text = error_of([&] { two.submit(Deadline::after(5ms)); });
+  const std::string text = error_of<Error>([&] { two.submit(Deadline::after(5ms)); });
   CAPTURE(text);
   CHECK(contains(text, "5 slots in the ring"));
   CHECK(contains(text, "60 are in use"));
@@ -154,11 +147,12 @@ TEST_CASE("a batch longer than the ring lets other threads' batches between its 
   const auto kernel = number_kernel();
   BatchSubmitter one(device[0], {}), two(device[1], {});
   for (uint32_t i = 0; i < 80; ++i) one.dispatch(kernel, Grid{1}, number(0, i));
-  CHECK(contains(error_of([&] { one.submit(Deadline::after(1ms)); }), "64 packets of this batch are out"));
+  CHECK(contains(error_of<Error>([&] { one.submit(Deadline::after(1ms)); }),
+                 "64 packets of this batch are out"));
   SECTION("which submit as ever, while its own queue takes no other batch") {
     BatchSubmitter other(device[0], {});
     other.dispatch(kernel, Grid{1}, number(0, 0));
-    CHECK(contains(error_of([&] { other.submit(); }), "half in the ring"));
+    CHECK(contains(error_of<Error>([&] { other.submit(); }), "half in the ring"));
     other.clear();
     device.processor().resume();
     two.dispatch(kernel, Grid{1}, number(1, 0));
@@ -193,7 +187,8 @@ TEST_CASE("an error of the common queue ends the work of every thread", "[shared
   std::array<std::string, 2> texts;
   std::vector<std::thread> waiters;
   for (size_t which = 0; which < 2; ++which)
-    waiters.emplace_back([&, which] { texts[which] = error_of([&] { (void)pending[which].wait(soon()); }); });
+    waiters.emplace_back(
+        [&, which] { texts[which] = error_of<Error>([&] { (void)pending[which].wait(soon()); }); });
   device.common().fail(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                        detail::stopped_with(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT));
   for (std::thread& waiter : waiters) waiter.join();
@@ -201,7 +196,7 @@ TEST_CASE("an error of the common queue ends the work of every thread", "[shared
   // Also that of one which has submitted nothing yet, and of one that comes later.
   BatchSubmitter late(device[2], {});
   late.dispatch(kernel, Grid{1}, 0);
-  CHECK(contains(error_of([&] { late.submit(); }), "the packet processor stopped the queue"));
+  CHECK(contains(error_of<Error>([&] { late.submit(); }), "the packet processor stopped the queue"));
   Timeline& newcomer = Timeline::acquire(4);
   device.common().join(newcomer);
   CHECK(newcomer.failed());

@@ -13,6 +13,7 @@
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/hsa_double.hpp"
 
 using namespace uptempo;
@@ -22,16 +23,8 @@ using aql::FenceScope;
 
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 hsa_kernel_dispatch_packet_t dispatch_of(const Completed& completed) {
   return aql::packet_as<hsa_kernel_dispatch_packet_t>(completed.packet);
@@ -153,7 +146,7 @@ TEST_CASE("a batch cut off by its deadline goes on where it stopped", "[submit]"
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
   for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
-  const std::string error = error_of([&] { batch.submit(Deadline::after(20ms)); });
+  const std::string error = error_of<Error>([&] { batch.submit(Deadline::after(20ms)); });
   CHECK(contains(error, "16 slots"));
   CHECK(contains(error, "16 packets of this batch are out"));
   device.processor().resume();
@@ -169,14 +162,15 @@ TEST_CASE("a batch that is partly out takes no packet and lets no other batch pa
   const auto kernel = number_kernel();
   BatchSubmitter cut_off(device.state(), {});
   for (uint32_t i = 0; i < 40; ++i) cut_off.dispatch(kernel, Grid{1}, i);
-  CHECK(error_of([&] { cut_off.submit(Deadline::after(10ms)); }) != "no error");
-  CHECK(contains(error_of([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }), "are in the ring already"));
+  CHECK(error_of<Error>([&] { cut_off.submit(Deadline::after(10ms)); }) != "no error");
   CHECK(
-      contains(error_of([&] { cut_off.raw(aql::to_packet(aql::BarrierAnd{})); }), "are in the ring already"));
+      contains(error_of<Error>([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }), "are in the ring already"));
+  CHECK(contains(error_of<Error>([&] { cut_off.raw(aql::to_packet(aql::BarrierAnd{})); }),
+                 "are in the ring already"));
   BatchSubmitter other(device.state(), {});
   other.dispatch(kernel, Grid{1}, 41u);
   device.processor().resume();
-  CHECK(contains(error_of([&] { other.submit(); }), "half in the ring: 16 packets of 40"));
+  CHECK(contains(error_of<Error>([&] { other.submit(); }), "half in the ring: 16 packets of 40"));
   CHECK(cut_off.submit(soon()).wait(soon(), actively));
   CHECK(other.submit(soon()).wait(soon(), actively));
   REQUIRE(ran.size() == 41);
@@ -189,7 +183,7 @@ TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU f
   const auto kernel = number_kernel();
   auto batch = std::make_unique<BatchSubmitter>(device->state(), BatchOptions{});
   for (uint32_t i = 0; i < 40; ++i) batch->dispatch(kernel, Grid{1}, i);
-  CHECK(error_of([&] { batch->submit(Deadline::after(10ms)); }) != "no error");
+  CHECK(error_of<Error>([&] { batch->submit(Deadline::after(10ms)); }) != "no error");
   device->state().timeline().fail(static_cast<hsa_status_t>(HSA_STATUS_ERROR_MEMORY_FAULT), "a fault");
   std::atomic<bool> dropped{false};
   std::thread dropper([&] {
@@ -211,7 +205,7 @@ TEST_CASE("a batch cut off and then dropped gives everything back", "[submit]") 
   {
     BatchSubmitter batch(device.state(), {});
     for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
-    CHECK(error_of([&] { batch.submit(Deadline::after(10ms)); }) != "no error");
+    CHECK(error_of<Error>([&] { batch.submit(Deadline::after(10ms)); }) != "no error");
     device.processor().resume();
   }
   CHECK(device.state().timeline().wait(device.state().timeline().last_begun(), actively, soon()) ==
@@ -231,7 +225,7 @@ TEST_CASE("a full ring refuses a try, and the batch can be submitted later uncha
   for (uint32_t i = 0; i < 8; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK_FALSE(batch.try_submit().has_value());
   CHECK(batch.size() == 8);
-  const std::string error = error_of([&] { batch.submit(Deadline::after(5ms)); });
+  const std::string error = error_of<Error>([&] { batch.submit(Deadline::after(5ms)); });
   CHECK(contains(error, "run of 8 slots in the ring"));
   CHECK(contains(error, "12 are in use"));
   device.processor().resume();
@@ -349,7 +343,7 @@ TEST_CASE("a full timeline and an empty signal pool are named with size and occu
       batch.submit();
     }
     batch.dispatch(kernel, Grid{1}, 0);
-    const std::string error = error_of([&] { batch.submit(); });
+    const std::string error = error_of<Error>([&] { batch.submit(); });
     CHECK(contains(error, "2 publications: 2 publications are unfinished"));
     device.processor().resume();
     CHECK(batch.submit(soon()).wait(soon(), actively));
@@ -360,7 +354,7 @@ TEST_CASE("a full timeline and an empty signal pool are named with size and occu
     batch.dispatch(kernel, Grid{1}, 0);
     batch.submit();
     batch.dispatch(kernel, Grid{1}, 0);
-    CHECK(contains(error_of([&] { batch.submit(); }),
+    CHECK(contains(error_of<Error>([&] { batch.submit(); }),
                    "a free completion signal within the deadline: 1 signals"));
     device.processor().resume();
     CHECK(batch.submit(soon()).wait(soon(), actively));
@@ -378,7 +372,7 @@ TEST_CASE("kernarg blocks: a try refuses, a wait is served by a completion, a ho
   CHECK_FALSE(batch.try_dispatch(kernel, Grid{1}, 0).has_value());
   // Nothing is in flight that could give blocks back: no wait can help.
   const auto start = std::chrono::steady_clock::now();
-  CHECK(contains(error_of([&] { batch.dispatch(kernel, Grid{1}, 0); }), "2 slabs of 1024 bytes"));
+  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{1}, 0); }), "2 slabs of 1024 bytes"));
   CHECK(std::chrono::steady_clock::now() - start < 5s);
   batch.submit();
   device.processor().resume();
@@ -390,10 +384,11 @@ TEST_CASE("an impossible geometry is refused before anything is taken", "[submit
   DoubleDevice device;
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
-  CHECK(contains(error_of([&] { batch.dispatch(kernel, Grid{0}.by(1), 0); }), "a size of zero"));
-  CHECK(contains(error_of([&] { batch.dispatch(kernel, Grid{4096}.by(2048), 0); }),
+  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{0}.by(1), 0); }), "a size of zero"));
+  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{4096}.by(2048), 0); }),
                  "2048 work-items where 1024 is the limit"));
-  CHECK(contains(error_of([&] { batch.dispatch(kernel, Grid{64}.by(128), 0); }), "larger than the grid"));
+  CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{64}.by(128), 0); }),
+                 "larger than the grid"));
   CHECK(batch.size() == 0);
 }
 
@@ -411,7 +406,7 @@ TEST_CASE("a raw packet keeps its header and is followed by a barrier packet tha
   CHECK(aql::header_flags(packets[0].packet.header()) ==
         aql::HeaderFlags{aql::Barrier::off, FenceScope::none, FenceScope::none});
   CHECK(aql::packet_type(packets[1].packet.header()) == aql::PacketType::barrier_and);
-  CHECK(contains(error_of([&] { batch.raw(aql::Packet64{{1}}); }), "INVALID"));
+  CHECK(contains(error_of<Error>([&] { batch.raw(aql::Packet64{{1}}); }), "INVALID"));
 
   // Bits that the specification reserves are the caller's, too.
   aql::Packet64 reserved = aql::to_packet(aql::BarrierAnd{});
@@ -433,9 +428,9 @@ TEST_CASE("the caller's kernarg block and the caller's signal are used", "[submi
   CHECK(ran == std::vector<uint32_t>{77});
   CHECK((Counters::now() - before).kernarg_blocks == 0);
   CHECK(dispatch_of(device.processor().completed()[0]).kernarg_address == block);
-  CHECK(contains(error_of([&] { batch.dispatch_at(std::span(block).first(16), kernel, Grid{1}, 1u); }),
+  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(std::span(block).first(16), kernel, Grid{1}, 1u); }),
                  "needs 32 bytes"));
-  CHECK(contains(error_of([&] { batch.dispatch_at(std::span(block).last(40), kernel, Grid{1}, 1u); }),
+  CHECK(contains(error_of<Error>([&] { batch.dispatch_at(std::span(block).last(40), kernel, Grid{1}, 1u); }),
                  "aligned to 64"));
 }
 
@@ -535,7 +530,7 @@ TEST_CASE("a wait ends at its deadline and can be taken up again", "[submit]") {
     CHECK(std::chrono::steady_clock::now() - start >= 15ms);
   }
   CHECK_FALSE(completion.ready());
-  CHECK(contains(error_of([&] { completion.times(); }), "not complete"));
+  CHECK(contains(error_of<Error>([&] { completion.times(); }), "not complete"));
   device.processor().resume();
   CHECK(completion.wait(soon(), {.mode = WaitMode::blocked}));
 }

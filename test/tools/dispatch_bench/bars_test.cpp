@@ -6,10 +6,13 @@
 #include <stdexcept>
 
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo::bench;
 
 namespace {
+
+using uptempo::test::contains;
 
 constexpr Counts kNone{0, 0, 0, 1};
 
@@ -46,16 +49,7 @@ Judgement of(const Results& results, const std::string& bar) {
 }
 
 std::string error_of(const Results& results) {
-  try {
-    require_met(judge(results));
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+  return uptempo::test::error_of<std::runtime_error>([&] { require_met(judge(results)); });
 }
 
 constexpr const char* kBatchBar = "uptempo-batch of 120: at most 1.2 times hsa-careful of 120";

@@ -5,6 +5,7 @@
 #include "dispatch_bench/counts.hpp"
 #include "dispatch_bench/report.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo::bench;
 using nlohmann::ordered_json;
@@ -21,12 +22,7 @@ ordered_json written() {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    read_counts(text, {}, "");
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "no error";
+  return uptempo::test::error_of<std::runtime_error>([&] { read_counts(text, {}, ""); });
 }
 
 }  // namespace

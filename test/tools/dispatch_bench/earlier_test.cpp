@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/program.hpp"
 
 using namespace uptempo::bench;
@@ -23,29 +24,18 @@ ordered_json written() { return json(report_of({steady("a", 10), steady("b", 5),
 
 EarlierReport earlier() { return parse_earlier(written().dump(), "old.json"); }
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const uptempo::support::UsageError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using uptempo::test::contains;
+using uptempo::test::error_of;
 
 std::string refusal(const std::string& text) {
-  return error_of([&] { parse_earlier(text, "old.json"); });
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+  return error_of<uptempo::support::UsageError>([&] { parse_earlier(text, "old.json"); });
 }
 
 }  // namespace
 
 TEST_CASE("what was written is read again, and compared figure by figure") {
   Report now = report_of({steady("a", 20), steady("b", 5), steady("fresh", 2)});
-  CHECK(error_of([&] { require_comparable(earlier(), now); }) == "no error");
+  CHECK(error_of<uptempo::support::UsageError>([&] { require_comparable(earlier(), now); }) == "no error");
   const ordered_json out = comparison_json(earlier(), now);
   REQUIRE(out.size() == 4);
   CHECK(out[0] == ordered_json{{"name", "a"},
@@ -79,7 +69,7 @@ TEST_CASE("reports from other conditions are not compared") {
   const auto refused = [](auto&& change) {
     Report now = report_of({steady("a", 10)});
     change(now);
-    return error_of([&] { require_comparable(earlier(), now); });
+    return error_of<uptempo::support::UsageError>([&] { require_comparable(earlier(), now); });
   };
   CHECK(contains(refused([](Report& now) { now.device = "another GPU"; }),
                  "measured on some GPU, this is another GPU"));
@@ -113,7 +103,7 @@ TEST_CASE("files that are foreign, cut off, damaged or newer are refused by name
   ordered_json impossible = written();
   impossible["results"][0]["low"] = -1;
   CHECK(contains(refusal(impossible.dump()), "figures that none can be"));
-  CHECK(contains(error_of([] { read_earlier("/no/such/file.json"); }),
+  CHECK(contains(error_of<uptempo::support::UsageError>([] { read_earlier("/no/such/file.json"); }),
                  "'/no/such/file.json': it cannot be read: No such file"));
 }
 

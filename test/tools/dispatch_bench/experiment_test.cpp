@@ -8,6 +8,7 @@
 #include "engine/dispatch/batch.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::bench;
@@ -47,15 +48,7 @@ class CountedCheck : public Check {
   std::map<std::string, uint32_t> afters;
 };
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using uptempo::test::error_of;
 
 Rows rows_of(std::initializer_list<const char*> names, std::vector<std::string>* log = nullptr) {
   Rows rows;
