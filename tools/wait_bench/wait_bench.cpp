@@ -176,7 +176,7 @@ class Bench {
 struct Row {
   double asked_us;
   const Way* way;
-  std::vector<double> work, late, late_to_active, cores;
+  std::vector<double> work, late, cores;
 };
 
 support::ExitCode run(const Options& options, int argc, char** argv) {
@@ -190,7 +190,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                                           : std::vector<double>{1, 10, 30, 100, 300, 1'000, 3'000, 10'000};
   std::vector<Row> rows;
   for (const double length : lengths)
-    for (const Way& way : all) rows.push_back({length, &way, {}, {}, {}, {}});
+    for (const Way& way : all) rows.push_back({length, &way, {}, {}, {}});
 
   std::mt19937_64 random(options.seed);
   std::vector<size_t> order(all.size());
@@ -207,10 +207,6 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
         row.late.push_back(sample.late_us);
         row.cores.push_back(100 * sample.cpu_us / sample.waited_us);
       }
-      for (size_t w = 0; w < all.size(); ++w) {
-        Row& row = rows[l * all.size() + w];
-        row.late_to_active.push_back(row.late.back() / rows[l * all.size()].late.back());
-      }
     }
   }
   progress.clear();
@@ -222,8 +218,10 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                         {"95 %", support::Align::right},
                         {"of a core\n%", support::Align::right}});
   nlohmann::json results = nlohmann::json::array();
-  for (const Row& row : rows) {
-    const auto ratio = support::median_interval(row.late_to_active);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const Row& row = rows[r];
+    const Row& active = rows[r / all.size() * all.size()];  // of the same length
+    const auto ratio = support::median_ratio(row.late, active.late);
     const double work = support::median(row.work), late = support::median(row.late),
                  cores = support::median(row.cores);
     table.add_row({row.way == all.data() ? fmt::format("{:.0f}", work) : "", row.way->name,
@@ -260,8 +258,8 @@ int main(int argc, char** argv) {
   CLI::App app("What waiting costs: how late each wait returns, and what part of a core it takes.",
                "wait_bench");
   Options options;
-  app.add_option("--rounds", options.rounds, "Rounds (40)")
-      ->check(CLI::Range(1u, 100000u).description(""))
+  app.add_option("--rounds", options.rounds, "Rounds, at least 6 (40)")
+      ->check(CLI::Range(6u, 100000u).description(""))
       ->type_name("N");
   app.add_option("--seed", options.seed, "Of the order within a round (1)")->type_name("N");
   app.add_flag("--second", options.second,

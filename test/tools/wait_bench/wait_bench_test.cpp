@@ -10,7 +10,7 @@ using uptempo::test::run_command;
 
 TEST_CASE("every way to wait is timed for every length of work, for one thread and for a second one") {
   for (const bool second : {false, true}) {
-    std::vector<std::string> command{WAIT_BENCH, "--device", "virtual", "--rounds", "2", "--json", "-"};
+    std::vector<std::string> command{WAIT_BENCH, "--device", "virtual", "--rounds", "6", "--json", "-"};
     if (second) command.push_back("--second");
     const auto result = run_command(command);
     CAPTURE(result.err);
@@ -40,11 +40,11 @@ TEST_CASE("every way to wait is timed for every length of work, for one thread a
 }
 
 TEST_CASE("the table says whose times it shows, and a wrong option what it takes") {
-  const auto table = run_command({WAIT_BENCH, "--device", "virtual", "--rounds", "1"});
+  const auto table = run_command({WAIT_BENCH, "--device", "virtual", "--rounds", "6"});
   CHECK(table.exit_code == 0);
   CHECK(table.out.starts_with("Device: virtual GPU"));
   CHECK(table.out.find("virtual GPU times") != std::string::npos);
-  const auto wrong = run_command({WAIT_BENCH, "--rounds", "0"});
+  const auto wrong = run_command({WAIT_BENCH, "--rounds", "5"});
   CHECK(wrong.exit_code == 2);
   CHECK(wrong.err.find("--rounds") != std::string::npos);
 }
