@@ -32,7 +32,7 @@ inline constexpr uint32_t kBatches[] = {1, 8, 120, 1024, 8192};
 inline constexpr uint32_t kMaxDispatches = 8192;  // of one load
 inline constexpr uint32_t kRing = 16384;          // packets: twice the longest batch
 
-// 1 batch of 1,024 and more, at least 960 dispatches of shorter ones.
+// 1 batch of 1,024 and more, up to 960 dispatches of shorter ones.
 constexpr Load load_for(uint32_t batch) noexcept { return {batch, batch >= 960 ? 1 : 960 / batch}; }
 
 enum class Phase : uint8_t { submit, complete };
