@@ -52,6 +52,9 @@ enum class Producers : uint8_t { exclusive, foreign, shared };
 struct Chunking {
   uint32_t lead = 0;            // packets of the first chunk; 0: like the rest
   uint32_t chunk = UINT32_MAX;  // packets of every further chunk, at least 1
+
+  constexpr uint32_t next() const noexcept { return chunk != 0 ? chunk : 1; }
+  constexpr uint32_t first() const noexcept { return lead != 0 ? lead : next(); }
 };
 
 enum class PublishStatus : uint8_t {
@@ -238,12 +241,12 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
 template <Emitter Emit>
 uint64_t AqlQueueWriter::publish_in_place(uint64_t count, Emit&& emit, Chunking chunking) noexcept {
   uint64_t doorbells = 0;
-  uint64_t limit = chunking.lead != 0 ? chunking.lead : chunking.chunk;
+  uint64_t limit = chunking.first();
   for (uint64_t done = 0; done < count;) {
     const uint64_t chunk = count - done < limit ? count - done : limit;
     doorbells += write_chunk(next_, chunk, done, emit);
     done += chunk;
-    limit = chunking.chunk != 0 ? chunking.chunk : 1;
+    limit = chunking.next();
   }
   return doorbells;
 }
@@ -253,7 +256,7 @@ PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& 
   PublishResult result{.ring_size = ring_size(), .requested = count};
   // What fits in the ring is reserved whole; the rest goes by halves of the ring.
   const uint64_t portion_limit = count <= ring_size() ? count : (ring_size() + 1) / 2;
-  uint64_t chunk_limit = chunking.lead != 0 ? chunking.lead : chunking.chunk;
+  uint64_t chunk_limit = chunking.first();
   while (result.published < count) {
     const uint64_t remaining = count - result.published;
     const uint64_t portion = remaining < portion_limit ? remaining : portion_limit;
@@ -265,7 +268,7 @@ PublishResult AqlQueueWriter::publish(uint64_t count, Deadline deadline, Emit&& 
       result.doorbells += write_chunk(first + written, chunk, result.published, emit);
       written += chunk;
       result.published += chunk;
-      chunk_limit = chunking.chunk != 0 ? chunking.chunk : 1;
+      chunk_limit = chunking.next();
     }
     result.last_index = first + portion - 1;
   }
