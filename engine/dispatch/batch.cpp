@@ -83,12 +83,6 @@ std::optional<Completion> BatchSubmitter::try_submit() {
   return Completion{state_.timeline(), *value};
 }
 
-std::string BatchSubmitter::explain() {
-  std::string text;
-  size_t packet = 0;
-  for (const PacketPlan& plan : plan())
-    text += fmt::format("packet {}: {}\n", packet++, uptempo::explain(plan));
-  return text;
-}
+std::string BatchSubmitter::explain() { return uptempo::explain(plan()); }
 
 }  // namespace uptempo

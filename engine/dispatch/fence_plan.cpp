@@ -182,4 +182,11 @@ std::string explain(const PacketPlan& plan) {
                      words(plan.release));
 }
 
+std::string explain(std::span<const PacketPlan> plans) {
+  std::string text;
+  size_t packet = 0;
+  for (const PacketPlan& plan : plans) text += fmt::format("packet {}: {}\n", packet++, explain(plan));
+  return text;
+}
+
 }  // namespace uptempo

@@ -96,5 +96,7 @@ void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRa
 
 // One packet's plan in words: "barrier bit: writes what packet 3 reads or writes; acquire agent: ...; release agent: ...".
 std::string explain(const PacketPlan& plan);
+// A line for each: "packet 3: barrier bit: ...".
+std::string explain(std::span<const PacketPlan> plans);
 
 }  // namespace uptempo

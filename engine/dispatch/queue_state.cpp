@@ -210,7 +210,7 @@ void QueueState::reclaim(uint32_t limit) noexcept {
 Pressure QueueState::pressure() noexcept {
   const uint64_t read = writer_->read_index();  // first: it does not pass the write index
   const uint64_t written = aql::view(handle()).load_write_index();
-  ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(written - read, writer_->ring_size())));
+  note_ring(written - read);
   return {.ring = ring_level_.level(),
           .publications = publications_level_.level(),
           .signals = signals_.level(SignalKind::interrupt),
@@ -287,7 +287,7 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
     ring_refusal_ = writer_->admit(packets, deadline);
     if (!ring_refusal_) {
       refusal_ = Refusal::ring;
-      ring_level_.set(static_cast<uint32_t>(ring_refusal_.occupancy));
+      note_ring(ring_refusal_.occupancy);
       if (ring_refusal_.status == aql::PublishStatus::queue_failed) check_failed();
       return false;
     }
@@ -419,17 +419,20 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
   if (fresh) {
     if constexpr (handle_checks)
       if (publication.own_signal.handle != 0) check_own_signal(publication);
-    closed = append_closing_packet(publication);
-    if (const size_t packets = publication.packets.size();
-        deadline.is_now() && packets > writer_->ring_size()) {
+    try {
+      closed = append_closing_packet(publication);
+      if (const size_t packets = publication.packets.size();
+          deadline.is_now() && packets > writer_->ring_size())
+        refuse_longer_than_ring(packets);
+      publication.plan();
+      reclaim(reclaim_in_passing);
+      if (!admit(publication, deadline)) {
+        take_back(publication, closed);
+        return {};
+      }
+    } catch (...) {  // nothing has been taken
       take_back(publication, closed);
-      refuse_longer_than_ring(packets);
-    }
-    publication.plan();
-    reclaim(reclaim_in_passing);
-    if (!admit(publication, deadline)) {
-      take_back(publication, closed);
-      return {};
+      throw;
     }
   }
 
@@ -459,7 +462,7 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
   ring_refusal_ = result;
   ring_refusal_.published = publication.published;
   if (publication.published == 0) {  // another producer was faster: as if nothing had been asked
-    ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(result.occupancy, writer_->ring_size())));
+    note_ring(result.occupancy);
     timeline_.cancel();
     publications_level_.set(timeline_.pending());
     if (publication.own_signal.handle == 0) signals_.give_back(publication.completion);

@@ -6,6 +6,7 @@
 
 #include <hsa/hsa.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -113,6 +114,10 @@ class QueueState {
   [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
   void check_own_signal(const Publication& publication) const;
   bool admit(Publication& publication, Deadline deadline);
+  // With several producers an occupancy may exceed the ring: its indices are read one after the other.
+  void note_ring(uint64_t occupancy) noexcept {
+    ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(occupancy, writer_->ring_size())));
+  }
   bool append_closing_packet(Publication& publication);
   static void take_back(Publication& publication, bool closed) noexcept;
   aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);

@@ -181,6 +181,7 @@ void Recording::complete_finished() {
 void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid) {
   const detail::DispatchShape& shape =
       shapes_.of(*kernel, grid);  // throws, if at all, before anything changes
+  kernels_.insert(kernel);
   Recorded& recorded = nodes_[index];
   std::byte* block = nullptr;
   if (shape.block_bytes != 0 && shape.block_bytes == recorded.block_bytes) {
@@ -191,7 +192,6 @@ void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& 
   }
   if (recorded.block != nullptr && recorded.block != block)
     blocks_.retire(recorded.block, recorded.block_bytes, replays_);
-  kernels_.insert(kernel);
   naming_queue_ += kernel->arguments.names_queue();
   if (recorded.kernel != nullptr) naming_queue_ -= recorded.kernel->arguments.names_queue();
   recorded = {.kernel = kernel,
@@ -377,12 +377,6 @@ void Recording::abandon() noexcept {
   partly_out_on_ = nullptr;
 }
 
-std::string Recording::explain() {
-  std::string text;
-  size_t packet = 0;
-  for (const PacketPlan& plan : plan())
-    text += fmt::format("packet {}: {}\n", packet++, uptempo::explain(plan));
-  return text;
-}
+std::string Recording::explain() { return uptempo::explain(plan()); }
 
 }  // namespace uptempo

@@ -25,7 +25,7 @@
 // early, then one for each chunk.
 //
 // Thread safety: one owner at a time, who owns the queue of a replay as well. Lifetime: kernels are kept loaded by the recording; buffers live until the last
-// replay has completed; the destructor waits for replays in flight as Queue's does, and what is not finished then keeps its memory until the end of
+// replay has completed; the destructor waits up to 10 s for replays in flight, and what is not finished then keeps its memory until the end of
 // the Runtime. A queue outlives a replay that is partly out in it.
 #pragma once
 
@@ -154,7 +154,7 @@ class Recording {
   // recording names in a hidden argument. An empty recording gives the completion of what was submitted before.
   Completion replay(Queue& queue);
   Completion replay(Queue& queue, Deadline deadline);
-  // Empty if it would have to wait.
+  // Empty if it would have to wait. A recording longer than the ring cannot be replayed without waiting: throws Error.
   std::optional<Completion> try_replay(Queue& queue);
   // The same over a queue without ROCr.
   Completion replay(detail::QueueState& state, Deadline deadline);

@@ -6,6 +6,8 @@
 
 #include "double_device.hpp"
 #include "engine/dispatch/packet_store.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
 #include "support/catch.hpp"
 
 using namespace uptempo;
@@ -143,6 +145,24 @@ TEST_CASE("a refused batch that ends with a finished packet is as it was", "[pac
   device.processor().resume();
   CHECK(second.submit().wait(soon(), actively));
   CHECK(device.processor().completed_count() == 17);
+}
+
+TEST_CASE("a batch that is refused with an error is as it was, too", "[packet_store]") {
+  DoubleDevice device;  // without timing signals
+  BatchSubmitter batch(device.state(), {.timing = Timing::each});
+  batch.dispatch(number_kernel(), Grid{64}, 1u);
+  for (int i = 0; i < 40; ++i) batch.raw(aql::to_packet(aql::BarrierAnd{}));
+  CHECK_THROWS_AS(batch.submit(), Error);
+  CHECK(batch.size() == 41);
+}
+
+TEST_CASE("chunks of no packets are chunks of one", "[packet_store]") {
+  DoubleDevice device;
+  BatchSubmitter batch(device.state(), {.chunking = {.lead = 0, .chunk = 0}});
+  const Counters before = Counters::now();
+  for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK((Counters::now() - before).doorbells == 5);
 }
 
 TEST_CASE("a second batch of a queue lies apart, and moves the first one away when it is submitted",
