@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
 
 #include "dispatch_bench/counters.h"
@@ -29,8 +29,8 @@ uint64_t now_ns() {
 }
 
 template <class F>
-void count_into(uptempo_counts& counts, uptempo_count_t counter, F&& work) {
-  counter([](void* f) { (*static_cast<std::remove_reference_t<F>*>(f))(); }, &work, &counts);
+void count_into(uptempo_counts& counts, uptempo_count_t counter, F work) {
+  counter([](void* f) { (*static_cast<F*>(f))(); }, &work, &counts);
 }
 
 // What the counters see of something that is known: a count of zero from one that sees nothing would be worth nothing.
@@ -55,32 +55,23 @@ struct Counted {
   std::vector<Window> windows;
 };
 
-// As the row is timed (experiment.cpp).
-Counted count_row(Row& row, Check& check, const Load& load, Phase phase, uptempo_count_t counter) {
+Counted count(const Turn& turn, Check& check, uptempo_count_t counter) {
   Counted counted;
-  const int loads = kUnseen + (load.repeats == 1 ? 3 : 1);
+  const int loads = kUnseen + (turn.load.repeats == 1 ? 3 : 1);
   for (int i = 0; i < loads; ++i) {
     uptempo_counts counts{};
-    row.prepare(load);
-    check.before(row, load);
-    if (phase == Phase::submit) row.close_gate();
-    const uint64_t begin = now_ns();
-    count_into(counts, counter, [&] {
-      row.submit(load);
-      if (phase == Phase::complete) row.wait();
+    Window window;
+    take(turn, check, [&](const auto& phase) {
+      window.begin_ns = now_ns();
+      count_into(counts, counter, phase);
+      window.end_ns = now_ns();
     });
-    const uint64_t end = now_ns();
-    if (phase == Phase::submit) {
-      row.open_gate();
-      row.wait();
-    }
-    check.after(row, load);
     if (i < kUnseen) continue;
-    counted.batches += load.repeats;
+    counted.batches += turn.load.repeats;
     counted.counts.allocations += counts.allocations;
     counted.counts.system_calls += counts.system_calls;
     counted.counts.hsa_calls += counts.hsa_calls;
-    counted.windows.push_back({begin, end});
+    counted.windows.push_back(window);
   }
   return counted;
 }
@@ -155,27 +146,21 @@ ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& 
   if (counter == nullptr) throw support::Unavailable("the library that counts is not preloaded");
   const Seen sees = seen(counter);
   ordered_json results = ordered_json::array();
-  std::set<std::string, std::less<>> names;
-  for (const auto& row : rows) {
-    const std::string name(row_name(row->name()));
-    if (!names.insert(name).second) continue;
-    for (const uint32_t batch : batches) {
-      const Load load = load_for(batch);
-      for (const Phase phase : {Phase::submit, Phase::complete}) {
-        if (!takes(*row, load, phase)) continue;
-        const Counted counted = count_row(*row, check, load, phase, counter);
-        ordered_json windows = ordered_json::array();
-        for (const Window& window : counted.windows) windows.push_back(json(window));
-        results.push_back({{"name", name},
-                           {"batch", batch},
-                           {"phase", phase_name(phase)},
-                           {"batches", counted.batches},
-                           {"allocations", counted.counts.allocations},
-                           {"system_calls", counted.counts.system_calls},
-                           {"hsa_calls", counted.counts.hsa_calls},
-                           {"windows", std::move(windows)}});
-      }
-    }
+  std::map<std::string_view, const Row*> variants;  // the one that is counted
+  for (const Turn& turn : turns_of(rows, batches)) {
+    const std::string_view name = row_name(turn.row->name());
+    if (variants.try_emplace(name, turn.row).first->second != turn.row) continue;
+    const Counted counted = count(turn, check, counter);
+    ordered_json windows = ordered_json::array();
+    for (const Window& window : counted.windows) windows.push_back(json(window));
+    results.push_back({{"name", name},
+                       {"batch", turn.load.batch},
+                       {"phase", phase_name(turn.phase)},
+                       {"batches", counted.batches},
+                       {"allocations", counted.counts.allocations},
+                       {"system_calls", counted.counts.system_calls},
+                       {"hsa_calls", counted.counts.hsa_calls},
+                       {"windows", std::move(windows)}});
   }
   // Last: a trace that has stopped before lacks this one.
   const uint64_t begin = now_ns();

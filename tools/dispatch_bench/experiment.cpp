@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <tuple>
@@ -69,38 +69,15 @@ class DeviceCounts final : public Check {
   uint64_t dispatches_ = 0;
 };
 
-class Stopwatch {
- public:
-  double ns() const {
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
-double time_submit(Row& row, Check& check, const Load& load) {
-  row.prepare(load);
-  check.before(row, load);
-  row.close_gate();
-  const Stopwatch stopwatch;
-  row.submit(load);
-  const double ns = stopwatch.ns();
-  row.open_gate();
-  row.wait();
-  check.after(row, load);
-  return ns / load.dispatches();
-}
-
-double time_complete(Row& row, Check& check, const Load& load) {
-  row.prepare(load);
-  check.before(row, load);
-  const Stopwatch stopwatch;
-  row.submit(load);
-  row.wait();
-  const double ns = stopwatch.ns();
-  check.after(row, load);
-  return ns / load.dispatches();
+// Nanoseconds per dispatch.
+double time(const Turn& turn, Check& check) {
+  std::chrono::duration<double, std::nano> time{};
+  take(turn, check, [&](const auto& phase) {
+    const auto begin = std::chrono::steady_clock::now();
+    phase();
+    time = std::chrono::steady_clock::now() - begin;
+  });
+  return time.count() / turn.load.dispatches();
 }
 
 }  // namespace
@@ -138,37 +115,35 @@ void Results::keep_best_variants() {
   all = std::move(kept);
 }
 
-Results run(const Rows& rows, Check& check, const Plan& plan,
-            const std::function<void(const std::string&)>& progress) {
-  struct Turn {
-    Row* row;
-    Load load;
-    Phase phase;
-    size_t series;
-  };
-  Results results;
+std::vector<Turn> turns_of(const Rows& rows, const std::vector<uint32_t>& batches) {
   std::vector<Turn> turns;
   for (const auto& row : rows) {
-    for (const uint32_t batch : plan.batches) {
+    for (const uint32_t batch : batches) {
       const Load load = load_for(batch);
-      for (const Phase phase : {Phase::submit, Phase::complete}) {
-        if (!takes(*row, load, phase)) continue;
-        turns.push_back({row.get(), load, phase, results.all.size()});
-        results.all.push_back({std::string(row->name()), batch, phase, {}, {}});
-      }
+      if (load.dispatches() > row->max_dispatches()) continue;
+      if (row->has_submit()) turns.push_back({row.get(), load, Phase::submit});
+      turns.push_back({row.get(), load, Phase::complete});
     }
   }
-  const auto take = [&](const Turn& turn) {
-    return turn.phase == Phase::submit ? time_submit(*turn.row, check, turn.load)
-                                       : time_complete(*turn.row, check, turn.load);
-  };
+  return turns;
+}
+
+Results run(const Rows& rows, Check& check, const Plan& plan,
+            const std::function<void(const std::string&)>& progress) {
+  const std::vector<Turn> turns = turns_of(rows, plan.batches);
+  Results results;
   if (progress) progress("warming up");
-  for (const Turn& turn : turns) take(turn);
+  for (const Turn& turn : turns) {
+    time(turn, check);
+    results.all.push_back({std::string(turn.row->name()), turn.load.batch, turn.phase, {}, {}});
+  }
+  std::vector<size_t> order(turns.size());
+  std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937_64 random(plan.seed);
   for (uint32_t round = 0; round < plan.rounds; ++round) {
     if (progress) progress(fmt::format("round {}/{}", round + 1, plan.rounds));
-    std::ranges::shuffle(turns, random);
-    for (const Turn& turn : turns) results.all[turn.series].ns_per_dispatch.push_back(take(turn));
+    std::ranges::shuffle(order, random);
+    for (const size_t i : order) results.all[i].ns_per_dispatch.push_back(time(turns[i], check));
   }
   return results;
 }

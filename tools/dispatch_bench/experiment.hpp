@@ -58,6 +58,35 @@ std::unique_ptr<Check> check_tallies(const Workload& workload);
 // std::runtime_error where it cannot be asked.
 std::unique_ptr<Check> check_device_counts(const Workload& workload);
 
+// A row's turn: one load, in one phase.
+struct Turn {
+  Row* row;
+  Load load;
+  Phase phase;
+};
+
+// Every load of these batches in every phase, as far as the rows take them: row by row, and `rows` must live as long.
+std::vector<Turn> turns_of(const Rows& rows, const std::vector<uint32_t>& batches);
+
+// Carries out and checks one load. `around` is given the function that is the phase, to be called once: what is measured is what that call takes.
+template <class Around>
+void take(const Turn& turn, Check& check, Around&& around) {
+  Row& row = *turn.row;
+  const bool gated = turn.phase == Phase::submit;
+  row.prepare(turn.load);
+  check.before(row, turn.load);
+  if (gated) row.close_gate();
+  around([&] {
+    row.submit(turn.load);
+    if (!gated) row.wait();
+  });
+  if (gated) {
+    row.open_gate();
+    row.wait();
+  }
+  check.after(row, turn.load);
+}
+
 struct Plan {
   uint32_t rounds = 40;
   uint64_t seed = 1;

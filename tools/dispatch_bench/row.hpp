@@ -76,11 +76,6 @@ constexpr uint32_t first_batch_again(uint32_t i, const Load& load) noexcept {
 // Without its variant.
 constexpr std::string_view row_name(std::string_view name) noexcept { return name.substr(0, name.find('/')); }
 
-// Whether the row has figures for this phase of this load.
-inline bool takes(const Row& row, const Load& load, Phase phase) {
-  return load.dispatches() <= row.max_dispatches() && (phase == Phase::complete || row.has_submit());
-}
-
 // What all rows launch, and where its marks go.
 struct Workload {
   Agent gpu;
