@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <set>
 #include <thread>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "aql/writer.hpp"
 #include "support/device.hpp"
 #include "support/program.hpp"
+#include "support/rounds.hpp"
 #include "support/statistics.hpp"
 #include "support/table.hpp"
 
@@ -41,8 +41,7 @@ constexpr const char* name_of(Way way) {
 }
 
 struct Options {
-  uint32_t rounds = 20;
-  uint64_t seed = 1;
+  support::Rounds rounds{.count = 20};
   std::set<uint32_t> threads{kThreads.begin(), kThreads.end()};
   std::set<uint32_t> batches{kBatches.begin(), kBatches.end()};
   std::string json_file;
@@ -189,20 +188,20 @@ std::vector<Series> measure(const Options& options) {
   std::vector<Turn> turns;
   for (Series& series : all)
     for (const Way way : kWays) turns.push_back({&series, way});
-  std::mt19937_64 random(options.seed);
-  support::Progress progress;
-  for (uint32_t round = 0; round <= options.rounds; ++round) {
-    progress.show(fmt::format("round {} of {}", round, options.rounds));
-    std::ranges::shuffle(turns, random);
-    for (const auto& [series, way] : turns) {
-      const uint64_t first = queue.write_index();
-      const Run run = publish(queue, way, series->threads, series->batch);
-      verify(queue, first, way, series->threads, series->batch);
-      if (round == 0) continue;  // touches memory
-      series->ns[static_cast<size_t>(way)].push_back(run.ns_per_packet);
-      series->doorbells[static_cast<size_t>(way)].push_back(run.doorbells);
-    }
-  }
+  const auto take = [&](size_t i) {
+    const auto& [series, way] = turns[i];
+    const uint64_t first = queue.write_index();
+    const Run run = publish(queue, way, series->threads, series->batch);
+    verify(queue, first, way, series->threads, series->batch);
+    return run;
+  };
+  for (size_t i = 0; i < turns.size(); ++i) take(i);  // touches memory
+  support::take_turns(options.rounds, turns.size(), [&](size_t i) {
+    const Run run = take(i);
+    const auto way = static_cast<size_t>(turns[i].way);
+    turns[i].series->ns[way].push_back(run.ns_per_packet);
+    turns[i].series->doorbells[way].push_back(run.doorbells);
+  });
   return all;
 }
 
@@ -262,7 +261,7 @@ support::ExitCode run(const Options& options) {
   const std::vector<Series> all = measure(options);
   std::string text = fmt::format(
       "{} rounds in random order (seed {}), {} packets a run, into a ring in memory: no device\n{} core{}",
-      options.rounds, options.seed, kPackets, cores, cores == 1 ? "" : "s");
+      options.rounds.count, options.rounds.seed, kPackets, cores, cores == 1 ? "" : "s");
   if (*options.threads.rbegin() > cores)
     text += ": more threads than cores wait for each other anyway, whatever they share";
   text += "\n\n" + table(all) +
@@ -270,8 +269,8 @@ support::ExitCode run(const Options& options) {
   support::print_report(options.json_file, text);
   if (!options.json_file.empty()) {
     nlohmann::ordered_json out{{"cores", cores},
-                               {"rounds", options.rounds},
-                               {"seed", options.seed},
+                               {"rounds", options.rounds.count},
+                               {"seed", options.rounds.seed},
                                {"packets_per_run", kPackets},
                                {"verified", true}};
     out.update(json(all));
@@ -285,10 +284,7 @@ support::ExitCode run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app("What a packet costs the host when several threads publish to one queue.", "contention_bench");
   Options options;
-  app.add_option("--rounds", options.rounds, "Rounds, at least 20 (20)")
-      ->check(CLI::Range(20u, 100000u).description(""))
-      ->type_name("N");
-  app.add_option("--seed", options.seed, "Of the order of runs (1)")->type_name("N");
+  support::add_rounds_options(app, options.rounds, 20);
   app.add_option("--threads", options.threads, "Numbers of threads (1 2 4 8)")
       ->check(CLI::IsMember(std::set<uint32_t>(kThreads.begin(), kThreads.end())).description(""))
       ->type_name("N...");

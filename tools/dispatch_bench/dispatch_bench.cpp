@@ -20,8 +20,7 @@ namespace {
 using namespace uptempo;
 
 struct Options {
-  uint32_t rounds = 40;
-  uint64_t seed = 1;
+  support::Rounds rounds;
   std::set<uint32_t> batches{std::begin(bench::kBatches), std::end(bench::kBatches)};
   std::string kernels = "auto";
   std::string device = "auto";
@@ -101,8 +100,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   bench::Report report{.device = device.name(),
                        .is_virtual = device.is_virtual,
                        .kernels_executed = bench.executed,
-                       .rounds = options.rounds,
-                       .seed = options.seed,
+                       .rounds = options.rounds.count,
+                       .seed = options.rounds.seed,
                        .cores = support::usable_cores(),
                        .peers = bench.peers,
                        .batches = options.batch_list(),
@@ -117,9 +116,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   progress.show("counting");
   const bench::CountReport counts = count(options, device);
   report.not_counted = counts.missing;
-  report.results = bench::run(bench.rows, *bench.check, {options.rounds, options.seed, options.batch_list()},
-                              [&](const std::string& what) { progress.show(what); });
   progress.clear();
+  report.results = bench::run(bench.rows, *bench.check, options.batch_list(), options.rounds);
   for (bench::Series& series : report.results.all)
     if (const bench::Counts* counted = counts.find(bench::row_name(series.name), series.batch, series.phase))
       series.counts = *counted;
@@ -151,10 +149,7 @@ int main(int argc, char** argv) {
   CLI::App app("What a dispatch costs the host: this library beside what one would use instead.",
                "dispatch_bench");
   Options options;
-  app.add_option("--rounds", options.rounds, "Rounds, at least 20 (40)")
-      ->check(CLI::Range(20u, 100000u).description(""))
-      ->type_name("N");
-  app.add_option("--seed", options.seed, "Of the rows' order (1)")->type_name("N");
+  support::add_rounds_options(app, options.rounds, 20);
   app.add_option("--batch", options.batches, "Dispatches in a batch (1 8 120 1024 8192)")
       ->check(CLI::Range(1u, bench::kMaxDispatches).description(""))
       ->type_name("N...");

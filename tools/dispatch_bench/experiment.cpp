@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
-#include <random>
 #include <stdexcept>
 #include <tuple>
 
+#include "support/program.hpp"
 #include "vgpu/counts.h"
 
 namespace uptempo::bench {
@@ -128,23 +127,18 @@ std::vector<Turn> turns_of(const Rows& rows, const std::vector<uint32_t>& batche
   return turns;
 }
 
-Results run(const Rows& rows, Check& check, const Plan& plan,
-            const std::function<void(const std::string&)>& progress) {
-  const std::vector<Turn> turns = turns_of(rows, plan.batches);
+Results run(const Rows& rows, Check& check, const std::vector<uint32_t>& batches,
+            const support::Rounds& rounds) {
+  const std::vector<Turn> turns = turns_of(rows, batches);
   Results results;
-  if (progress) progress("warming up");
+  support::Progress progress;
+  progress.show("warming up");
   for (const Turn& turn : turns) {
     time(turn, check);
     results.all.push_back({std::string(turn.row->name()), turn.load.batch, turn.phase, {}, {}});
   }
-  std::vector<size_t> order(turns.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::mt19937_64 random(plan.seed);
-  for (uint32_t round = 0; round < plan.rounds; ++round) {
-    if (progress) progress(fmt::format("round {}/{}", round + 1, plan.rounds));
-    std::ranges::shuffle(order, random);
-    for (const size_t i : order) results.all[i].ns_per_dispatch.push_back(time(turns[i], check));
-  }
+  support::take_turns(rounds, turns.size(),
+                      [&](size_t i) { results.all[i].ns_per_dispatch.push_back(time(turns[i], check)); });
   return results;
 }
 

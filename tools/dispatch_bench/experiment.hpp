@@ -7,13 +7,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dispatch_bench/counts.hpp"
 #include "dispatch_bench/row.hpp"
+#include "support/rounds.hpp"
 #include "support/statistics.hpp"
 
 namespace uptempo::bench {
@@ -87,14 +87,8 @@ void take(const Turn& turn, Check& check, Around&& around) {
   check.after(row, turn.load);
 }
 
-struct Plan {
-  uint32_t rounds = 40;
-  uint64_t seed = 1;
-  std::vector<uint32_t> batches;
-};
-
-// `progress` is told of each round. Throws std::runtime_error when a check fails, Error when a row does.
-Results run(const Rows& rows, Check& check, const Plan& plan,
-            const std::function<void(const std::string&)>& progress);
+// Throws std::runtime_error when a check fails, Error when a row does.
+Results run(const Rows& rows, Check& check, const std::vector<uint32_t>& batches,
+            const support::Rounds& rounds);
 
 }  // namespace uptempo::bench

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -17,6 +16,7 @@
 
 #include "support/device.hpp"
 #include "support/program.hpp"
+#include "support/rounds.hpp"
 #include "support/statistics.hpp"
 #include "support/table.hpp"
 
@@ -27,8 +27,7 @@ using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
 struct Options {
-  uint32_t rounds = 40;
-  uint64_t seed = 1;
+  support::Rounds rounds;
   bool second = false;
   std::string device = "auto";
   std::string json_file;
@@ -192,24 +191,13 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   for (const double length : lengths)
     for (const Way& way : all) rows.push_back({length, &way, {}, {}, {}});
 
-  std::mt19937_64 random(options.seed);
-  std::vector<size_t> order(all.size());
-  support::Progress progress;
-  for (uint32_t round = 0; round < options.rounds; ++round) {
-    progress.show(fmt::format("round {} of {}", round + 1, options.rounds));
-    for (size_t l = 0; l < lengths.size(); ++l) {
-      for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-      std::shuffle(order.begin(), order.end(), random);
-      for (const size_t w : order) {
-        const Sample sample = bench.run(bench.turns_for(lengths[l]), all[w]);
-        Row& row = rows[l * all.size() + w];
-        row.work.push_back(sample.work_us);
-        row.late.push_back(sample.late_us);
-        row.cores.push_back(100 * sample.cpu_us / sample.waited_us);
-      }
-    }
-  }
-  progress.clear();
+  support::take_turns(options.rounds, rows.size(), [&](size_t r) {
+    Row& row = rows[r];
+    const Sample sample = bench.run(bench.turns_for(row.asked_us), *row.way);
+    row.work.push_back(sample.work_us);
+    row.late.push_back(sample.late_us);
+    row.cores.push_back(100 * sample.cpu_us / sample.waited_us);
+  });
 
   support::Table table({{"work\nus", support::Align::right},
                         {"wait", support::Align::left},
@@ -234,17 +222,17 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                        {"late_to_active", {ratio.low, ratio.median, ratio.high}},
                        {"core_per_cent", cores}});
   }
-  support::print_report(
-      options.json_file,
-      fmt::format("Waits of {} thread, medians of {} rounds ({}s of this machine):\n{}",
-                  options.second ? "a second" : "one", options.rounds, device.time_name(), table.text()));
+  support::print_report(options.json_file,
+                        fmt::format("Waits of {} thread, medians of {} rounds ({}s of this machine):\n{}",
+                                    options.second ? "a second" : "one", options.rounds.count,
+                                    device.time_name(), table.text()));
   if (!options.json_file.empty()) {
     const nlohmann::json report{{"device", device.name()},
                                 {"virtual_gpu", device.is_virtual},
                                 {"cores", support::usable_cores()},
-                                {"rounds", options.rounds},
+                                {"rounds", options.rounds.count},
                                 {"second_waiter", options.second},
-                                {"seed", options.seed},
+                                {"seed", options.rounds.seed},
                                 {"default_spin_us", nanoseconds(WaitPolicy{}.spin).count() / 1000},
                                 {"results", results}};
     support::write_output(options.json_file, report.dump(2) + '\n');
@@ -258,10 +246,7 @@ int main(int argc, char** argv) {
   CLI::App app("What waiting costs: how late each wait returns, and what part of a core it takes.",
                "wait_bench");
   Options options;
-  app.add_option("--rounds", options.rounds, "Rounds, at least 6 (40)")
-      ->check(CLI::Range(6u, 100000u).description(""))
-      ->type_name("N");
-  app.add_option("--seed", options.seed, "Of the order within a round (1)")->type_name("N");
+  support::add_rounds_options(app, options.rounds, 6);
   app.add_flag("--second", options.second,
                "Time a second thread that waits for the same work in the same way");
   support::add_device_option(app, options.device);

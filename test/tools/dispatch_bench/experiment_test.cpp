@@ -60,8 +60,7 @@ Rows rows_of(std::initializer_list<const char*> names, std::vector<std::string>*
 
 TEST_CASE("every row is timed once a round in each phase that it has, and every run is checked") {
   CountedCheck check;
-  const Results results =
-      run(rows_of({"plain", "waits", "short"}), check, {.rounds = 20, .batches = {1, 8192}}, {});
+  const Results results = run(rows_of({"plain", "waits", "short"}), check, {1, 8192}, {.count = 20});
   CHECK(results.all.size() == 4 + 2 + 2);
   for (const Series& series : results.all) CHECK(series.ns_per_dispatch.size() == 20);
   CHECK(results.find("waits", 1, Phase::submit) == nullptr);
@@ -75,7 +74,7 @@ TEST_CASE("every row is timed once a round in each phase that it has, and every 
 TEST_CASE("a submission is timed behind a gate that opens before the wait, a completion without one") {
   std::vector<std::string> log;
   CountedCheck check;
-  run(rows_of({"row"}, &log), check, {.rounds = 1, .seed = 7, .batches = {1}}, {});
+  run(rows_of({"row"}, &log), check, {1}, {.count = 1, .seed = 7});
   REQUIRE(log.size() == 16);
   const std::vector<std::string> submit{"row prepare", "row close", "row submit", "row open", "row wait"};
   CHECK(std::vector<std::string>(log.begin(), log.begin() + 5) == submit);
@@ -87,7 +86,7 @@ TEST_CASE("rows take turns in an order that depends on the seed alone") {
   const auto order = [](uint64_t seed) {
     std::vector<std::string> log;
     CountedCheck check;
-    run(rows_of({"a", "b", "c"}, &log), check, {.rounds = 20, .seed = seed, .batches = {1, 8}}, {});
+    run(rows_of({"a", "b", "c"}, &log), check, {1, 8}, {.count = 20, .seed = seed});
     return log;
   };
   CHECK(order(1) == order(1));
@@ -97,9 +96,7 @@ TEST_CASE("rows take turns in an order that depends on the seed alone") {
 TEST_CASE("a failed check ends the run") {
   CountedCheck check;
   check.fail_at = 120;
-  CHECK(error_of([&] {
-          run(rows_of({"row"}), check, {.rounds = 20, .batches = {1, 120}}, {});
-        }) == "lost one");
+  CHECK(error_of([&] { run(rows_of({"row"}), check, {1, 120}, {.count = 20}); }) == "lost one");
 }
 
 TEST_CASE("of a row's variants the fastest stands for it, batch by batch") {

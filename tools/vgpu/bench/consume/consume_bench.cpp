@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "bench/consume/cores.hpp"
 #include "bench/consume/floors.hpp"
@@ -13,6 +12,7 @@
 #include "bench/consume/rows.hpp"
 #include "launch.hpp"
 #include "support/program.hpp"
+#include "support/rounds.hpp"
 
 namespace {
 
@@ -20,8 +20,7 @@ using namespace uptempo;
 using namespace uptempo::vgpu::consume;
 
 struct Options {
-  unsigned rounds = 40;
-  std::uint64_t seed = 1;
+  support::Rounds rounds;
   std::string json_file;
   bool bars = false;
 };
@@ -158,17 +157,10 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   Measurer measure(gpu);
   pin_device(cores.other);
 
-  support::Progress progress;
   Rows rows = declared();
   const std::vector<std::function<void()>> round = round_of(measure, rows, cores.other);
-  std::vector<std::size_t> order(round.size());
-  for (std::size_t row = 0; row < order.size(); ++row) order[row] = row;
-  std::mt19937_64 random(options.seed);
-  for (unsigned done = 0; done < options.rounds; ++done) {
-    progress.show(fmt::format("round {} of {}", done + 1, options.rounds));
-    std::ranges::shuffle(order, random);
-    for (const std::size_t row : order) measured(round[row]);
-  }
+  support::take_turns(options.rounds, round.size(), [&](std::size_t row) { measured(round[row]); });
+  support::Progress progress;
   for (int sample = 0; sample < 6; ++sample) {
     progress.show("nothing to do");
     rows.add("lone-packet", measure.lone_packet_cpu_ns(20) / 1000);
@@ -177,12 +169,12 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   progress.clear();
 
   const std::vector<Judged> bars = judge(rows, kBars);
-  const Conditions conditions{gpu.name(), options.rounds, options.seed, cores.host, cores.other};
+  const Conditions conditions{gpu.name(), options.rounds.count, options.rounds.seed, cores.host, cores.other};
   support::print_report(
       options.json_file,
       fmt::format("Device: virtual GPU, {}; kernels are not executed; {} rounds; the "
                   "program on core {}, the device on core {}\n\n{}",
-                  conditions.device, options.rounds, cores.host, cores.other, table(rows, bars)));
+                  conditions.device, options.rounds.count, cores.host, cores.other, table(rows, bars)));
   if (!options.json_file.empty())
     support::write_output(options.json_file, json(conditions, rows, bars).dump(2) + '\n');
   const bool met = std::ranges::all_of(bars, &Judged::met);
@@ -194,10 +186,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 int main(int argc, char** argv) {
   CLI::App app("What the virtual GPU's command processor takes for packets.", "vgpu_consume_bench");
   Options options;
-  app.add_option("--rounds", options.rounds, "Rounds, at least 6 (40)")
-      ->check(CLI::Range(6u, 100000u).description(""))
-      ->type_name("N");
-  app.add_option("--seed", options.seed, "Of the rows' order (1)")->type_name("N");
+  support::add_rounds_options(app, options.rounds, 6);
   app.add_flag("--bars", options.bars, "Exit with 1 when a bar is missed");
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

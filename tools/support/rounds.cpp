@@ -1,0 +1,34 @@
+#include "support/rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "support/program.hpp"
+
+namespace uptempo::support {
+
+void add_rounds_options(CLI::App& app, Rounds& rounds, uint32_t least) {
+  app.add_option("--rounds", rounds.count, fmt::format("Rounds, at least {} ({})", least, rounds.count))
+      ->check(CLI::Range(least, 100000u).description(""))
+      ->type_name("N");
+  app.add_option("--seed", rounds.seed, fmt::format("Of the order within a round ({})", rounds.seed))
+      ->type_name("N");
+}
+
+void take_turns(const Rounds& rounds, size_t turns, const std::function<void(size_t turn)>& take) {
+  std::vector<size_t> order(turns);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937_64 random(rounds.seed);
+  Progress progress;
+  for (uint32_t round = 1; round <= rounds.count; ++round) {
+    progress.show(fmt::format("round {} of {}", round, rounds.count));
+    std::ranges::shuffle(order, random);
+    std::ranges::for_each(order, take);
+  }
+}
+
+}  // namespace uptempo::support
