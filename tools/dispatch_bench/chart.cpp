@@ -9,8 +9,12 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "support/svg.hpp"
+
 namespace uptempo::bench {
 namespace {
+
+using support::svg_text;
 
 constexpr double kWidth = 860, kLeft = 70, kRight = 640, kLabels = 662;  // x
 constexpr double kTop = 84, kPanelHeight = 330, kPanelGap = 76;          // y
@@ -25,44 +29,11 @@ constexpr Family kFamilies[] = {{"floor", "floor"}, {"hsa", "hsa"},   {"uptempo"
                                 {"hip", "hip"},     {"pocl", "pocl"}, {"", "other"}};
 constexpr const char* kDashes[] = {"", "7 4", "2 3", "10 3 2 3", "4 4", "1 4"};
 
-// Colours are declared for light ground; viewers that know prefers-color-scheme switch all of them together, ground included.
-constexpr const char* kStyle = R"(<style>
-  .ground { fill: #ffffff; } .title { fill: #1f2328; font-size: 17px; font-weight: 600; }
-  .text { fill: #1f2328; font-size: 13px; } .quiet { fill: #59636e; font-size: 12px; } .grid { stroke: #d8dee4; stroke-width: 1; }
+constexpr const char* kStyles = R"(.grid { stroke: #d8dee4; stroke-width: 1; }
   .line { fill: none; stroke-width: 2; } .leader { stroke-width: 0.7; fill: none; }
-  .floor { stroke: #6e7781; } .hsa { stroke: #2f6fdb; } .own { stroke: #c93c37; } .hip { stroke: #1a7f37; } .pocl { stroke: #8250df; } .other { stroke: #9a6700; }
-  @media (prefers-color-scheme: dark) {
-    .ground { fill: #0d1117; } .title, .text { fill: #e6edf3; } .quiet { fill: #9198a1; } .grid { stroke: #30363d; }
-    .floor { stroke: #9198a1; } .hsa { stroke: #58a6ff; } .own { stroke: #ff7b72; } .hip { stroke: #56d364; } .pocl { stroke: #d2a8ff; } .other { stroke: #e3b341; }
-  }
-</style>
-)";
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-std::string text_at(double x, double y, const char* style, std::string_view text,
-                    const char* anchor = "start") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y,
-                     style, anchor, escaped(text));
-}
+  .floor { stroke: #6e7781; } .hsa { stroke: #2f6fdb; } .own { stroke: #c93c37; } .hip { stroke: #1a7f37; } .pocl { stroke: #8250df; } .other { stroke: #9a6700; })";
+constexpr const char* kDarkStyles = R"(.grid { stroke: #30363d; }
+    .floor { stroke: #9198a1; } .hsa { stroke: #58a6ff; } .own { stroke: #ff7b72; } .hip { stroke: #56d364; } .pocl { stroke: #d2a8ff; } .other { stroke: #e3b341; })";
 
 struct Line {
   std::string name;
@@ -116,15 +87,15 @@ std::string axes(const Scales& scales, const std::vector<uint32_t>& batches) {
       const double ns = step * std::pow(10, decade);
       if (std::log10(ns) > scales.high_decade + 1e-9) break;
       out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, scales.y(ns), kRight);
-      out += text_at(kLeft - 8, scales.y(ns) + 4, "quiet", fmt::format("{:.6g}", ns), "end");
+      out += svg_text(kLeft - 8, scales.y(ns) + 4, "quiet", fmt::format("{:.6g}", ns), "end");
     }
   }
   for (const uint32_t batch : batches) {
     out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n", scales.x(batch), scales.top,
                        bottom);
-    out += text_at(scales.x(batch), bottom + 17, "quiet", std::to_string(batch), "middle");
+    out += svg_text(scales.x(batch), bottom + 17, "quiet", std::to_string(batch), "middle");
   }
-  return out + text_at((kLeft + kRight) / 2, bottom + 36, "quiet", "dispatches in a batch", "middle");
+  return out + svg_text((kLeft + kRight) / 2, bottom + 36, "quiet", "dispatches in a batch", "middle");
 }
 
 // Labels beside the ends of their lines, as near as their height allows.
@@ -158,7 +129,7 @@ std::string drawing(const Line& line, const Scales& scales) {
              "<path class=\"leader {0}\" stroke-dasharray=\"1 3\" d=\"M{4:.1f} {5:.1f}L{6:.1f} {7:.1f}\"/>"
              "<path class=\"line {0}\" stroke-dasharray=\"{1}\" d=\"M{6:.1f} {7:.1f}h26\"/>\n",
              line.style, line.dashes, path, marks, end_x, end_y, kLabels - 8, line.label_y) +
-         text_at(kLabels + 24, line.label_y + 4, "text", line.name);
+         svg_text(kLabels + 24, line.label_y + 4, "text", line.name);
 }
 
 std::string panel(const Report& report, Phase phase, double top) {
@@ -178,10 +149,10 @@ std::string panel(const Report& report, Phase phase, double top) {
                       .last_batch = report.batches.back()};
   place_labels(lines, scales);
   std::string out =
-      text_at(kLeft, top - 12, "text",
-              fmt::format("{}: host ns per dispatch{}", phase_name(phase),
-                          phase == Phase::submit ? ", until the last packet is handed over"
-                                                 : ", until the host sees the last one complete"));
+      svg_text(kLeft, top - 12, "text",
+               fmt::format("{}: host ns per dispatch{}", phase_name(phase),
+                           phase == Phase::submit ? ", until the last packet is handed over"
+                                                  : ", until the host sees the last one complete"));
   out += axes(scales, report.batches);
   for (const Line& line : lines) out += drawing(line, scales);
   return out;
@@ -198,19 +169,16 @@ std::string svg(const Report& report) {
     if (!drawn.empty()) top += kPanelHeight + kPanelGap;
   }
   if (panels.empty()) throw std::runtime_error("a chart of no figures was asked for");
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" role=\"img\" font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', "
-      "sans-serif\">\n<title>What a dispatch costs the host, by length of batch</title>\n{2}<rect "
-      "class=\"ground\" width=\"{0:.0f}\" height=\"{1:.0f}\" rx=\"6\"/>\n",
-      kWidth, top - kPanelGap + 50, kStyle);
-  out += text_at(20, 30, "title", "What a dispatch costs the host");
-  out += text_at(
-      20, 51, "quiet",
-      fmt::format("{}{}; kernels {}; medians of {} rounds, bars: 95 % intervals",
-                  report.is_virtual ? "virtual GPU, not hardware: " : "", report.device,
-                  report.kernels_executed ? "executed" : "not executed (null kernels)", report.rounds));
-  return out + panels + "</svg>\n";
+  const std::string heading =
+      svg_text(20, 30, "title", "What a dispatch costs the host") +
+      svg_text(
+          20, 51, "quiet",
+          fmt::format("{}{}; kernels {}; medians of {} rounds, bars: 95 % intervals",
+                      report.is_virtual ? "virtual GPU, not hardware: " : "", report.device,
+                      report.kernels_executed ? "executed" : "not executed (null kernels)", report.rounds));
+  return support::svg_image(kWidth, top - kPanelGap + 50,
+                            "What a dispatch costs the host, by length of batch", kStyles, kDarkStyles,
+                            heading + panels);
 }
 
 }  // namespace uptempo::bench

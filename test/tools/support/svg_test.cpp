@@ -1,0 +1,24 @@
+#include "support/svg.hpp"
+
+#include "support/catch.hpp"
+
+using namespace uptempo::support;
+
+TEST_CASE("text stands where it was put, and markup in it stays text") {
+  CHECK(svg_text(20, 51.25, "quiet", "a<b> & c", "end") ==
+        "<text x=\"20.0\" y=\"51.2\" class=\"quiet\" text-anchor=\"end\">a&lt;b&gt; &amp; c</text>\n");
+}
+
+TEST_CASE("an image is complete: its ground as large as itself, its styles for light ground and for dark") {
+  const std::string image =
+      svg_image(720, 300, "a < b", ".own { fill: #111111; }", ".own { fill: #eeeeee; }", "<g/>\n");
+  CHECK(image.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 300\""));
+  CHECK(image.ends_with("<g/>\n</svg>\n"));
+  CHECK(image.find("<title>a &lt; b</title>") != std::string::npos);
+  CHECK(image.find("<rect class=\"ground\" width=\"720\" height=\"300\"") != std::string::npos);
+  const size_t light = image.find("#111111"), scheme = image.find("prefers-color-scheme: dark"),
+               dark = image.find("#eeeeee");
+  CHECK(light < scheme);
+  CHECK(scheme < dark);
+  CHECK(dark < image.find("</style>"));
+}
