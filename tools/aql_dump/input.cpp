@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstring>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -36,8 +35,7 @@ std::vector<aql::Packet64> packets_from_words(const std::string& text) {
   return packets;
 }
 
-std::vector<aql::Packet64> packets_from_bytes(std::istream& in, const std::string& name) {
-  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+std::vector<aql::Packet64> packets_from_bytes(const std::string& bytes, const std::string& name) {
   if (bytes.empty() || bytes.size() % aql::packet_size_bytes != 0) {
     throw std::runtime_error("'" + name + "' holds " + std::to_string(bytes.size()) +
                              " bytes; a ring is a multiple of 64 and not empty");
@@ -47,7 +45,8 @@ std::vector<aql::Packet64> packets_from_bytes(std::istream& in, const std::strin
   return packets;
 }
 
-std::vector<nlohmann::ordered_json> trace_from_lines(std::istream& in, const std::string& name) {
+std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines, const std::string& name) {
+  std::istringstream in(lines);
   std::vector<nlohmann::ordered_json> events;
   size_t number = 0;
   for (std::string line; std::getline(in, line);) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <istream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,9 +15,9 @@ namespace uptempo::aql_dump {
 std::vector<aql::Packet64> packets_from_words(const std::string& text);
 
 // 64 bytes a packet, as copied from a ring.
-std::vector<aql::Packet64> packets_from_bytes(std::istream& in, const std::string& name);
+std::vector<aql::Packet64> packets_from_bytes(const std::string& bytes, const std::string& name);
 
 // One JSON object a line; empty lines are skipped.
-std::vector<nlohmann::ordered_json> trace_from_lines(std::istream& in, const std::string& name);
+std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines, const std::string& name);
 
 }  // namespace uptempo::aql_dump

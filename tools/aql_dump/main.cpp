@@ -1,26 +1,9 @@
 // aql_dump: packets, ring dumps and traces as text.
-#include <fstream>
-#include <iostream>
-#include <iterator>
-
 #include "aql_dump/input.hpp"
 #include "aql_dump/report.hpp"
 #include "support/program.hpp"
 
 using namespace uptempo;
-
-namespace {
-
-// Runs `read` on the file, or on standard input for "-".
-template <class Read>
-auto with_input(const std::string& name, Read read) {
-  if (name == "-") return read(std::cin);
-  std::ifstream in(name, std::ios::binary);
-  if (!in) throw support::UsageError("cannot read '" + name + "'");
-  return read(in);
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -61,20 +44,18 @@ int main(int argc, char** argv) {
       if (!json.empty()) support::write_output(json, document.dump(2) + '\n');
     };
     if (trace->parsed()) {
-      const auto events = with_input(
-          trace_file, [&](std::istream& in) { return aql_dump::trace_from_lines(in, trace_file); });
+      const auto events = aql_dump::trace_from_lines(support::read_input(trace_file), trace_file);
       const auto report = aql_dump::report_trace(events, queue, summary_only);
       emit(report.text, report.json);
       return support::exit_ok;
     }
     std::vector<aql::Packet64> packets;
     if (ring->parsed()) {
-      packets = with_input(ring_file,
-                           [&](std::istream& in) { return aql_dump::packets_from_bytes(in, ring_file); });
+      packets = aql_dump::packets_from_bytes(support::read_input(ring_file), ring_file);
     } else {
       std::string text;
       for (const std::string& word : words) text += word + ' ';
-      if (words.empty()) text.assign(std::istreambuf_iterator<char>(std::cin), {});
+      if (words.empty()) text = support::read_input("-");
       try {
         packets = aql_dump::packets_from_words(text);
       } catch (const std::runtime_error& error) {

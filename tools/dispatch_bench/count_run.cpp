@@ -11,14 +11,13 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
 
 #include "dispatch_bench/counts.hpp"
+#include "support/program.hpp"
 #include "vgpu/launch.hpp"
 
 namespace uptempo::bench {
@@ -50,13 +49,6 @@ class TemporaryFolder {
  private:
   fs::path path_;
 };
-
-std::string contents_of(const std::string& file) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // Keeps the moments of the doorbells and forgets the packets, of which there are millions: hence a pipe.
 class Doorbells {
@@ -181,11 +173,11 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
   }
   doorbells.read_all();
   if (!process.has_succeeded()) {
-    std::string said = contents_of(folder.file("errors"));
+    std::string said = support::read_input(folder.file("errors"));
     std::ranges::replace(said, '\n', ' ');
     throw std::runtime_error("the run that counts failed: " + said);
   }
-  return read_counts(contents_of(folder.file("counts")), doorbells.ascending_ns(),
+  return read_counts(support::read_input(folder.file("counts")), doorbells.ascending_ns(),
                      on_virtual_gpu ? "" : "hardware does not tell of its doorbells");
 }
 

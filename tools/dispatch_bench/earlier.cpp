@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "support/program.hpp"
 #include "support/table.hpp"
@@ -127,14 +123,7 @@ EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   }
 }
 
-EarlierReport read_earlier(const std::string& file) {
-  errno = 0;
-  std::ifstream in(file);
-  if (!in) refuse(file, fmt::format("it cannot be read: {}", std::strerror(errno)));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_earlier(text.str(), file);
-}
+EarlierReport read_earlier(const std::string& file) { return parse_earlier(support::read_input(file), file); }
 
 void require_comparable(const EarlierReport& earlier, const Report& now) {
   if (earlier.is_virtual != now.is_virtual)

@@ -52,6 +52,18 @@ void add_json_option(CLI::App& app, std::string& file) {
   app.add_option("--json", file, "Write JSON; '-': to standard output, alone")->type_name("FILE|-");
 }
 
+std::string read_input(const std::string& file) {
+  errno = 0;
+  std::ifstream opened;
+  if (file != "-") opened.open(file, std::ios::binary);
+  std::istream& in = file == "-" ? std::cin : opened;
+  std::string text;
+  for (char part[65536]; in.read(part, sizeof part), in.gcount() > 0;)
+    text.append(part, static_cast<size_t>(in.gcount()));
+  if (!in.eof()) throw UsageError(fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
+  return text;
+}
+
 void write_output(const std::string& file, std::string_view text) {
   if (file == "-") {
     std::cout << text << std::flush;

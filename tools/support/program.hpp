@@ -30,6 +30,9 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCo
 // A CLI11 option of type `--json FILE`; "-" stands for standard output, which then carries nothing else.
 void add_json_option(CLI::App& app, std::string& file);
 
+// What is in `file`, or comes from standard input if it is "-". Throws UsageError naming the file and the reason.
+std::string read_input(const std::string& file);
+
 // Writes `text` to `file`, or to standard output if it is "-". Throws std::runtime_error naming the file and the reason.
 void write_output(const std::string& file, std::string_view text);
 

@@ -104,7 +104,7 @@ TEST_CASE("files that are foreign, cut off, damaged or newer are refused by name
   impossible["results"][0]["low"] = -1;
   CHECK(contains(refusal(impossible.dump()), "figures that none can be"));
   CHECK(contains(error_of<uptempo::support::UsageError>([] { read_earlier("/no/such/file.json"); }),
-                 "'/no/such/file.json': it cannot be read: No such file"));
+                 "cannot read '/no/such/file.json': No such file"));
 }
 
 TEST_CASE("a report with any byte changed is read or refused, and nothing else") {

@@ -4,8 +4,10 @@
 
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/errors.hpp"
 
 using namespace uptempo::support;
+using uptempo::test::error_of;
 
 namespace {
 
@@ -50,6 +52,17 @@ TEST_CASE("output goes to the file that was named, and a file that cannot be wri
     CHECK(std::strstr(error.what(), nowhere.c_str()) != nullptr);
     CHECK(std::strstr(error.what(), "No such file or directory") != nullptr);
   }
+}
+
+TEST_CASE("input is read whole, and a file that cannot be read is a wrong command line that names it") {
+  const uptempo::test::TemporaryDirectory directory;
+  for (const std::string& text : {std::string(), std::string("a\0b\r\n", 5), std::string(100000, 'x')}) {
+    write_output(directory.file("in"), text);
+    CHECK(read_input(directory.file("in")) == text);
+  }
+  CHECK(error_of<UsageError>([] { read_input("/no/such/file"); }) ==
+        "cannot read '/no/such/file': No such file or directory");
+  CHECK(error_of<UsageError>([] { read_input("/tmp"); }) == "cannot read '/tmp': Is a directory");
 }
 
 TEST_CASE("a full device is an error, not a short file") {
