@@ -1,10 +1,8 @@
-#define CL_TARGET_OPENCL_VERSION 120
 #include "dispatch_bench/pocl_peer.h"
 
-#include <CL/cl.h>
-
 #include <string>
-#include <vector>
+
+#include "dispatch_bench/pocl.hpp"
 
 namespace {
 
@@ -29,28 +27,10 @@ const char* failed(const char* call, cl_int status) {
   return state.error.c_str();
 }
 
-template <class Query, class Object, class Name>
-std::string text_of(Query query, Object object, Name name) {
-  char text[256] = {};
-  return query(object, name, sizeof text - 1, text, nullptr) == CL_SUCCESS ? text : "";
-}
-
-const char* find_device(cl_device_id& device) {
-  cl_uint count = 0;
-  if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) count = 0;  // the loader knows no driver at all
-  std::vector<cl_platform_id> platforms(count);
-  if (count > 0) clGetPlatformIDs(count, platforms.data(), nullptr);
-  for (const cl_platform_id platform : platforms)
-    if (text_of(clGetPlatformInfo, platform, CL_PLATFORM_NAME) == "Portable Computing Language")
-      return failed("clGetDeviceIDs", clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, nullptr));
-  return "PoCL is not installed (Debian: pocl-opencl-icd)";
-}
-
 const char* make(uint32_t* tallies, uint32_t count) {
-  cl_device_id device = nullptr;
-  if (const char* error = find_device(device)) return error;
-  state.version = "PoCL " + text_of(clGetDeviceInfo, device, CL_DRIVER_VERSION) + " on " +
-                  text_of(clGetDeviceInfo, device, CL_DEVICE_NAME);
+  const auto [device, name, version, missing] = uptempo::bench::find_pocl();
+  if (device == nullptr) return (state.error = missing).c_str();
+  state.version = "PoCL " + version + " on " + name;
   cl_int status = CL_SUCCESS;
   state.context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
   if (const char* error = failed("clCreateContext", status)) return error;

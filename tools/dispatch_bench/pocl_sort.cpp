@@ -1,54 +1,21 @@
-#define CL_TARGET_OPENCL_VERSION 120
 #include "dispatch_bench/pocl_sort.hpp"
 
-#include <CL/cl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
-#include <vector>
 
 #include "bitonic_sort_source.hpp"
+#include "dispatch_bench/pocl.hpp"
 #include "support/program.hpp"
 
 namespace uptempo::bench {
 namespace {
 
-constexpr const char* kPlatformName = "Portable Computing Language";
-
 void check(cl_int status, const char* call) {
   if (status != CL_SUCCESS)
     throw std::runtime_error(fmt::format("{} of PoCL failed with OpenCL status {}", call, status));
-}
-
-template <typename Query>
-std::string text_of(Query query) {
-  size_t size = 0;
-  if (query(size_t{0}, static_cast<void*>(nullptr), &size) != CL_SUCCESS || size == 0) return {};
-  std::string text(size, '\0');
-  if (query(size, static_cast<void*>(text.data()), static_cast<size_t*>(nullptr)) != CL_SUCCESS) return {};
-  text.resize(text.find('\0') == std::string::npos ? size : text.find('\0'));
-  return text;
-}
-
-cl_platform_id find_platform() {
-  cl_uint count = 0;
-  // CL_PLATFORM_NOT_FOUND_KHR (-1001) when the loader knows no driver at all.
-  if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) count = 0;
-  std::vector<cl_platform_id> platforms(count);
-  if (count > 0) check(clGetPlatformIDs(count, platforms.data(), nullptr), "clGetPlatformIDs");
-  std::string found;
-  for (cl_platform_id platform : platforms) {
-    const std::string name = text_of([&](size_t size, void* out, size_t* need) {
-      return clGetPlatformInfo(platform, CL_PLATFORM_NAME, size, out, need);
-    });
-    if (name == kPlatformName) return platform;
-    found += (found.empty() ? "" : ", ") + name;
-  }
-  throw support::Unavailable(
-      fmt::format("PoCL is not installed: the OpenCL platforms found are: {}; install pocl-opencl-icd.",
-                  found.empty() ? "none" : found));
 }
 
 }  // namespace
@@ -60,8 +27,7 @@ struct PoclSort::Impl {
   cl_kernel kernel = nullptr;
   cl_mem keys = nullptr;
   uint32_t length = 0;
-  std::string device;
-  std::string version;
+  Pocl found;
 
   ~Impl() {
     if (keys != nullptr) clReleaseMemObject(keys);
@@ -75,16 +41,9 @@ struct PoclSort::Impl {
 PoclSort::PoclSort(uint32_t length) : impl_(std::make_unique<Impl>()) {
   Impl& cl = *impl_;
   cl.length = length;
-  cl_platform_id platform = find_platform();
-  cl_device_id device = nullptr;
-  check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, nullptr), "clGetDeviceIDs");
-  cl.device = text_of([&](size_t size, void* out, size_t* need) {
-    return clGetDeviceInfo(device, CL_DEVICE_NAME, size, out, need);
-  });
-  cl.version = text_of([&](size_t size, void* out, size_t* need) {
-    return clGetDeviceInfo(device, CL_DRIVER_VERSION, size, out, need);
-  });
-
+  cl.found = find_pocl();
+  const cl_device_id device = cl.found.device;
+  if (device == nullptr) throw support::Unavailable(cl.found.missing);
   cl_int status = CL_SUCCESS;
   cl.context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
   check(status, "clCreateContext");
@@ -105,8 +64,8 @@ PoclSort::PoclSort(uint32_t length) : impl_(std::make_unique<Impl>()) {
 
 PoclSort::~PoclSort() = default;
 
-const std::string& PoclSort::device() const noexcept { return impl_->device; }
-const std::string& PoclSort::version() const noexcept { return impl_->version; }
+const std::string& PoclSort::device() const noexcept { return impl_->found.name; }
+const std::string& PoclSort::version() const noexcept { return impl_->found.version; }
 
 std::chrono::nanoseconds PoclSort::sort(std::span<uint32_t> keys) {
   Impl& cl = *impl_;
