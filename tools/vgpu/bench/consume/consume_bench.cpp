@@ -13,11 +13,13 @@
 #include "launch.hpp"
 #include "support/program.hpp"
 #include "support/rounds.hpp"
+#include "support/statistics.hpp"
 
 namespace {
 
 using namespace uptempo;
 using namespace uptempo::vgpu::consume;
+using support::median;
 
 struct Options {
   support::Rounds rounds;
@@ -54,10 +56,9 @@ const std::vector<Bar> kBars{{"ring-barriers", 60},          {"ring-dispatches",
                              {"busy-4-jain", 0.99, true},    {"busy-16-least/most", 0.9, true},
                              {"busy-16-jain", 0.99, true},   {"idle", 1}};
 
-double quantile(std::vector<double> values, double part) {
+double ninth_decile(std::vector<double> values) {
   std::ranges::sort(values);
-  return values[std::min(values.size() - 1,
-                         static_cast<std::size_t>(part * static_cast<double>(values.size())))];
+  return values[values.size() * 9 / 10];
 }
 
 Rows declared() {
@@ -100,20 +101,20 @@ std::vector<std::function<void()>> round_of(Measurer& measure, Rows& rows, int c
       [=, &measure] { add("ring-dispatches", measure.full_ring(Kind::dispatch)); },
       [=, &measure] { add("fed-barriers", measure.fed_ring(Kind::barrier, kFedRings)); },
       [=, &measure] { add("fed-dispatches", measure.fed_ring(Kind::dispatch, kFedRings)); },
-      [=] { add("floor-echo", quantile(echoes(kTrips, core), 0.5)); },
-      [=, &measure] { add("trip-barrier", quantile(measure.trips(Kind::barrier, kTrips), 0.5)); },
-      [=, &measure] { add("trip-dispatch", quantile(measure.trips(Kind::dispatch, kTrips), 0.5)); },
-      [=, &measure] { add("trip-event", quantile(measure.trips(Kind::event, kTrips), 0.5)); },
-      [=] { add("floor-futex", quantile(futex_echoes(kWakeUps, core, kSleepUs), 0.5)); },
+      [=] { add("floor-echo", median(echoes(kTrips, core))); },
+      [=, &measure] { add("trip-barrier", median(measure.trips(Kind::barrier, kTrips))); },
+      [=, &measure] { add("trip-dispatch", median(measure.trips(Kind::dispatch, kTrips))); },
+      [=, &measure] { add("trip-event", median(measure.trips(Kind::event, kTrips))); },
+      [=] { add("floor-futex", median(futex_echoes(kWakeUps, core, kSleepUs))); },
       [=, &measure] {
-        add("asleep-barrier", quantile(measure.trips(Kind::barrier, kWakeUps, kSleepUs), 0.5));
-        add("asleep-doorbell", quantile({measure.doorbells().begin(), measure.doorbells().end()}, 0.5));
+        add("asleep-barrier", median(measure.trips(Kind::barrier, kWakeUps, kSleepUs)));
+        add("asleep-doorbell", median(measure.doorbells()));
       }};
   for (const Backlog& backlog : kBacklogs)
     round.push_back([=, &measure] {
       const Measurer::Beside beside = measure.trips_beside(backlog.queues, backlog.packets);
-      add(backlog.trip, quantile(beside.trips, 0.5));
-      add(backlog.overtaken, quantile(beside.overtaken, 0.9));
+      add(backlog.trip, median(beside.trips));
+      add(backlog.overtaken, ninth_decile(beside.overtaken));
     });
   for (const BusyQueues& busy : kBusy)
     round.push_back([=, &measure] {
