@@ -61,12 +61,8 @@ Bench::Bench(const Options& options, const support::Device& device)
   add(bench::floor_rows(raw));
   add(bench::hsa_rows(raw));
   add(bench::uptempo_rows(workload));
-  const auto add_peer = [&](bench::PeerRows peer) {
-    peers.push_back({peer.name, peer.version, peer.missing, peer.note});
-    add(std::move(peer.rows));
-  };
-  if (options.peer == "hip") add_peer(bench::hip_rows(workload));
-  if (options.peer == "pocl") add_peer(bench::pocl_rows(workload));
+  if (options.peer == "hip") peers.push_back(bench::add_hip_rows(rows, workload));
+  if (options.peer == "pocl") peers.push_back(bench::add_pocl_rows(rows, workload));
 
   if (!options.only.empty())
     std::erase_if(rows,

@@ -48,14 +48,14 @@ class Graph final : public HipRow {
 
 }  // namespace
 
-PeerRows hip_rows(const Workload& workload) {
-  PeerRows peer{.name = "HIP", .note = "its rows are not gated"};
+Peer add_hip_rows(Rows& rows, const Workload& workload) {
+  Peer peer{.name = "HIP", .note = "its rows are not gated"};
   const auto functions =
       open_peer<uptempo_hip_peer_t>("libdispatch_bench_hip.so", "uptempo_hip_peer_functions", peer.missing);
   if (functions == nullptr) return peer;
   peer.version = functions()->version();
-  peer.rows.push_back(std::make_unique<Launch>(workload, *functions()));
-  peer.rows.push_back(std::make_unique<Graph>(workload, *functions()));
+  rows.push_back(std::make_unique<Launch>(workload, *functions()));
+  rows.push_back(std::make_unique<Graph>(workload, *functions()));
   return peer;
 }
 

@@ -28,8 +28,8 @@ class Pocl final : public Row {
 
 }  // namespace
 
-PeerRows pocl_rows(const Workload& workload) {
-  PeerRows peer{.name = "PoCL", .note = "its device is the processor and its row is not gated"};
+Peer add_pocl_rows(Rows& rows, const Workload& workload) {
+  Peer peer{.name = "PoCL", .note = "its device is the processor and its row is not gated"};
   const auto functions = open_peer<uptempo_pocl_peer_t>("libdispatch_bench_pocl.so",
                                                         "uptempo_pocl_peer_functions", peer.missing);
   if (functions == nullptr) return peer;
@@ -38,7 +38,7 @@ PeerRows pocl_rows(const Workload& workload) {
     return peer;
   }
   peer.version = functions()->version();
-  peer.rows.push_back(std::make_unique<Pocl>(*functions()));
+  rows.push_back(std::make_unique<Pocl>(*functions()));
   return peer;
 }
 

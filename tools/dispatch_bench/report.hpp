@@ -12,12 +12,6 @@ namespace uptempo::bench {
 // Of the JSON. Its number grows when what stands there is understood no longer.
 inline constexpr const char* kReportFormat = "uptempo-dispatch-bench-1";
 
-struct Peer {
-  std::string name, version;
-  std::string missing;  // why it has no rows, if so
-  std::string note;
-};
-
 struct Report {
   std::string device{};
   bool is_virtual = true;

@@ -95,15 +95,16 @@ class RawQueue;
 Rows floor_rows(std::shared_ptr<RawQueue> queue);  // the cheapest ways to put those bytes there
 Rows hsa_rows(std::shared_ptr<RawQueue> queue);    // loops on the HSA API, written by hand
 Rows uptempo_rows(const Workload& workload);       // this library
-// A peer that is a library of its own, where that was built and can be opened; else `missing` says why there are no rows.
-struct PeerRows {
+
+// A peer that is a library of its own, where that was built and can be opened.
+struct Peer {
   std::string name;
   std::string note;  // what its rows are not
   std::string version{};
-  std::string missing{};
-  Rows rows{};
+  std::string missing{};  // why it has no rows, if so
 };
-PeerRows hip_rows(const Workload& workload);
-PeerRows pocl_rows(const Workload& workload);
+// They add their rows, if any, to `rows`.
+Peer add_hip_rows(Rows& rows, const Workload& workload);
+Peer add_pocl_rows(Rows& rows, const Workload& workload);
 
 }  // namespace uptempo::bench

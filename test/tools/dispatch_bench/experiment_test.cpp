@@ -123,7 +123,7 @@ TEST_CASE("the report has each figure with its interval, and the ratio to the ca
                       .rounds = 3,
                       .seed = 5,
                       .cores = 2,
-                      .peers = {{"HIP", "HIP 5.2", {}, "not gated"}, {"PoCL", {}, "not installed", {}}},
+                      .peers = {{"HIP", "not gated", "HIP 5.2"}, {"PoCL", {}, {}, "not installed"}},
                       .batches = {1},
                       .results = {{{"hsa-careful", 1, Phase::submit, {10, 10, 10}},
                                    {"uptempo-batch", 1, Phase::submit, {11, 12, 13}}}}};
