@@ -42,6 +42,7 @@ struct Bench {
   explicit Bench(const Options& options, const support::Device& device);
 
   bench::Workload workload;
+  std::shared_ptr<bench::RawQueue> raw;
   bool executed;  // kernels are
   bench::Rows rows;
   std::vector<bench::Peer> peers;
@@ -49,7 +50,9 @@ struct Bench {
 };
 
 Bench::Bench(const Options& options, const support::Device& device)
-    : workload(device.gpu), executed(bench::executes_kernels(workload)) {
+    : workload(device.gpu),
+      raw(std::make_shared<bench::RawQueue>(workload)),
+      executed(bench::executes_kernels(raw)) {
   if (options.kernels != "auto" && executed != (options.kernels == "real"))
     throw support::UsageError(
         fmt::format("--kernels {}, but this device {} kernels: {}", options.kernels,
@@ -57,7 +60,6 @@ Bench::Bench(const Options& options, const support::Device& device)
                     device.is_virtual ? "do not start the program under uptempo-vgpu, it does that itself"
                                       : "hardware executes all; use auto or real"));
   const auto add = [&](bench::Rows more) { std::ranges::move(more, std::back_inserter(rows)); };
-  const auto raw = std::make_shared<bench::RawQueue>(workload);
   add(bench::floor_rows(raw));
   add(bench::hsa_rows(raw));
   add(bench::uptempo_rows(workload));
@@ -88,7 +90,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   const support::Device device = support::open_device(options.device, argc, argv, launcher_options);
   Bench bench(options, device);
   if (!options.count_file.empty()) {
-    const auto probe = [&] { bench::executes_kernels(bench.workload); };
+    const auto probe = [&] { bench::executes_kernels(bench.raw); };
     support::write_output(options.count_file,
                           bench::count(bench.rows, *bench.check, options.batch_list(), probe).dump());
     return support::exit_ok;

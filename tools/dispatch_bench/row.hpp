@@ -88,10 +88,10 @@ struct Workload {
   explicit Workload(const Agent& agent);
 };
 
-// Whether the device does what kernels say (uptempo-vgpu --null-kernels does not): one dispatch shows.
-bool executes_kernels(const Workload& workload);
-
 class RawQueue;
+// Whether the device does what kernels say (uptempo-vgpu --null-kernels does not): one dispatch shows. Takes no event of the driver, which peers may have used up.
+bool executes_kernels(const std::shared_ptr<RawQueue>& queue);
+
 Rows floor_rows(std::shared_ptr<RawQueue> queue);  // the cheapest ways to put those bytes there
 Rows hsa_rows(std::shared_ptr<RawQueue> queue);    // loops on the HSA API, written by hand
 Rows uptempo_rows(const Workload& workload);       // this library

@@ -1,8 +1,6 @@
 #include <kernels/basics.hpp>
 
-#include "dispatch_bench/row.hpp"
-#include "engine/dispatch/batch.hpp"
-#include "engine/runtime/signal_budget.hpp"
+#include "dispatch_bench/raw_queue.hpp"
 
 namespace uptempo::bench {
 
@@ -12,17 +10,16 @@ Workload::Workload(const Agent& agent)
       tally(program.kernel<uint32_t*, uint32_t>("tally")),
       tallies(agent, kMaxDispatches) {}
 
-bool executes_kernels(const Workload& workload) {
-  // Peers may have used up the driver's events by now.
-  const SignalBudget before = signal_budget();
-  set_signal_budget({.interrupts = before.interrupts, .beyond = SignalBudget::Beyond::event_less});
-  Queue queue(workload.gpu, {.publications = 1});
-  set_signal_budget(before);
-  BatchSubmitter batch(queue);
-  workload.tallies[0] = 0;
-  batch.dispatch(workload.tally, Grid{Workload::items}, workload.tallies.data(), 0u);
-  batch.submit().wait();
-  return workload.tallies[0] == 1;
+bool executes_kernels(const std::shared_ptr<RawQueue>& queue) {
+  const Rows rows = hsa_rows(queue);
+  Row& row = *rows.front();
+  const Load one;
+  uint32_t& tally = queue->workload().tallies[0];
+  row.prepare(one);
+  tally = 0;
+  row.submit(one);
+  row.wait();
+  return tally == 1;
 }
 
 }  // namespace uptempo::bench
