@@ -1,7 +1,6 @@
 #include "aql/amd_abi.hpp"
 
 #include <hsa/amd_hsa_queue.h>
-#include <hsa/amd_hsa_signal.h>
 
 #include <bit>
 #include <cstddef>
@@ -29,14 +28,10 @@ static_assert(static_cast<int>(SignalKind::user) == AMD_SIGNAL_KIND_USER);
 static_assert(static_cast<int>(SignalKind::doorbell) == AMD_SIGNAL_KIND_DOORBELL);
 static_assert(static_cast<int>(SignalKind::legacy_doorbell) == AMD_SIGNAL_KIND_LEGACY_DOORBELL);
 
-amd_signal_t* abi(hsa_signal_t signal) noexcept { return reinterpret_cast<amd_signal_t*>(signal.handle); }
+using detail::abi;
 
 // The same object without volatile, for std::atomic_ref.
 uint64_t* plain(volatile uint64_t* field) noexcept { return const_cast<uint64_t*>(field); }
-
-std::atomic_ref<int64_t> value_of(hsa_signal_t signal) noexcept {
-  return std::atomic_ref(const_cast<int64_t&>(abi(signal)->value));
-}
 
 }  // namespace
 
@@ -72,10 +67,6 @@ QueueApertures apertures(hsa_queue_t* queue) noexcept {
           .group_segment_high = abi_queue->group_segment_aperture_base_hi};
 }
 
-SignalKind signal_kind(hsa_signal_t signal) noexcept {
-  return signal.handle == 0 ? SignalKind::invalid : static_cast<SignalKind>(abi(signal)->kind);
-}
-
 bool has_interrupt(hsa_signal_t signal) noexcept {
   return signal_kind(signal) == SignalKind::user && abi(signal)->event_mailbox_ptr != 0;
 }
@@ -85,24 +76,9 @@ SignalTimes signal_times(hsa_signal_t signal) noexcept {
   return {.start_ticks = abi(signal)->start_ts, .end_ticks = abi(signal)->end_ts};
 }
 
-hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept {
-  if (signal_kind(signal) != SignalKind::user) return hsa_signal_load_scacquire(signal);
-  return value_of(signal).load(std::memory_order_acquire);
-}
-
 hsa_signal_value_t load_relaxed(hsa_signal_t signal) noexcept {
   if (signal_kind(signal) != SignalKind::user) return hsa_signal_load_relaxed(signal);
-  return value_of(signal).load(std::memory_order_relaxed);
-}
-
-void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept {
-  if (signal_kind(signal) != SignalKind::user) {
-    hsa_signal_silent_store_relaxed(signal, value);
-    return;
-  }
-  abi(signal)->start_ts = 0;
-  abi(signal)->end_ts = 0;
-  value_of(signal).store(value, std::memory_order_relaxed);
+  return detail::value_of(signal).load(std::memory_order_relaxed);
 }
 
 }  // namespace uptempo::aql

@@ -9,6 +9,7 @@
 // Thread safety: all functions may be called from any thread. Lifetimes: a view lives as long as the queue it was taken from.
 #pragma once
 
+#include <hsa/amd_hsa_signal.h>
 #include <hsa/hsa.h>
 
 #include <atomic>
@@ -68,6 +69,31 @@ hsa_signal_value_t load_relaxed(hsa_signal_t signal) noexcept;
 // Sets a USER signal that nobody waits on, and zeroes its times: re-arming a pooled signal. No waiter is woken (as
 // hsa_signal_silent_store_relaxed). The store is ordered before the packets that use the signal by their publication.
 void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept;
+
+namespace detail {
+inline amd_signal_t* abi(hsa_signal_t signal) noexcept {
+  return reinterpret_cast<amd_signal_t*>(signal.handle);
+}
+inline std::atomic_ref<int64_t> value_of(hsa_signal_t signal) noexcept {
+  return std::atomic_ref(const_cast<int64_t&>(abi(signal)->value));
+}
+}  // namespace detail
+
+inline SignalKind signal_kind(hsa_signal_t signal) noexcept {
+  return signal.handle == 0 ? SignalKind::invalid : static_cast<SignalKind>(detail::abi(signal)->kind);
+}
+
+inline hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept {
+  if (signal_kind(signal) != SignalKind::user) return hsa_signal_load_scacquire(signal);
+  return detail::value_of(signal).load(std::memory_order_acquire);
+}
+
+inline void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept {
+  if (signal_kind(signal) != SignalKind::user) return hsa_signal_silent_store_relaxed(signal, value);
+  detail::abi(signal)->start_ts = 0;
+  detail::abi(signal)->end_ts = 0;
+  detail::value_of(signal).store(value, std::memory_order_relaxed);
+}
 
 inline uint64_t QueueView::load_read_index() const noexcept {
   // Acquire: the processor's last reads of a slot come before it is filled again.

@@ -41,17 +41,6 @@ void SignalPool::start(const QueueMarks& marks) noexcept {
   without_event_.taken.start(event_less_, interrupts_ != 0 ? marks.timing_signals : marks.signals);
 }
 
-hsa_signal_t SignalPool::take(SignalKind kind) noexcept {
-  Kind& from = serves(kind);
-  if (from.free.empty()) return {0};
-  const hsa_signal_t signal = from.free.back();
-  from.free.pop_back();
-  from.taken.set(from.taken.in_use() + 1);
-  aql::rearm(signal, 1);
-  detail::count(&detail::CounterBlock::signals_pooled);
-  return signal;
-}
-
 void SignalPool::leave_to_session() noexcept {
   for (Signal& signal : owned_) signal.leave_to_session();
   interrupt_.free.clear();

@@ -13,7 +13,9 @@
 #include <span>
 #include <vector>
 
+#include "aql/amd_abi.hpp"
 #include "engine/dispatch/pressure.hpp"
+#include "engine/runtime/counters.hpp"
 #include "engine/runtime/signal.hpp"
 
 namespace uptempo {
@@ -34,6 +36,7 @@ class SignalPool {
 
   uint32_t interrupts() const noexcept { return interrupts_; }
   uint32_t event_less() const noexcept { return event_less_; }
+  bool has(SignalKind kind) const noexcept { return !serves(kind).free.empty(); }
   // Signals that take(kind) could give, and of how many.
   uint32_t free(SignalKind kind) const noexcept { return serves(kind).level().free(); }
   uint32_t size(SignalKind kind) const noexcept { return serves(kind).level().capacity; }
@@ -61,5 +64,16 @@ class SignalPool {
   Kind interrupt_, without_event_;
   uint32_t interrupts_ = 0, event_less_ = 0;
 };
+
+inline hsa_signal_t SignalPool::take(SignalKind kind) noexcept {
+  Kind& from = serves(kind);
+  if (from.free.empty()) return {0};
+  const hsa_signal_t signal = from.free.back();
+  from.free.pop_back();
+  from.taken.set(from.taken.in_use() + 1);
+  aql::rearm(signal, 1);
+  detail::count(&detail::CounterBlock::signals_pooled);
+  return signal;
+}
 
 }  // namespace uptempo

@@ -150,13 +150,6 @@ bool Timeline::fired(uint64_t value) noexcept {
          done_.load(std::memory_order_acquire) >= value;
 }
 
-void Timeline::advance(uint64_t value) noexcept {
-  uint64_t known = done_.load(std::memory_order_relaxed);
-  // Release: who sees the value done sees what the packets wrote, through the acquire load of the signal.
-  while (known < value && !done_.compare_exchange_weak(known, value, std::memory_order_acq_rel)) {
-  }
-}
-
 // Under mutex_.
 void Timeline::note_completed() noexcept {
   for (uint64_t value = done_.load(std::memory_order_acquire) + 1;

@@ -36,6 +36,7 @@
 #include <string_view>
 #include <vector>
 
+#include "aql/amd_abi.hpp"
 #include "aql/deadline.hpp"
 #include "engine/dispatch/awaited.hpp"
 
@@ -196,6 +197,8 @@ class Timeline {
   void advance(uint64_t value) noexcept;
   void note_completed() noexcept;
   void note_failure(hsa_status_t status, std::string text) noexcept;
+  // fired() for the owner, who alone gives signals a new use.
+  bool fired_for_owner(hsa_signal_t signal, uint64_t value) const noexcept;
   bool try_reclaim(uint64_t value) noexcept;
   bool watched_failed() noexcept;
   void keep_times_of(uint64_t value);
@@ -235,6 +238,19 @@ inline uint64_t Timeline::begin(hsa_signal_t signal) noexcept {
   return value;
 }
 
+inline bool Timeline::fired_for_owner(hsa_signal_t signal, uint64_t value) const noexcept {
+  if (closed_.load(std::memory_order_acquire) || error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS)
+    return noted(value);
+  return aql::load_acquire(signal) == 0;
+}
+
+inline void Timeline::advance(uint64_t value) noexcept {
+  uint64_t known = done_.load(std::memory_order_relaxed);
+  // Release: who sees the value done sees what the packets wrote, through the acquire load of the signal.
+  while (known < value && !done_.compare_exchange_weak(known, value, std::memory_order_acq_rel)) {
+  }
+}
+
 inline bool Timeline::try_reclaim(uint64_t value) noexcept {
   Entry& e = entry(value);
   if (e.timed.load(std::memory_order_relaxed)) keep_times_of(value);
@@ -248,7 +264,11 @@ uint32_t Timeline::reclaim(uint32_t limit, F&& on_reclaimed) noexcept {
   while (count < limit && reclaimed_ != last_.load(std::memory_order_relaxed)) {
     const uint64_t value = reclaimed_ + 1;
     const hsa_signal_t signal{entry(value).signal.load(std::memory_order_relaxed)};
-    if (!look(value) || !try_reclaim(value)) break;
+    if (!noted(value)) {
+      if (!fired_for_owner(signal, value)) break;
+      advance(value);
+    }
+    if (!try_reclaim(value)) break;
     reclaimed_ = value;
     on_reclaimed(value, signal);
     ++count;
