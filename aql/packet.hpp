@@ -15,10 +15,12 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace uptempo::aql {
 
@@ -31,7 +33,13 @@ struct alignas(packet_size_bytes) Packet64 {
   constexpr uint16_t header() const noexcept { return static_cast<uint16_t>(word[0]); }
   constexpr uint16_t setup() const noexcept { return static_cast<uint16_t>(word[0] >> 16); }
   // Of a kernel dispatch.
+  const void* kernarg_address() const noexcept {
+    const void* address;
+    std::memcpy(&address, &word[10], sizeof address);
+    return address;
+  }
   void set_kernarg_address(const void* address) noexcept { std::memcpy(&word[10], &address, sizeof address); }
+  uint32_t group_segment_size() const noexcept { return word[7]; }
   void set_group_segment_size(uint32_t bytes) noexcept { word[7] = bytes; }
   // Every type but INVALID has it in the same place.
   void set_completion_signal(hsa_signal_t signal) noexcept { std::memcpy(&word[14], &signal, sizeof signal); }
@@ -84,6 +92,28 @@ constexpr HeaderFlags header_flags(uint16_t header) noexcept {
   return {.barrier = static_cast<Barrier>(header >> HSA_PACKET_HEADER_BARRIER & 1),
           .acquire = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE & 3),
           .release = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & 3)};
+}
+
+// What a header, or several, asks of the device beyond launching.
+struct HeaderCosts {
+  uint64_t barriers = 0, system_acquires = 0, system_releases = 0;
+
+  constexpr HeaderCosts& operator+=(const HeaderCosts& other) noexcept {
+    barriers += other.barriers;
+    system_acquires += other.system_acquires;
+    system_releases += other.system_releases;
+    return *this;
+  }
+  friend constexpr HeaderCosts operator+(HeaderCosts a, const HeaderCosts& b) noexcept { return a += b; }
+  constexpr HeaderCosts operator*(uint64_t times) const noexcept {
+    return {barriers * times, system_acquires * times, system_releases * times};
+  }
+};
+constexpr HeaderCosts costs_of(uint16_t header) noexcept {
+  const HeaderFlags flags = header_flags(header);
+  return {.barriers = flags.barrier == Barrier::on,
+          .system_acquires = flags.acquire == FenceScope::system,
+          .system_releases = flags.release == FenceScope::system};
 }
 
 // The same header with other flags; type kept.
@@ -212,9 +242,59 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
 
 // Copies a raw packet's bytes 4..63 and returns its first 32 bits.
 [[nodiscard]] inline uint32_t fill(void* slot, const Packet64& raw) noexcept {
-  std::memcpy(static_cast<std::byte*>(slot) + 4, reinterpret_cast<const std::byte*>(&raw) + 4,
-              packet_size_bytes - 4);
+  // In pieces that packets are written in: one that straddled two of them would have to wait for both.
+  detail::put(slot, 4, raw.word[1]);
+  std::memcpy(static_cast<std::byte*>(slot) + 8, &raw.word[2], 8);
+  std::memcpy(static_cast<std::byte*>(slot) + 16, &raw.word[4], packet_size_bytes - 16);
   return raw.word[0];
+}
+
+// Whole packets behind a gate: for slots behind one whose header is INVALID, and is stored with release order when all is done. No packet processor launches
+// them before; one that fetches them ahead finds each either INVALID or whole, because headers still go last: the compiler keeps the order of the stores, and
+// x86-64 the compiler's.
+//
+// All go by 16 bytes: narrower stores are more of them, and a wider one would fail to forward to a load of its part.
+
+// A dispatch packet that differs from `like` in what every dispatch has of its own.
+inline void store_behind_gate(Packet64& slot, const Packet64& like, const void* kernarg_address,
+                              uint32_t group_segment_size) noexcept {
+  std::memcpy(&slot.word[4], &like.word[4], packet_size_bytes - 16);
+  slot.set_kernarg_address(kernarg_address);
+  slot.set_group_segment_size(group_segment_size);
+  std::atomic_signal_fence(std::memory_order_release);
+  std::memcpy(&slot.word[0], &like.word[0], 16);
+}
+
+// Copies of packets.
+inline void store_behind_gate(std::span<Packet64> slots, const Packet64* packets) noexcept {
+  for (Packet64& slot : slots) {
+    std::memcpy(&slot.word[4], &packets->word[4], packet_size_bytes - 16);
+    std::atomic_signal_fence(std::memory_order_release);
+    std::memcpy(&slot.word[0], &packets->word[0], 16);
+    ++packets;
+  }
+}
+
+// Dispatch packets that are all like `first` but for their kernarg addresses, which are `step` bytes apart.
+inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first, ptrdiff_t step) noexcept {
+  // By quarters, in registers.
+  using Quarter = uint64_t __attribute__((vector_size(16)));
+  const auto quarter = [&first](size_t i) {
+    Quarter bytes;
+    std::memcpy(&bytes, &first.word[4 * i], sizeof bytes);
+    return bytes;
+  };
+  const Quarter part0 = quarter(0), part1 = quarter(1), part3 = quarter(3);
+  const Quarter to_the_next{0, static_cast<uint64_t>(step)};  // of the kernarg address, bytes 40..47
+  Quarter part2 = quarter(2);
+  for (Packet64& slot : slots) {
+    std::memcpy(&slot.word[4], &part1, 16);
+    std::memcpy(&slot.word[8], &part2, 16);
+    std::memcpy(&slot.word[12], &part3, 16);
+    std::atomic_signal_fence(std::memory_order_release);
+    std::memcpy(&slot.word[0], &part0, 16);
+    part2 += to_the_next;
+  }
 }
 
 // A whole packet in ordinary memory, header included: for kept command lists, tests and text. Never for a live ring.

@@ -142,9 +142,14 @@ bool AqlQueueWriter::wait_for_slots(uint64_t count, Deadline deadline, uint64_t&
 
 PublishResult AqlQueueWriter::publish(std::span<const Packet64> packets, Deadline deadline,
                                       Chunking chunking) {
-  return publish(
-      packets.size(), deadline, [packets](uint64_t i, void* slot) noexcept { return fill(slot, packets[i]); },
-      chunking);
+  struct Copies {
+    uint32_t operator()(uint64_t i, void* slot) const noexcept { return fill(slot, packets[i]); }
+    void operator()(uint64_t i, std::span<Packet64> slots) const noexcept {
+      store_behind_gate(slots, &packets[i]);
+    }
+    std::span<const Packet64> packets;
+  };
+  return publish(packets.size(), deadline, Copies{packets}, chunking);
 }
 
 PublishResult AqlQueueWriter::admit(uint64_t count, Deadline deadline) noexcept {

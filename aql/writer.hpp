@@ -5,7 +5,9 @@
 //
 // Publication order (HSA Platform System Architecture 1.2, 2.8 and 2.9). Of each packet, bytes 4..63 are written first and the first 32
 // bits last, by a 32-bit release store; until then they read INVALID. Of each chunk, headers go in order, then the visible write index,
-// then one doorbell store with the index of the chunk's last packet.
+// then one doorbell store with the index of the chunk's last packet. Packets by the run (RunEmitter) and packets that were written in place beforehand have a gate
+// instead: the first packet's slot reads INVALID until all the others are whole, and its header is stored last. A queue is processed in order, so nothing behind an
+// INVALID slot is launched.
 //
 // Producers
 //   exclusive  One producer, this writer. Its cursor is private and the visible write index moves over published slots only: a
@@ -88,6 +90,10 @@ struct Room {
 // nothing fallible between reserving a slot and publishing it).
 template <class Emit>
 concept Emitter = std::is_nothrow_invocable_r_v<uint32_t, Emit&, uint64_t, void*>;
+// One that can also take many at a time: emit(uint64_t i, std::span<Packet64> slots) noexcept stores whole packets from the i-th on (store_behind_gate() in
+// packet.hpp). It is called for all packets of a chunk but the first.
+template <class Emit>
+concept RunEmitter = Emitter<Emit> && std::is_nothrow_invocable_v<Emit&, uint64_t, std::span<Packet64>>;
 
 class AqlQueueWriter {
  public:
@@ -132,13 +138,13 @@ class AqlQueueWriter {
   }
 
   // For exclusive producers who write packets where they will be executed: the free slots that follow the next `skip` ones, as far as they lie in a row;
-  // empty if there is none. Their headers read INVALID, and what is written behind the headers stays there until the next publication.
+  // empty if there is none. Headers may be written there, too, behind the first slot, which is left as it is: INVALID, it is the gate of all that follow. Whoever
+  // does not publish them in the end makes their headers INVALID again.
   std::span<Packet64> free_run(uint64_t skip) noexcept;
   Packet64* ring() const noexcept { return ring_; }
-  // Publishes the packets that lie in the first `count` of those slots: emit(i, slot) gives the first 32 bits of each. Room is proven, so nothing can fail.
-  // Returns the number of doorbells rung.
-  template <Emitter Emit>
-  uint64_t publish_in_place(uint64_t count, Emit&& emit, Chunking chunking) noexcept;
+  // Publishes `first`, and behind it the count - 1 packets that lie, whole, in the slots after the next one. Room is proven, so nothing can fail. Returns the
+  // number of doorbells rung.
+  uint64_t publish_in_place(const Packet64& first, uint64_t count, Chunking chunking) noexcept;
 
   Room room() const noexcept;
   uint32_t ring_size() const noexcept { return mask_ + 1; }
@@ -222,10 +228,20 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
   // Copies: the compiler must otherwise think that a packet's stores change them.
   Packet64* const ring = ring_;
   const uint64_t mask = mask_;
-  for (uint64_t i = 0; i < count; ++i) {
+  uint64_t one_by_one = count;
+  if constexpr (RunEmitter<Emit>) {
+    for (uint64_t i = 1; i < count;) {
+      const uint64_t place = (first + i) & mask, to_the_end = mask + 1 - place;
+      const uint64_t run = count - i < to_the_end ? count - i : to_the_end;
+      emit(done + i, std::span(ring + place, run));
+      i += run;
+    }
+    one_by_one = 1;
+  }
+  for (uint64_t i = 0; i < one_by_one; ++i) {
     Packet64* const slot = ring + ((first + i) & mask);
     const uint32_t word = emit(done + i, static_cast<void*>(slot));
-    // Release: bytes 4..63 are visible before the header that makes the packet live.
+    // Release: bytes 4..63, and the packets of a run, are visible before the header that makes the packet live and opens the way to what follows.
     std::atomic_ref(slot->word[0]).store(word, std::memory_order_release);
   }
   if (producers_ == Producers::exclusive) {
@@ -238,15 +254,20 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
   return 1;
 }
 
-template <Emitter Emit>
-uint64_t AqlQueueWriter::publish_in_place(uint64_t count, Emit&& emit, Chunking chunking) noexcept {
+inline uint64_t AqlQueueWriter::publish_in_place(const Packet64& first, uint64_t count,
+                                                 Chunking chunking) noexcept {
+  Packet64& slot = ring_[next_ & mask_];
+  const uint32_t word = fill(&slot, first);
+  // Release: the other packets, too, are visible before the header that opens the way to them.
+  std::atomic_ref(slot.word[0]).store(word, std::memory_order_release);
   uint64_t doorbells = 0;
-  uint64_t limit = chunking.first();
-  for (uint64_t done = 0; done < count;) {
-    const uint64_t chunk = count - done < limit ? count - done : limit;
-    doorbells += write_chunk(next_, chunk, done, emit);
-    done += chunk;
-    limit = chunking.next();
+  for (uint64_t chunk = chunking.first(); count != 0; chunk = chunking.next()) {
+    if (chunk > count) chunk = count;
+    count -= chunk;
+    next_ += chunk;
+    store_write_index(next_);
+    ring_doorbell(next_ - 1);
+    ++doorbells;
   }
   return doorbells;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -12,7 +14,10 @@ BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
 
 BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& options,
                                detail::HandleChecks<detail::handle_checks>)
-    : state_(state), patience_(options.patience), publication_(options.fences), shapes_(state.facts()) {
+    : state_(state),
+      patience_(options.patience),
+      publication_(options.fences),
+      shapes_(state.facts(), publication_.plain_flags()) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
 }
@@ -24,8 +29,33 @@ void BatchSubmitter::clear() noexcept {
   state_.drop(publication_);
 }
 
-std::byte* BatchSubmitter::wait_for_block(const detail::DispatchShape& shape) {
-  return state_.take_kernargs(publication_.kernargs, shape.block_bytes, Deadline::after(patience_));
+const detail::DispatchShape& BatchSubmitter::prepare(std::shared_ptr<const KernelInfo> kernel,
+                                                     const Grid& grid) {
+  const detail::DispatchShape& shape = shapes_.of(*kernel, grid);
+  for (const PreparedShape& prepared : prepared_)
+    if (prepared.shape.key == shape.key) return prepared.shape;
+  return prepared_.emplace_back(std::move(kernel), shape).shape;
+}
+
+detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_bytes) {
+  publication_.touched.next();
+  detail::DispatchSlots slots{.packets = nullptr, .blocks = nullptr, .count = 1};
+  count = static_cast<uint32_t>(std::min<size_t>(count, publication_.packets.room()));
+  KernargPool::Cursor& kernargs = publication_.kernargs;
+  if (block_bytes == 0) {
+    slots.count = count;
+  } else if (kernargs.fits(block_bytes)) {
+    slots.count = static_cast<uint32_t>(std::min<size_t>(count, kernargs.room() / block_bytes));
+    slots.blocks = kernargs.take(block_bytes, slots.count);
+  } else {
+    slots.blocks = wait_for_block(block_bytes);
+  }
+  slots.packets = &publication_.packets.add(slots.count);
+  return slots;
+}
+
+std::byte* BatchSubmitter::wait_for_block(uint32_t block_bytes) {
+  return state_.take_kernargs(publication_.kernargs, block_bytes, Deadline::after(patience_));
 }
 
 void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte> block) const {
@@ -51,7 +81,7 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
                  .remedy = "give the packet its final header"});
   }
   if (publication_.packets.full()) state_.make_room(publication_);
-  publication_.put(publication_.packets.add(), packet);
+  publication_.put(packet);
 }
 
 void BatchSubmitter::complete_with(const Signal& signal) {

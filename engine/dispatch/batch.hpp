@@ -5,9 +5,16 @@
 //   batch.dispatch(scale, Grid{n}.by(64), x, n).reads(x, n).writes(y, n);
 //   batch.submit().wait();
 //
-// dispatch() copies the arguments into a kernarg block and writes the packet, header INVALID, where no processor looks yet. submit() plans the fences
+//   const Prepared step = batch.prepare(advance, Grid{n}.by(64));   // for what is dispatched often
+//   for (uint32_t i = 0; i < 1000; ++i) step.dispatch(x, n, i);
+//   step.dispatch_each(1000, [&](uint32_t i) noexcept { return std::tuple(x, n, i); });   // the same, cheapest
+//
+// dispatch() copies the arguments into a kernarg block and writes the packet where no processor looks yet (packet_store.hpp). submit() plans the fences
 // (fence_plan.hpp), admits (room, signal, timeline: everything that can fail) and publishes. Afterwards the batch is empty and may be
 // used again; used again and again it makes no allocation, no system call and no HSA call but the doorbell store.
+//
+// What a dispatch costs. dispatch(kernel, grid, ...) finds out whether kernel and grid are those of the last time; a prepared one need not; dispatch_each() also
+// keeps in registers what its dispatches have in common, and costs half of that. tools/dispatch_bench has a row for each.
 //
 // Waiting: dispatch() may wait for a kernarg block, submit() for room; each has a form that never waits (try_) and submit() one with
 // a deadline. Running out of time throws Error naming what was short; nothing half-written is left, and the batch is as it was: submit()
@@ -20,13 +27,18 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/completion.hpp"
@@ -49,6 +61,28 @@ struct BatchOptions {
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
 };
 
+template <class... Args>
+class Prepared;
+
+namespace detail {
+
+// Where a kernarg block has the explicit arguments.
+template <class... Args>
+std::array<uint32_t, sizeof...(Args)> offsets(const KernelInfo& kernel) noexcept {
+  std::array<uint32_t, sizeof...(Args)> offsets;
+  for (size_t i = 0; i < sizeof...(Args); ++i) offsets[i] = kernel.arguments.offset(i);
+  return offsets;
+}
+
+// Slots in a row, and a kernarg block for each; null where the kernel takes no arguments.
+struct DispatchSlots {
+  aql::Packet64* packets;
+  std::byte* blocks;
+  uint32_t count;
+};
+
+}  // namespace detail
+
 class BatchSubmitter {
  public:
   // The last parameter is the library's own; see handle_check.hpp.
@@ -61,18 +95,19 @@ class BatchSubmitter {
   BatchSubmitter(const BatchSubmitter&) = delete;
   BatchSubmitter& operator=(const BatchSubmitter&) = delete;
 
+  // Makes a kernel ready to be dispatched with this grid, for as long as the batch lives. Allocates, once for a kernel and a grid. Throws Error for a geometry that
+  // kernel or agent cannot run.
+  template <class... Args>
+  Prepared<Args...> prepare(const Kernel<Args...>& kernel, const Grid& grid) {
+    return Prepared<Args...>(*this, kernel.info(), prepare(kernel.shared_info(), grid));
+  }
   // Appends one dispatch. Throws Error for a geometry that kernel or agent cannot run, and when no kernarg block came free.
   template <class... Args>
   CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                       const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
-    std::byte* block = nullptr;
-    if (takes_block<Args...>(shape)) {
-      block = state_.take_kernargs_at_once(publication_.kernargs, shape.block_bytes);
-      if (block == nullptr) [[unlikely]]
-        block = wait_for_block(shape);
-    }
-    return append(kernel.info(), shape, block, args...);
+    std::byte* const block = take_block<Args...>(shape);
+    return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
   }
   // The same, but empty instead of waiting for a kernarg block.
   template <class... Args>
@@ -84,7 +119,7 @@ class BatchSubmitter {
       block = state_.try_take_kernargs(publication_.kernargs, shape.block_bytes);
       if (block == nullptr) return {};
     }
-    return append(kernel.info(), shape, block, args...);
+    return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
   }
   // The same with a kernarg block of the caller's: 64-byte aligned, host-writable kernarg memory, unused until completion. Throws Error if
   // it is too small or not aligned.
@@ -94,7 +129,7 @@ class BatchSubmitter {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
     require_block(kernel.info(), block);
     state_.lend(block, publication_);
-    return append(kernel.info(), shape, block.data(), args...);
+    return append(shape, detail::offsets<Args...>(kernel.info()), block.data(), args...);
   }
   // Appends a finished packet. Its header is taken as it is; if it comes last, a barrier-AND packet that carries the completion
   // signal follows it. Its own completion signal is the caller's affair. Throws Error for a packet of type INVALID.
@@ -121,38 +156,52 @@ class BatchSubmitter {
   std::string explain();
 
  private:
-  // Also sees to it that there is room for a packet more.
-  const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
+  template <class... Args>
+  friend class Prepared;
+  struct PreparedShape {
+    std::shared_ptr<const KernelInfo> kernel;  // keeps the code loaded
+    detail::DispatchShape shape;
+  };
+
+  void make_room() {
     if (publication_.packets.full()) [[unlikely]]
       state_.make_room(publication_);
+  }
+  // Also sees to it that there is room for a packet more.
+  const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
+    make_room();
     return shapes_.of(kernel, grid);
   }
   template <class... Args>
   static bool takes_block(const detail::DispatchShape& shape) noexcept {
     return sizeof...(Args) != 0 || shape.block_bytes != 0;
   }
-  std::byte* wait_for_block(const detail::DispatchShape& shape);
+  template <class... Args>
+  std::byte* take_block(const detail::DispatchShape& shape) {
+    if (!takes_block<Args...>(shape)) return nullptr;
+    if (publication_.kernargs.fits(shape.block_bytes)) [[likely]]
+      return publication_.kernargs.take(shape.block_bytes);
+    return wait_for_block(shape.block_bytes);
+  }
+  // Slots for up to `count` dispatches and their kernarg blocks, at least one. Throws Error if no block comes free. There is room for a packet.
+  detail::DispatchSlots take_slots(uint32_t count, uint32_t block_bytes);
+  const detail::DispatchShape& prepare(std::shared_ptr<const KernelInfo> kernel, const Grid& grid);
+  std::byte* wait_for_block(uint32_t block_bytes);
   void require_block(const KernelInfo& kernel, std::span<std::byte> block) const;
 
   template <class... Args>
-  CommandRef append(const KernelInfo& kernel, const detail::DispatchShape& shape, std::byte* block,
-                    const Args&... args) {
-    uint32_t group_segment = kernel.group_segment_size;
+  CommandRef append(const detail::DispatchShape& shape, const std::array<uint32_t, sizeof...(Args)>& offsets,
+                    std::byte* block, const Args&... args) {
+    uint32_t group_segment = shape.packet.group_segment_size();
     if constexpr (sizeof...(Args) != 0) {
-      // All offsets first: a load behind the stores would wait for them.
-      size_t i = 0;
-      const std::array<uint32_t, sizeof...(Args)> offsets{((void)args, kernel.arguments.offset(i++))...};
       shape.put_implicit(block);
-      i = 0;
+      size_t i = 0;
       (detail::store_argument(block, offsets[i++], args, group_segment), ...);
     } else if (block != nullptr) {
       shape.put_implicit(block);
     }
     publication_.touched.next();
-    aql::Packet64& packet = publication_.packets.add();
-    packet = shape.packet;
-    packet.set_kernarg_address(block);
-    if constexpr ((std::is_same_v<Args, LocalBytes> || ...)) packet.set_group_segment_size(group_segment);
+    aql::store_behind_gate(publication_.packets.add(), shape.packet, block, group_segment);
     return CommandRef(publication_.ref_of_last());
   }
 
@@ -160,6 +209,66 @@ class BatchSubmitter {
   std::chrono::nanoseconds patience_;
   detail::Publication publication_;
   detail::DispatchShapes shapes_;
+  std::deque<PreparedShape> prepared_;
 };
+
+// What Prepared::dispatch_each() takes: f(uint32_t i) noexcept -> std::tuple<Args...>. One that may throw is refused when compiled: slots are taken before they are
+// filled.
+template <class F, class... Args>
+concept ArgumentsOf = std::is_nothrow_invocable_r_v<std::tuple<Args...>, F&, uint32_t>;
+
+// A kernel with its grid, made ready by a batch: geometry checked, packet and hidden arguments worked out. Thread safety and lifetime: those of the batch.
+template <class... Args>
+class Prepared {
+ public:
+  // Appends one dispatch to the batch. Throws Error when no kernarg block came free.
+  CommandRef dispatch(const Args&... args) const;
+  // Appends `count` dispatches, whose arguments are the tuples arguments_of(0) .. arguments_of(count - 1): what they have in common stays in registers. Throws Error
+  // when no kernarg block came free; the batch holds the dispatches before it then. arguments_of does not touch the batch, and is noexcept.
+  template <ArgumentsOf<Args...> F>
+  void dispatch_each(uint32_t count, F&& arguments_of) const;
+
+ private:
+  friend class BatchSubmitter;
+  Prepared(BatchSubmitter& batch, const KernelInfo& kernel, const detail::DispatchShape& shape) noexcept
+      : batch_(&batch), shape_(&shape), offsets_(detail::offsets<Args...>(kernel)) {}
+
+  BatchSubmitter* batch_;
+  const detail::DispatchShape* shape_;
+  std::array<uint32_t, sizeof...(Args)> offsets_;
+};
+
+template <class... Args>
+CommandRef Prepared<Args...>::dispatch(const Args&... args) const {
+  batch_->make_room();
+  return batch_->append(*shape_, offsets_, batch_->template take_block<Args...>(*shape_), args...);
+}
+
+template <class... Args>
+template <ArgumentsOf<Args...> F>
+void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
+  // Copies: the compiler must otherwise think that a packet's stores change them.
+  const detail::DispatchShape& shape = *shape_;
+  const std::array<uint32_t, sizeof...(Args)> offsets = offsets_;
+  const aql::Packet64 packet = shape.packet;
+  const uint32_t block_bytes = shape.block_bytes;
+  const bool has_implicit = shape.implicit_words != 0;
+  for (uint32_t i = 0; i < count;) {
+    batch_->make_room();
+    const detail::DispatchSlots slots = batch_->take_slots(count - i, block_bytes);
+    aql::Packet64* slot = slots.packets;
+    std::byte* block = slots.blocks;
+    for (const uint32_t end = i + slots.count; i < end; ++i, ++slot, block += block_bytes) {
+      const std::tuple<Args...> arguments = arguments_of(i);
+      if (has_implicit) shape.put_implicit(block);
+      uint32_t group_segment = packet.group_segment_size();
+      [&]<size_t... argument>(std::index_sequence<argument...>) {
+        (detail::store_argument(block, offsets[argument], std::get<argument>(arguments), group_segment), ...);
+      }
+      (std::index_sequence_for<Args...>{});
+      aql::store_behind_gate(*slot, packet, block, group_segment);
+    }
+  }
+}
 
 }  // namespace uptempo

@@ -18,14 +18,14 @@ void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64
   shape.implicit.clear();
   for (const uint32_t word : kernel.arguments.implicit_words())
     shape.implicit.push_back({.offset = 8 * word, .value = block_[word]});
-  shape.packet = aql::to_packet(aql::KernelDispatch{.flags = {},
+  shape.implicit_words = shape.implicit.size();
+  shape.packet = aql::to_packet(aql::KernelDispatch{.flags = flags_,
                                                     .grid = grid.items,
                                                     .workgroup = grid.workgroup,
                                                     .dimensions = grid.dimensions,
                                                     .private_segment_size = kernel.private_segment_size,
                                                     .group_segment_size = kernel.group_segment_size,
                                                     .kernel_object = kernel.object});
-  shape.packet.word[0] = aql::first_word(aql::invalid_header, shape.packet.setup());
   shape.key = {kernel, grid};
 }
 

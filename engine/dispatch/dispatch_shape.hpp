@@ -44,12 +44,15 @@ struct DispatchShape {
   };
 
   Key key;
-  aql::Packet64 packet;      // its header INVALID
+  aql::Packet64 packet;  // its header is that of a packet in the midst of a batch, of which nothing is said
   uint32_t block_bytes = 0;  // of its kernarg block, whole lines; 0: the kernel takes no arguments
   // Words of the block that explicit arguments do not fill; these are stored afterwards.
   std::vector<Word> implicit;
+  size_t implicit_words = 0;  // a test of the vector takes two loads
 
   void put_implicit(std::byte* into) const noexcept {
+    if (implicit_words == 0) [[likely]]
+      return;
     for (const Word& word : implicit) std::memcpy(into + word.offset, &word.value, sizeof word.value);
   }
 };
@@ -57,8 +60,8 @@ struct DispatchShape {
 // The shapes at hand: of each kernel the last one, as far as kernels do not share a place.
 class DispatchShapes {
  public:
-  // `facts` outlive this.
-  explicit DispatchShapes(const QueueFacts& facts) noexcept : facts_(facts) {
+  // `facts` outlive this. `flags` are those of a packet in the midst of a batch, of which nothing is said.
+  DispatchShapes(const QueueFacts& facts, aql::HeaderFlags flags) noexcept : facts_(facts), flags_(flags) {
     for (size_t i = 0; i < shapes_.size(); ++i) places_[i] = &shapes_[i];
   }
 
@@ -80,6 +83,7 @@ class DispatchShapes {
             uint64_t workgroup_yz, uint16_t dimensions);
 
   const QueueFacts& facts_;
+  const aql::HeaderFlags flags_;
   std::array<DispatchShape, 32>
       shapes_;  // identities are given out in order, so the kernels of a program lie apart
   std::array<DispatchShape*, 32> places_;  // to each, because a product takes longer than a load

@@ -37,6 +37,19 @@ class KernargPool {
     std::byte* next = nullptr;  // the next block in slabs.last, and that slab's end
     std::byte* end = nullptr;
     uint32_t blocks = 0;  // taken since the last publication
+
+    // Whether take() may be called with that size of a block.
+    bool fits(uint64_t block_size) const noexcept {
+      return reinterpret_cast<uintptr_t>(next) + block_size <= reinterpret_cast<uintptr_t>(end);
+    }
+    size_t room() const noexcept { return static_cast<size_t>(end - next); }
+    // `count` blocks in a row.
+    std::byte* take(uint64_t block_size, uint32_t count = 1) noexcept {
+      std::byte* const block = next;
+      next += block_size * count;
+      blocks += count;
+      return block;
+    }
   };
 
   // The size of the block that serves so many bytes.
@@ -49,13 +62,8 @@ class KernargPool {
 
   // A block of that size, which is one of block_bytes(), or null if no slab is free (see free_slabs) or the size exceeds a slab.
   std::byte* take(Cursor& cursor, uint64_t block_size) noexcept {
-    if (static_cast<size_t>(cursor.end - cursor.next) < block_size) [[unlikely]] {
-      if (!add_slab(cursor, block_size)) return nullptr;
-    }
-    std::byte* const block = cursor.next;
-    cursor.next += block_size;
-    ++cursor.blocks;
-    return block;
+    if (!cursor.fits(block_size) && !add_slab(cursor, block_size)) return nullptr;
+    return cursor.take(block_size);
   }
 
   // Passes the slabs of all blocks taken since the last publication to a publication. The cursor keeps the one it is filling.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "engine/runtime/error.hpp"
 
@@ -27,30 +28,43 @@ Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
 }
 
 Publication::Publication(FencePolicy the_policy, bool is_kept)
-    : policy(the_policy), kept(is_kept), plain_(plan_plain(the_policy)) {}
+    : policy(the_policy),
+      kept(is_kept),
+      plain_(plan_plain(the_policy)),
+      plain_costs_{.alone = aql::costs_of(plain_.alone),
+                   .ends = aql::costs_of(plain_.first) + aql::costs_of(plain_.last),
+                   .interior = aql::costs_of(plain_.interior)} {}
+
+std::vector<Publication::Said>::iterator Publication::place_of(uint32_t packet) noexcept {
+  if (said.empty() || said.back().packet < packet) return said.end();
+  return std::lower_bound(said.begin(), said.end(), packet,
+                          [](const Said& what, uint32_t of) { return what.packet < of; });
+}
+
+const Publication::Said* Publication::said_of(uint32_t packet) const noexcept {
+  const auto place = const_cast<Publication*>(this)->place_of(packet);
+  return place != said.end() && place->packet == packet ? &*place : nullptr;
+}
 
 PacketIntent& Publication::intent_of(uint32_t packet) {
   if (kept) replan();
-  const auto place = said.empty() || said.back().packet < packet
-                         ? said.end()
-                         : std::lower_bound(said.begin(), said.end(), packet,
-                                            [](const Said& what, uint32_t of) { return what.packet < of; });
+  const auto place = place_of(packet);
   if (place != said.end() && place->packet == packet) return place->intent;
   return said.insert(place, {.packet = packet, .intent = {}, .header = dispatch_header({})})->intent;
 }
 
 bool Publication::is_declared(uint32_t packet) const noexcept {
-  const auto place = std::lower_bound(said.begin(), said.end(), packet,
-                                      [](const Said& what, uint32_t of) { return what.packet < of; });
-  return place != said.end() && place->packet == packet && place->intent.declared;
+  const Said* const what = said_of(packet);
+  return what != nullptr && what->intent.declared;
 }
 
 bool Publication::forget_intent(uint32_t packet) {
-  const auto place = std::lower_bound(said.begin(), said.end(), packet,
-                                      [](const Said& what, uint32_t of) { return what.packet < of; });
+  const auto place = place_of(packet);
   if (place == said.end() || place->packet != packet) return false;
   const uint32_t first = place->intent.first_access, count = place->intent.access_count;
   said.erase(place);
+  if (is_plain())
+    for (size_t i = 0; i < packets.size(); ++i) put_header(i, plain_.interior);
   if (count == 0) return true;
   accesses.erase(accesses.begin() + first, accesses.begin() + first + count);
   for (Said& what : said)
@@ -58,21 +72,18 @@ bool Publication::forget_intent(uint32_t packet) {
   return true;
 }
 
-void Publication::put(aql::Packet64& place, const aql::Packet64& finished) {
-  // Its header never lies in a slot, not even for a moment.
-  const uint32_t word = aql::fill(&place, finished);
-  place.word[0] = aql::first_word(aql::invalid_header, static_cast<uint16_t>(word >> 16));
+void Publication::put(const aql::Packet64& finished) {
   const aql::HeaderFlags flags = aql::header_flags(finished.header());
-  intent_of(static_cast<uint32_t>(packets.size() - 1)) = {
-      .as_it_is = true,
-      .without_barrier = flags.barrier == aql::Barrier::off,
-      .acquire = flags.acquire,
-      .release = flags.release};
+  intent_of(static_cast<uint32_t>(packets.size())) = {.as_it_is = true,
+                                                      .without_barrier = flags.barrier == aql::Barrier::off,
+                                                      .acquire = flags.acquire,
+                                                      .release = flags.release};
   said.back().header = finished.header();
+  aql::store_behind_gate(std::span(&packets.add(), 1), &finished);  // behind what may throw
 }
 
-void Publication::put_barrier(aql::Packet64& place) {
-  put(place, aql::to_packet(aql::BarrierAnd{}));
+void Publication::put_barrier() {
+  put(aql::to_packet(aql::BarrierAnd{}));
   said.back().intent = {};
 }
 
@@ -82,11 +93,7 @@ void Publication::drop_barrier() noexcept {
   planned_ = 0;
 }
 
-void Publication::plan() {
-  if (kept && planned_ == packets.size()) return;
-  planned_ = packets.size();
-  plans_.clear();
-  if (is_plain()) return;
+void Publication::plan_packets() {
   intents_.assign(planned_, {});
   headers_.assign(planned_, dispatch_header({}));
   for (const Said& what : said) {
@@ -95,21 +102,56 @@ void Publication::plan() {
   }
   plans_.resize(planned_);
   plan_fences(intents_, accesses, policy, plans_);
-  for (size_t i = 0; i < planned_; ++i)
+  for (size_t i = 0; i < planned_; ++i) {
     if (!intents_[i].as_it_is) headers_[i] = aql::with_flags(headers_[i], plans_[i].flags);
+    put_header(i, headers_[i]);
+  }
 }
 
-uint16_t Publication::header(uint64_t packet) const noexcept {
-  if (!is_plain()) return headers_[packet];
-  if (packet + 1 == planned_) return packet == 0 ? plain_.alone : plain_.last;
-  return packet == 0 ? plain_.first : plain_.interior;
+aql::HeaderCosts Publication::costs_by_packet(uint64_t from, uint64_t count) const noexcept {
+  aql::HeaderCosts sum{};
+  for (uint64_t i = from; i < from + count; ++i) sum += aql::costs_of(header(i));
+  return sum;
 }
 
-void Publication::put_signal(uint64_t packet, aql::Packet64& slot) const noexcept {
-  const hsa_signal_t signal = packet + 1 == planned_           ? completion
-                              : packet < timing_signals.size() ? timing_signals[packet]
-                                                               : hsa_signal_t{0};
-  if (signal.handle != 0) slot.set_completion_signal(signal);
+void Publication::finish_in_place() noexcept {
+  const auto finish = [this](size_t i) noexcept {
+    if (const hsa_signal_t signal = signal_of(i); signal.handle != 0)
+      packets[i].set_completion_signal(signal);
+    put_header(i, header(i));
+  };
+  for (size_t i = 0; i < timing_signals.size(); ++i) finish(i);
+  if (planned_ > 1) finish(0);
+  finish(planned_ - 1);
+}
+
+uint32_t Publication::emit(uint64_t packet, void* slot) const noexcept {
+  const aql::Packet64& staged = packets[packet];
+  (void)aql::fill(slot, staged);
+  if (const hsa_signal_t signal = signal_of(packet); signal.handle != 0)
+    static_cast<aql::Packet64*>(slot)->set_completion_signal(signal);
+  return aql::first_word(header(packet), staged.setup());
+}
+
+void Publication::emit(uint64_t first, std::span<aql::Packet64> slots) noexcept {
+  const std::span<const aql::Packet64> all(&packets[0], planned_);
+  for (size_t done = 0; done < slots.size();) {
+    const size_t i = first + done;
+    if (i + 1 == planned_ || i < timing_signals.size()) {
+      aql::Packet64& slot = slots[done++];
+      const uint32_t word = emit(i, &slot);
+      std::atomic_ref(slot.word[0]).store(word, std::memory_order_release);
+      continue;
+    }
+    const PacketRuns::Run run = kept ? runs_.run_from(i, all) : PacketRuns::Run{planned_ - 1, {}};
+    const std::span<aql::Packet64> to = slots.subspan(done, std::min(run.end - i, slots.size() - done));
+    if (run.step) {
+      aql::store_behind_gate(to, all[i], *run.step);
+    } else {
+      aql::store_behind_gate(to, &all[i]);
+    }
+    done += to.size();
+  }
 }
 
 std::span<const PacketPlan> Publication::last_plan() {

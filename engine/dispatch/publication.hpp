@@ -15,6 +15,7 @@
 #include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/fence_plan.hpp"
 #include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/packet_runs.hpp"
 #include "engine/dispatch/packet_store.hpp"
 
 namespace uptempo {
@@ -66,32 +67,50 @@ struct Publication {
   // For saying something about a packet.
   PacketIntent& intent_of(uint32_t packet);
   bool is_declared(uint32_t packet) const noexcept;
+  // What was said of a packet; null if nothing was.
+  const Said* said_of(uint32_t packet) const noexcept;
   // Nothing is said of the packet any more; true if something was. The ranges that it declared are dropped.
   bool forget_intent(uint32_t packet);
-  // Keeps a finished packet in `place`, just added; its header and its completion signal stay as they are.
-  void put(aql::Packet64& place, const aql::Packet64& finished);
+  // Adds a finished packet; its header and its completion signal stay as they are. There is room. Strong guarantee.
+  void put(const aql::Packet64& finished);
   // The same for a barrier-AND packet without dependencies; its header is planned.
-  void put_barrier(aql::Packet64& place);
+  void put_barrier();
   // Takes that back; it was put last.
   void drop_barrier() noexcept;
 
-  void plan();
+  void plan() {
+    if (kept && planned_ == packets.size()) return;
+    planned_ = packets.size();
+    plans_.clear();
+    if (!is_plain()) plan_packets();
+    if (kept) runs_.reset(planned_);
+  }
   // What was said has changed, or packets were added: a kept plan does not hold any more.
   void replan() noexcept { planned_ = 0; }
-  // Of a planned packet.
-  uint16_t header(uint64_t packet) const noexcept;
-  // Puts the completion signal of a packet, if it has one of ours, into its slot. The completion signal is chosen.
-  void put_signal(uint64_t packet, aql::Packet64& slot) const noexcept;
-  // Packets [1, 1 + count) have no completion signal of ours; their headers are those of the array, or all the same where there is none.
-  struct Interior {
-    uint64_t count;
-    const uint16_t* headers;
-    uint16_t same;
-  };
-  Interior interior() const noexcept {
-    return {timing == Timing::none && planned_ > 2 ? planned_ - 2 : 0, is_plain() ? nullptr : headers_.data(),
-            plain_.interior};
+  // A packet to be changed, but for what is said of it.
+  aql::Packet64& edit(size_t packet) noexcept {
+    runs_.changed(packet);
+    return packets[packet];
   }
+  // Of a planned packet. Packets have their headers, but for the ends of a batch of which nothing is said.
+  uint16_t header(uint64_t packet) const noexcept {
+    if (!is_plain()) return headers_[packet];
+    if (packet + 1 == planned_) return packet == 0 ? plain_.alone : plain_.last;
+    return packet == 0 ? plain_.first : plain_.interior;
+  }
+  // What packets [from, from + count) cost by their headers.
+  aql::HeaderCosts costs(uint64_t from, uint64_t count) const noexcept {
+    if (!is_plain() || count != planned_) return costs_by_packet(from, count);
+    return count == 1 ? plain_costs_.alone : plain_costs_.ends + plain_costs_.interior * (count - 2);
+  }
+  // Of a packet in the midst of a batch, of which nothing is said.
+  aql::HeaderFlags plain_flags() const noexcept { return aql::header_flags(plain_.interior); }
+  // Puts into packets that lie in the ring what they lack: headers of the batch's ends, and completion signals. The first one, which does not lie there, gets them as
+  // well. Planned, and the completion signal is chosen.
+  void finish_in_place() noexcept;
+  // Puts packets that do not lie in the ring there (writer.hpp, Emitter and RunEmitter; not the batch's first one by the run). Otherwise as above.
+  uint32_t emit(uint64_t packet, void* slot) const noexcept;
+  void emit(uint64_t first, std::span<aql::Packet64> slots) noexcept;
   // The plan that was made last, packet by packet.
   std::span<const PacketPlan> last_plan();
   // Not on its way any more; packets stay, and more may follow.
@@ -99,16 +118,32 @@ struct Publication {
   void clear() noexcept;
 
  private:
+  // Where it is said, or would be.
+  std::vector<Said>::iterator place_of(uint32_t packet) noexcept;
+  void plan_packets();
+  // Of ours, 0 where the packet has none.
+  hsa_signal_t signal_of(uint64_t packet) const noexcept {
+    return packet + 1 == planned_           ? completion
+           : packet < timing_signals.size() ? timing_signals[packet]
+                                            : hsa_signal_t{0};
+  }
+  void put_header(size_t packet, uint16_t header) noexcept {
+    packets[packet].word[0] = aql::first_word(header, packets[packet].setup());
+  }
   // A plan does not tell apart packets of which nothing is said, but for the first and the last one.
   struct PlainHeaders {
     uint16_t alone, first, interior, last;
   };
   static PlainHeaders plan_plain(FencePolicy policy) noexcept;
 
+  aql::HeaderCosts costs_by_packet(uint64_t from, uint64_t count) const noexcept;
+
   const PlainHeaders plain_;
+  const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
   std::vector<PacketIntent> intents_;  // one for each packet, where something is said
   std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
   std::vector<uint16_t> headers_;      // as plans_, where something is said
+  PacketRuns runs_;                    // of a kept one
   size_t planned_ = 0;
 };
 

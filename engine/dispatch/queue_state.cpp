@@ -70,34 +70,24 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
   return 0;
 }
 
-// What packets [from, from + published) cost, which are out.
+// Packets [from, from + published) are out.
 void count_packets(const Publication& publication, uint64_t from, uint64_t published,
                    uint64_t doorbells) noexcept {
-  uint64_t barriers = 0, acquires = 0, releases = 0, signals = 0;
-  const auto add = [&](uint64_t packet, uint64_t times) {
-    const aql::HeaderFlags flags = aql::header_flags(publication.header(packet));
-    barriers += times * (flags.barrier == aql::Barrier::on);
-    acquires += times * (flags.acquire == aql::FenceScope::system);
-    releases += times * (flags.release == aql::FenceScope::system);
-  };
-  const uint64_t end = from + published, last = publication.packets.size() - 1;
-  if (publication.is_plain() && published > 2) {
-    add(from, 1);
-    add(from + 1, published - 2);
-    add(end - 1, 1);
-  } else {
-    for (uint64_t i = from; i < end; ++i) add(i, 1);
-  }
+  if (published == 0) return;
+  const aql::HeaderCosts costs = publication.costs(from, published);
+  const uint64_t end = from + published;
+  const bool whole = end == publication.packets.size();
+  uint64_t signals = whole;
   for (uint64_t i = from; i < std::min<uint64_t>(end, publication.timing_signals.size()); ++i)
     signals += publication.timing_signals[i].handle != 0;
   CounterBlock& counters = counters_of_this_thread();
   count(counters.packets, published);
-  count(counters.barrier_bits, barriers);
-  count(counters.system_acquires, acquires);
-  count(counters.system_releases, releases);
-  count(counters.completion_signals, signals + (end > last));
+  count(counters.barrier_bits, costs.barriers);
+  count(counters.system_acquires, costs.system_acquires);
+  count(counters.system_releases, costs.system_releases);
+  count(counters.completion_signals, signals);
   count(counters.doorbells, doorbells);
-  count(counters.batches, end > last);
+  count(counters.batches, whole);
 }
 
 }  // namespace
@@ -251,6 +241,7 @@ std::byte* QueueState::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_
                  .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
                  .remedy = "make the queue with a larger QueueOptions::kernarg_slab_bytes"});
   }
+  if (std::byte* const block = kernargs_.take(cursor, size_bytes)) return block;
   for (;;) {
     if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
     if (!wait_for_oldest(deadline)) {
@@ -260,6 +251,21 @@ std::byte* QueueState::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_
                                   timeline_.pending()));
     }
   }
+}
+
+// Most batches: nothing is wanted that is not at hand.
+bool QueueState::admit_at_once(Publication& publication) noexcept {
+  if (publication.timing != Timing::none || publication.own_signal.handle != 0 || !timeline_.has_room() ||
+      !signals_.has(SignalKind::interrupt) || !writer_->admits_now(publication.packets.size()))
+    return false;
+  begin(publication, signals_.take(SignalKind::interrupt));
+  return true;
+}
+
+void QueueState::begin(Publication& publication, hsa_signal_t completion) noexcept {
+  publication.completion = completion;
+  publication.value = timeline_.begin(completion);
+  publications_level_.set(timeline_.pending());
 }
 
 bool QueueState::admit(Publication& publication, Deadline deadline) {
@@ -274,8 +280,7 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
   }
   for (;;) {
     refusal_ = !timeline_.has_room() ? Refusal::publications
-               : publication.own_signal.handle == 0 && signals_.free(SignalKind::interrupt) == 0
-                   ? Refusal::signals
+               : publication.own_signal.handle == 0 && !signals_.has(SignalKind::interrupt) ? Refusal::signals
                : timing != 0 && signals_.free(SignalKind::event_less) < event_less ? Refusal::timing_signals
                                                                                    : Refusal::none;
     if (refusal_ == Refusal::none) break;
@@ -305,14 +310,9 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
       signals_.give_back(std::exchange(publication.timing_signals[what.packet], {0}));
     }
   }
-  if (publication.own_signal.handle != 0) {
-    publication.completion = publication.own_signal;
-    aql::rearm(publication.completion, 1);
-  } else {
-    publication.completion = signals_.take(SignalKind::interrupt);
-  }
-  publication.value = timeline_.begin(publication.completion);
-  publications_level_.set(timeline_.pending());
+  if (publication.own_signal.handle != 0) aql::rearm(publication.own_signal, 1);
+  begin(publication,
+        publication.own_signal.handle != 0 ? publication.own_signal : signals_.take(SignalKind::interrupt));
   if (publication.timing != Timing::none) note_timing(publication);
   return true;
 }
@@ -348,38 +348,39 @@ void QueueState::note_timing(const Publication& publication) {
 }
 
 bool QueueState::append_closing_packet(Publication& publication) {
-  if (publication.said.empty() || publication.said.back().packet + 1 != publication.packets.size() ||
+  if (publication.said.back().packet + 1 != publication.packets.size() ||
       !publication.said.back().intent.as_it_is)
     return false;
   if (publication.packets.full()) make_room(publication);
-  publication.put_barrier(publication.packets.add());
+  publication.put_barrier();
   return true;
 }
 
+// All packets lie where they will be executed, or are to be brought there by a copy of one: publishing them is a few stores.
+bool QueueState::is_in_place(const Publication& publication) const noexcept {
+  return publication.packets.in_ring() || (publication.packets.size() == 1 && !publication.kept &&
+                                           writer_->producers() == aql::Producers::exclusive);
+}
+
+void QueueState::publish_in_place(Publication& publication) noexcept {
+  const uint64_t count = publication.packets.size();
+  publication.finish_in_place();
+  count_packets(publication, 0, count,
+                writer_->publish_in_place(publication.packets[0], count, publication.chunking));
+}
+
 aql::PublishResult QueueState::write(Publication& publication, uint64_t from, Deadline deadline) {
-  // The packet is whole but for its header, and the ends of a batch for their completion signals.
-  const auto finish = [&publication, interior = publication.interior()](uint64_t i, aql::Packet64& slot,
-                                                                        uint16_t setup) noexcept {
-    if (i - 1 < interior.count) [[likely]]
-      return aql::first_word(interior.headers == nullptr ? interior.same : interior.headers[i], setup);
-    publication.put_signal(i, slot);
-    return aql::first_word(publication.header(i), setup);
+  struct Packets {
+    uint32_t operator()(uint64_t i, void* slot) const noexcept { return publication.emit(from + i, slot); }
+    void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
+      publication.emit(from + i, slots);
+    }
+    Publication& publication;
+    uint64_t from;
   };
   const uint64_t count = publication.packets.size() - from;
-  if (publication.packets.in_ring()) {
-    const auto in_place = [&finish](uint64_t i, void* slot) noexcept {
-      auto& packet = *static_cast<aql::Packet64*>(slot);
-      return finish(i, packet, packet.setup());
-    };
-    count_packets(publication, 0, count, writer_->publish_in_place(count, in_place, publication.chunking));
-    return {.requested = count, .published = count};
-  }
-  const aql::Packet64* const staged = &publication.packets[from];
-  const auto copy = [&finish, staged, from](uint64_t i, void* slot) noexcept {
-    const uint32_t word = aql::fill(slot, staged[i]);
-    return finish(from + i, *static_cast<aql::Packet64*>(slot), static_cast<uint16_t>(word >> 16));
-  };
-  const aql::PublishResult result = writer_->publish(count, deadline, copy, publication.chunking);
+  const aql::PublishResult result =
+      writer_->publish(count, deadline, Packets{publication, from}, publication.chunking);
   count_packets(publication, from, result.published, result.doorbells);
   return result;
 }
@@ -387,7 +388,7 @@ aql::PublishResult QueueState::write(Publication& publication, uint64_t from, De
 void QueueState::make_room(Publication& publication) {
   if (publication.published != 0) refuse_more(publication, "one more packet");
   PacketStore& packets = publication.packets;
-  if (packets.empty() && tenant_ == nullptr && partly_out_ == nullptr &&
+  if (packets.size() == 1 && tenant_ == nullptr && partly_out_ == nullptr &&
       writer_->producers() == aql::Producers::exclusive) {
     tenant_ = &publication;
     packets.open_ring(writer_->ring(), writer_->ring_size() - 1, writer_->next_index());
@@ -420,13 +421,13 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
     if constexpr (handle_checks)
       if (publication.own_signal.handle != 0) check_own_signal(publication);
     try {
-      closed = append_closing_packet(publication);
+      closed = !publication.said.empty() && append_closing_packet(publication);
       if (const size_t packets = publication.packets.size();
           deadline.is_now() && packets > writer_->ring_size())
         refuse_longer_than_ring(packets);
       publication.plan();
       reclaim(reclaim_in_passing);
-      if (!admit(publication, deadline)) {
+      if (!admit_at_once(publication) && !admit(publication, deadline)) {
         take_back(publication, closed);
         return {};
       }
@@ -436,17 +437,20 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
     }
   }
 
+  const uint64_t value = publication.value;
+  if (is_in_place(publication)) {
+    publish_in_place(publication);
+    retain(publication);
+    vacate(publication);
+    return value;
+  }
+
   const aql::PublishResult result = write(publication, publication.published, deadline);
   publication.published += result.published;
-  const uint64_t value = publication.value;
   if (fresh && publication.published != 0) {
-    Retained& held = retained_[timeline_.place(value)];
-    held.slabs = kernargs_.publish(publication.kernargs);
-    held.pooled_signal = publication.own_signal.handle == 0;
-    held.completion = publication.completion;
-    if (!publication.timing_signals.empty()) held.timing_signals.swap(publication.timing_signals);
-    if (!result) publication.timing_signals = held.timing_signals;  // the rest of the packets names them too
-    lent_.published(&publication, value);
+    retain(publication);
+    if (!result)  // the rest of the packets names them too
+      publication.timing_signals = retained_[timeline_.place(value)].timing_signals;
   }
   if (result) {
     vacate(publication);
@@ -475,6 +479,16 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
   publication.packets.close();
   partly_out_ = &publication;
   throw_last_refusal();
+}
+
+// What the device may use from now on.
+void QueueState::retain(Publication& publication) noexcept {
+  Retained& held = retained_[timeline_.place(publication.value)];
+  held.slabs = kernargs_.publish(publication.kernargs);
+  held.pooled_signal = publication.own_signal.handle == 0;
+  held.completion = publication.completion;
+  if (!publication.timing_signals.empty()) held.timing_signals.swap(publication.timing_signals);
+  lent_.published(&publication, publication.value);
 }
 
 // Refused: the batch is as it was.
@@ -508,6 +522,7 @@ void QueueState::close(Publication& publication) noexcept {
 void QueueState::drop(Publication& publication) noexcept {
   if (!session_ || session_->alive()) {
     if (publication.published != 0) close(publication);
+    if (tenant_ == &publication) publication.packets.discard();
     kernargs_.drop(publication.kernargs);
   }
   vacate(publication);

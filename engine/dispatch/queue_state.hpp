@@ -53,10 +53,6 @@ class QueueState {
   QueueState(const QueueState&) = delete;
   QueueState& operator=(const QueueState&) = delete;
 
-  // A kernarg block, if there is one without a look at what has finished; null otherwise.
-  std::byte* take_kernargs_at_once(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept {
-    return kernargs_.take(cursor, size_bytes);
-  }
   // A kernarg block; waits until the deadline for one to become free. Throws Error.
   std::byte* take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline);
   // The same without waiting; null if there is none.
@@ -113,6 +109,8 @@ class QueueState {
   [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
   [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
   void check_own_signal(const Publication& publication) const;
+  bool admit_at_once(Publication& publication) noexcept;
+  void begin(Publication& publication, hsa_signal_t completion) noexcept;
   bool admit(Publication& publication, Deadline deadline);
   // With several producers an occupancy may exceed the ring: its indices are read one after the other.
   void note_ring(uint64_t occupancy) noexcept {
@@ -120,6 +118,9 @@ class QueueState {
   }
   bool append_closing_packet(Publication& publication);
   static void take_back(Publication& publication, bool closed) noexcept;
+  bool is_in_place(const Publication& publication) const noexcept;
+  void publish_in_place(Publication& publication) noexcept;
+  void retain(Publication& publication) noexcept;
   aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
   void evict(Publication& tenant);
   void close(Publication& publication) noexcept;

@@ -1,6 +1,5 @@
 #include "engine/dispatch/recorded_node.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "engine/dispatch/publication.hpp"
@@ -17,10 +16,8 @@ RecordedNode RecordedNode::of(const Recording& recording, size_t index) {
     if (!node.arguments.empty()) std::memcpy(node.arguments.data(), recorded.block, node.arguments.size());
     node.group_segment_size = packet.word[7];
   }
-  const auto said =
-      std::lower_bound(publication.said.begin(), publication.said.end(), index,
-                       [](const Publication::Said& what, size_t of) { return what.packet < of; });
-  if (said == publication.said.end() || said->packet != index) return node;
+  const Publication::Said* const said = publication.said_of(static_cast<uint32_t>(index));
+  if (said == nullptr) return node;
   node.intent = said->intent;
   const auto first = publication.accesses.begin() + node.intent.first_access;
   node.accesses.assign(first, first + node.intent.access_count);
@@ -39,7 +36,7 @@ void RecordedNode::append(Recording& recording, const RecordedNode& node) {
   for (size_t i = 0; i < layout.explicit_count(); ++i)
     std::memcpy(recording.nodes_[index].block + layout.offset(i), node.arguments.data() + layout.offset(i),
                 layout.size(i));
-  recording.publication_.packets[index].set_group_segment_size(node.group_segment_size);
+  recording.publication_.edit(index).set_group_segment_size(node.group_segment_size);
   const PacketRef packet = recording.publication_.ref_of(index);
   const PacketIntent& intent = node.intent;
   if (intent.declared) declare(packet, nullptr, 0, false);

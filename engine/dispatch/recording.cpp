@@ -65,7 +65,7 @@ Recording::Recording(detail::QueueState& state, const RecordingOptions& options,
       options_(options),
       id_(next_id()),
       publication_(options.fences, true),
-      shapes_(facts_),
+      shapes_(facts_, publication_.plain_flags()),
       blocks_(std::move(allocate)) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
@@ -152,7 +152,7 @@ uint32_t Recording::add(const std::shared_ptr<const KernelInfo>& kernel, const G
 void Recording::put_packet(uint32_t index, const detail::DispatchShape& shape) {
   std::byte* const block = nodes_[index].block;
   if (block != nullptr) shape.put_implicit(block);
-  aql::Packet64& packet = publication_.packets[index];
+  aql::Packet64& packet = publication_.edit(index);
   packet = shape.packet;
   packet.set_kernarg_address(block);
 }
@@ -165,7 +165,7 @@ void Recording::raw(const aql::Packet64& packet) {
            "its type is INVALID: the queue would wait for it for ever", "give the packet its final header");
   if (publication_.packets.full()) publication_.packets.grow();
   nodes_.emplace_back();
-  publication_.put(publication_.packets.add(), packet);
+  publication_.put(packet);
   publication_.replan();
 }
 
@@ -174,7 +174,7 @@ void Recording::complete_finished() {
   keep_in_step();
   if (publication_.packets.full()) publication_.packets.grow();
   nodes_.emplace_back();
-  publication_.put_barrier(publication_.packets.add());
+  publication_.put_barrier();
   publication_.replan();
 }
 
@@ -217,7 +217,7 @@ void Recording::change_grid(uint32_t index, const Grid& grid) {
   const ArgumentLayout& layout = recorded.kernel->arguments;
   for (size_t i = 0; i < layout.explicit_count(); ++i)
     std::memcpy(block + layout.offset(i), scratch_.data() + layout.offset(i), layout.size(i));
-  publication_.packets[index].set_group_segment_size(group_segment);
+  publication_.edit(index).set_group_segment_size(group_segment);
 }
 
 void Recording::refuse_if_declared(uint32_t index, size_t argument) const {
@@ -240,7 +240,7 @@ std::byte* Recording::writable_block(uint32_t index) {
   blocks_.retire(recorded.block, recorded.block_bytes, replays_);
   recorded.block = fresh;
   recorded.since = replays_;
-  publication_.packets[index].set_kernarg_address(fresh);
+  publication_.edit(index).set_kernarg_address(fresh);
   return fresh;
 }
 

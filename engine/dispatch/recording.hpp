@@ -62,7 +62,7 @@ struct RecordedNode;
 struct RecordingOptions {
   FencePolicy fences = FencePolicy::planned;
   Timing timing = Timing::none;
-  aql::Chunking chunking{.lead = 8, .chunk = 256};
+  aql::Chunking chunking{.lead = 8, .chunk = 1024};
   size_t spare_kernarg_bytes =
       64 << 10;  // at least, of blocks for nodes that are patched while replays are in flight
   std::chrono::nanoseconds patience = std::chrono::seconds(30);  // of patches and of a plain replay()
@@ -223,7 +223,7 @@ class Recording {
     uint32_t group_segment = recorded.kernel->group_segment_size;
     ((detail::store_argument(recorded.block, recorded.kernel->arguments.offset(i), args, group_segment), ++i),
      ...);
-    publication_.packets[index].set_group_segment_size(group_segment);
+    publication_.edit(index).set_group_segment_size(group_segment);
   }
 
   const std::optional<Agent> agent_;  // none without ROCr

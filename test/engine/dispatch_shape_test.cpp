@@ -61,7 +61,7 @@ TEST_CASE("implicit words and explicit arguments make the block, whatever was in
     const KernelMetadata metadata = random_kernel(random);
     const KernelInfo info = info_of(metadata);
     const Grid grid = Grid{static_cast<uint32_t>(random() % 1000 + 16), 2}.by(16, 2);
-    DispatchShapes shapes(facts);
+    DispatchShapes shapes(facts, aql::HeaderFlags{});
     const DispatchShape& shape = shapes.of(info, grid);
     const size_t bytes = (metadata.kernarg_size + size_t{7}) / 8 * 8;
     REQUIRE(shape.block_bytes == KernargPool::block_bytes(metadata.kernarg_size));
@@ -87,7 +87,7 @@ TEST_CASE("a shape is of one kernel and one grid, and a copied kernel is another
   std::mt19937 random(4);
   const KernelInfo info = info_of(random_kernel(random));
   const KernelInfo copy = info;
-  DispatchShapes shapes(facts);
+  DispatchShapes shapes(facts, aql::HeaderFlags{});
   const DispatchShape& shape = shapes.of(info, Grid{64});
   CHECK(shape.key == DispatchShape::Key(info, Grid{64}));
   CHECK(shape.key != DispatchShape::Key(info, Grid{64}.by(32)));
@@ -100,7 +100,7 @@ TEST_CASE("a shape is of one kernel and one grid, and a copied kernel is another
 TEST_CASE("a shape that cannot be leaves the one that is", "[dispatch_shape]") {
   std::mt19937 random(5);
   const KernelInfo info = info_of(random_kernel(random));
-  DispatchShapes shapes(facts);
+  DispatchShapes shapes(facts, aql::HeaderFlags{});
   const DispatchShape& shape = shapes.of(info, Grid{64});
   CHECK_THROWS_AS(shapes.of(info, Grid{4096}.by(2048)), Error);
   CHECK(shape.key == DispatchShape::Key(info, Grid{64}));
@@ -108,7 +108,7 @@ TEST_CASE("a shape that cannot be leaves the one that is", "[dispatch_shape]") {
 
 TEST_CASE("kernels that share a place are told apart", "[dispatch_shape]") {
   std::mt19937 random(6);
-  DispatchShapes shapes(facts);
+  DispatchShapes shapes(facts, aql::HeaderFlags{});
   std::vector<KernelInfo> kernels;
   for (uint64_t i = 0; i < 200; ++i) {
     kernels.push_back(info_of(random_kernel(random)));

@@ -81,7 +81,7 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
       detail::QueueState& state;
     } publication(device.state());
     device.state().make_room(publication);
-    publication.put_barrier(publication.packets.add());
+    publication.put_barrier();
     publication.own_signal = signal.handle();
     return device.state().submit(publication, soon());
   };

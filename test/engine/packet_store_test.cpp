@@ -30,6 +30,12 @@ bool holds_numbers_up_to(PacketStore& store, uint32_t count) {
   return true;
 }
 
+bool ring_reads_invalid(const std::vector<aql::Packet64>& ring, size_t first, size_t count) {
+  for (size_t i = first; i < first + count; ++i)
+    if (ring[i % ring.size()].header() != aql::invalid_header) return false;
+  return true;
+}
+
 uint64_t ready_headers(DoubleDevice& device) {
   QueueDouble& queue = device.processor().memory();
   uint64_t ready = 0;
@@ -40,23 +46,31 @@ uint64_t ready_headers(DoubleDevice& device) {
 
 }  // namespace
 
-TEST_CASE("a store in a ring goes on behind the ring's end, and leaves it with all its packets",
-          "[packet_store]") {
+TEST_CASE(
+    "a store in a ring keeps its first packet apart, goes on behind the ring's end, and leaves with all its "
+    "packets",
+    "[packet_store]") {
   std::vector<aql::Packet64> ring(16);
   PacketStore store;
+  CHECK(store.empty());
+  CHECK(store.room() == 1);
+  add(store, 0);
   CHECK(store.full());
   store.open_ring(ring.data(), 15, 0x1'0000'000a);
-  store.extend(std::span(ring).subspan(10, 6));
-  uint32_t number = 0;
+  store.extend(std::span(ring).subspan(11, 5));
+  uint32_t number = 1;
   while (!store.full()) add(store, number++);
   store.extend(std::span(ring).first(4));
+  CHECK(store.room() == 4);
   while (!store.full()) add(store, number++);
   CHECK(number == 10);
   CHECK(store.in_ring());
-  CHECK(&store[0] == &ring[10]);
+  CHECK(&store[1] == &ring[11]);
   CHECK(&store[9] == &ring[3]);
+  CHECK(ring[10] == aql::Packet64{});
   CHECK(holds_numbers_up_to(store, 10));
   store.leave_ring();
+  CHECK(ring_reads_invalid(ring, 11, 9));
   std::fill(ring.begin(), ring.end(), aql::Packet64{});
   CHECK_FALSE(store.in_ring());
   CHECK_FALSE(store.full());
@@ -80,7 +94,7 @@ TEST_CASE("a store out of a ring grows, keeps its packets, and keeps its memory 
     CHECK(store.size() == 1000);
     store.clear();
     CHECK(store.size() == 0);
-    CHECK(store.full());
+    CHECK(store.empty());
   }
 }
 
@@ -91,9 +105,10 @@ TEST_CASE("a store that leaves a ring uses the memory that it has", "[packet_sto
   for (uint32_t i = 0; i < 64; ++i) add(store, i);
   const aql::Packet64* const memory = &store[0];
   store.clear();
+  add(store, 0);
   store.open_ring(ring.data(), 63, 0);
-  store.extend(ring);
-  for (uint32_t i = 0; i < 63; ++i) add(store, i);
+  store.extend(std::span(ring).subspan(1));
+  for (uint32_t i = 1; i < 63; ++i) add(store, i);
   store.leave_ring();
   CHECK(&store[0] == memory);
   CHECK(holds_numbers_up_to(store, 63));
@@ -102,31 +117,53 @@ TEST_CASE("a store that leaves a ring uses the memory that it has", "[packet_sto
   CHECK(holds_numbers_up_to(store, 64));
 }
 
-TEST_CASE("packets of an unsubmitted batch lie in the ring, and none of them is ready", "[packet_store]") {
+TEST_CASE("what a discarded store leaves in a ring reads INVALID, and so does a packet that it drops",
+          "[packet_store]") {
+  std::vector<aql::Packet64> ring(16);
+  PacketStore store;
+  const auto add_ready = [&] {
+    store.add().word[0] = aql::first_word(aql::make_header(aql::PacketType::kernel_dispatch, {}), 1);
+  };
+  add_ready();
+  store.open_ring(ring.data(), 15, 12);
+  store.extend(std::span(ring).subspan(13, 3));
+  for (int i = 0; i < 3; ++i) add_ready();
+  store.extend(std::span(ring).first(2));
+  for (int i = 0; i < 2; ++i) add_ready();
+  CHECK_FALSE(ring_reads_invalid(ring, 17, 1));
+  store.drop_last();
+  CHECK(store.size() == 5);
+  CHECK(ring_reads_invalid(ring, 17, 1));
+  store.discard();
+  CHECK(store.empty());
+  CHECK(ring_reads_invalid(ring, 13, 5));
+}
+
+TEST_CASE(
+    "packets of an unsubmitted batch lie whole in the ring, beyond the write index and behind an INVALID "
+    "slot",
+    "[packet_store]") {
   DoubleDevice device({.device = {.ring_size = 64}});
   QueueDouble& queue = device.processor().memory();
   const auto kernel = number_kernel(0xabc0);
   auto batch = device.batch();
   for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{64}, i);
-  for (uint64_t i = 0; i < 40; ++i)
+  for (uint64_t i = 1; i < 40; ++i)
     CHECK(aql::packet_as<hsa_kernel_dispatch_packet_t>(queue.slot(i)).kernel_object == 0xabc0);
-  CHECK(ready_headers(device) == 0);
+  CHECK(ready_headers(device) == 39);
+  CHECK(aql::packet_type(static_cast<uint16_t>(queue.first_word(0))) == aql::PacketType::invalid);
   CHECK(queue.write_index().load() == 0);
   batch.clear();
   CHECK(ready_headers(device) == 0);
   CHECK(device.batch().submit().ready());
 }
 
-TEST_CASE(
-    "a finished packet lies in the ring with an INVALID header, and a batch of the ring's size may end with "
-    "it",
-    "[packet_store]") {
+TEST_CASE("a batch of the ring's size may end with a finished packet", "[packet_store]") {
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
   const aql::Packet64 barrier = aql::to_packet(aql::BarrierAnd{});
   auto batch = device.batch();
   for (uint32_t i = 0; i < 15; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
   batch.raw(barrier);
-  CHECK(ready_headers(device) == 0);
   CHECK(device.processor().memory().write_index().load() == 0);
   device.processor().resume();
   CHECK(batch.submit().wait(soon(), actively));

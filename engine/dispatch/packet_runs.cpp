@@ -1,0 +1,37 @@
+#include "engine/dispatch/packet_runs.hpp"
+
+#include <algorithm>
+
+namespace uptempo::detail {
+namespace {
+
+// From one packet's kernarg address to the next one's; empty if they differ in more.
+std::optional<ptrdiff_t> step_between(const aql::Packet64& packet, aql::Packet64 next) noexcept {
+  const ptrdiff_t step = static_cast<const std::byte*>(next.kernarg_address()) -
+                         static_cast<const std::byte*>(packet.kernarg_address());
+  next.set_kernarg_address(packet.kernarg_address());
+  if (next != packet) return {};
+  return step;
+}
+
+std::optional<ptrdiff_t> step_of(std::span<const aql::Packet64> packets) noexcept {
+  if (packets.size() < 2 || aql::packet_type(packets[0].header()) != aql::PacketType::kernel_dispatch)
+    return {};
+  const std::optional<ptrdiff_t> step = step_between(packets[0], packets[1]);
+  for (size_t i = 2; step && i < packets.size(); ++i)
+    if (step_between(packets[i - 1], packets[i]) != step) return {};
+  return step;
+}
+
+}  // namespace
+
+PacketRuns::Run PacketRuns::run_from(size_t first, std::span<const aql::Packet64> packets) noexcept {
+  const size_t number = first / group_size;
+  const size_t begin = std::max<size_t>(1, number * group_size);
+  const size_t end = std::min(packets.size() - 1, (number + 1) * group_size);
+  Group& group = groups_[number];
+  if (!group.known) group = {.known = true, .step = step_of(packets.subspan(begin, end - begin))};
+  return {.end = end, .step = group.step};
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,228 @@
+// Prepared dispatches: the same packets and kernarg blocks as those that are asked for one by one with kernel and grid.
+#include <cstring>
+#include <memory>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "double_device.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+#include "support/catch.hpp"
+#include "support/cost_meter.hpp"
+#include "support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+using uptempo::test::contains;
+using uptempo::test::error_of;
+
+namespace {
+
+using Several = Kernel<uint32_t, LocalBytes, double, LocalBytes>;
+
+std::shared_ptr<const KernelInfo> info_with(std::vector<ArgumentMetadata> arguments, uint32_t bytes) {
+  KernelMetadata metadata;
+  metadata.name = "several";
+  metadata.kernarg_size = bytes;
+  metadata.kernarg_alignment = 8;
+  metadata.arguments = std::move(arguments);
+  return std::make_shared<const KernelInfo>(KernelInfo{.name = "several",
+                                                       .object = 0x7700,
+                                                       .group_segment_size = 20,
+                                                       .max_workgroup_size = 1024,
+                                                       .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                                                       .arguments = ArgumentLayout(metadata, false)});
+}
+
+ArgumentMetadata argument(ArgumentKind kind, uint32_t offset, uint32_t size) {
+  return {.kind = kind, .kind_name = "any", .offset = offset, .size = size, .name = {}, .type_name = {}};
+}
+
+Several several_kernel() {
+  return Several::trusted(info_with(
+      {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::dynamic_shared_pointer, 4, 4),
+       argument(ArgumentKind::by_value, 16, 8), argument(ArgumentKind::dynamic_shared_pointer, 24, 4),
+       argument(ArgumentKind::hidden_block_count_x, 32, 4)},
+      40));
+}
+
+// What the device was given: packets without addresses, and blocks.
+struct Seen {
+  std::vector<aql::Packet64> packets;
+  std::vector<std::array<std::byte, 40>> blocks;
+};
+
+template <class Fill>
+Seen seen(const Several& kernel, Fill&& fill) {
+  DoubleDevice device({.device = {.ring_size = 64}});
+  Seen all;
+  BatchSubmitter batch(device.state(), {});
+  fill(batch, kernel);
+  CHECK(batch.submit().wait(soon(), actively));
+  for (const Completed& completed : device.processor().completed()) {
+    aql::Packet64 packet = completed.packet;
+    std::memcpy(all.blocks.emplace_back().data(), packet.kernarg_address(), 40);
+    packet.set_kernarg_address(nullptr);
+    if (aql::packet_as<hsa_kernel_dispatch_packet_t>(packet).completion_signal.handle != 0)
+      packet.set_completion_signal({1});
+    all.packets.push_back(packet);
+  }
+  return all;
+}
+
+std::tuple<uint32_t, LocalBytes, double, LocalBytes> arguments_of(uint32_t i) noexcept {
+  return {i, LocalBytes{4 * i}, 0.5 * i, LocalBytes{i % 7}};
+}
+
+}  // namespace
+
+TEST_CASE("prepared dispatches are those of kernel and grid, byte for byte", "[prepared]") {
+  const Several kernel = several_kernel();
+  const Grid grid = Grid{640, 2}.by(64, 2);
+  for (const uint32_t count : {1u, 2u, 3u, 40u, 64u, 200u}) {
+    CAPTURE(count);
+    const Seen one_by_one = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
+      for (uint32_t i = 0; i < count; ++i) {
+        const auto [a, b, c, d] = arguments_of(i);
+        batch.dispatch(k, grid, a, b, c, d);
+      }
+    });
+    const Seen prepared = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
+      const auto several = batch.prepare(k, grid);
+      for (uint32_t i = 0; i < count; ++i)
+        std::apply([&](auto... a) { several.dispatch(a...); }, arguments_of(i));
+    });
+    const Seen each = seen(kernel, [&](BatchSubmitter& batch, const Several& k) {
+      batch.prepare(k, grid).dispatch_each(count, arguments_of);
+    });
+    REQUIRE(one_by_one.packets.size() == count);
+    CHECK(prepared.packets == one_by_one.packets);
+    CHECK(prepared.blocks == one_by_one.blocks);
+    CHECK(each.packets == one_by_one.packets);
+    CHECK(each.blocks == one_by_one.blocks);
+  }
+}
+
+TEST_CASE("dispatches of all kinds follow one another in the order in which they were asked for",
+          "[prepared]") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    std::vector<uint32_t> ran;
+    DoubleDevice device({.device = {.ring_size = 32, .seed = seed}},
+                        [&](uint32_t number) { ran.push_back(number); });
+    const auto kernel = number_kernel();
+    std::mt19937_64 random(seed);
+    uint32_t number = 0;
+    {
+      auto batch = device.batch();
+      const auto prepared = batch.prepare(kernel, Grid{64});
+      for (int step = 0; step < 200; ++step) {
+        switch (random() % 4) {
+          case 0:
+            batch.dispatch(kernel, Grid{128}, number++);
+            break;
+          case 1:
+            prepared.dispatch(number++);
+            break;
+          case 2: {
+            const auto count = static_cast<uint32_t>(random() % 40);
+            prepared.dispatch_each(count, [&](uint32_t i) noexcept { return std::tuple(number + i); });
+            number += count;
+            break;
+          }
+          default:
+            batch.submit(soon());
+        }
+      }
+      REQUIRE(batch.submit(soon()).wait(soon(), actively));
+    }
+    REQUIRE(ran.size() == number);
+    for (uint32_t i = 0; i < number; ++i) REQUIRE(ran[i] == i);
+  }
+}
+
+TEST_CASE("a kernel without arguments needs no kernarg block", "[prepared]") {
+  DoubleDevice device;
+  const auto nothing = Kernel<>::trusted(info_with({}, 0));
+  auto batch = device.batch();
+  const auto prepared = batch.prepare(nothing, Grid{64});
+  const Counters before = Counters::now();
+  prepared.dispatch();
+  prepared.dispatch_each(50, [](uint32_t) noexcept { return std::tuple<>(); });
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK((Counters::now() - before).kernarg_blocks == 0);
+  const auto completed = device.processor().completed();
+  REQUIRE(completed.size() == 51);
+  for (const Completed& dispatch : completed) CHECK(dispatch.packet.kernarg_address() == nullptr);
+}
+
+TEST_CASE("dispatches for which there was a kernarg block stay when the next one finds none", "[prepared]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });  // 1,024 blocks in all
+  BatchSubmitter batch(device.state(), {.patience = 1ms});
+  const auto prepared = batch.prepare(number_kernel(), Grid{64});
+  const std::string message =
+      error_of([&] { prepared.dispatch_each(2000, [](uint32_t i) noexcept { return std::tuple(i); }); });
+  CHECK(contains(message, "kernarg slab"));
+  CHECK(batch.size() == 1024);
+  CHECK(batch.submit(soon()).wait(soon(), actively));
+  REQUIRE(ran.size() == 1024);
+  for (uint32_t i = 0; i < 1024; ++i) CHECK(ran[i] == i);
+  prepared.dispatch(7u);
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(ran.back() == 7);
+}
+
+TEST_CASE("what cannot run is refused when it is prepared", "[prepared]") {
+  DoubleDevice device;
+  auto batch = device.batch();
+  CHECK(contains(error_of([&] { (void)batch.prepare(number_kernel(), Grid{4096}.by(2048)); }), "2048"));
+  CHECK(batch.size() == 0);
+}
+
+TEST_CASE("a batch keeps the code of what it has prepared", "[prepared]") {
+  DoubleDevice device;
+  std::weak_ptr<const KernelInfo> code;
+  {
+    auto batch = device.batch();
+    const auto prepared = [&] {
+      const auto kernel = number_kernel();
+      code = kernel.shared_info();
+      return batch.prepare(kernel, Grid{64});
+    }();
+    prepared.dispatch(1u);
+    CHECK_FALSE(code.expired());
+    CHECK(batch.submit().wait(soon(), actively));
+  }
+  CHECK(code.expired());
+}
+
+TEST_CASE("preparing again what is prepared allocates nothing", "[prepared]") {
+  DoubleDevice device;
+  auto batch = device.batch();
+  const auto kernel = number_kernel();
+  (void)batch.prepare(kernel, Grid{64});
+  (void)batch.prepare(kernel, Grid{128});
+  CHECK(support::cost_of([&] { (void)batch.prepare(kernel, Grid{64}); }).allocations == 0);
+}
+
+TEST_CASE("a prepared dispatch may be said something of, like any other", "[prepared]") {
+  DoubleDevice device;
+  auto batch = device.batch();
+  const auto prepared = batch.prepare(number_kernel(), Grid{64});
+  uint32_t a[3];
+  for (uint32_t i = 0; i < 3; ++i) prepared.dispatch(i).writes(a + i, 1);
+  CHECK(batch.submit().wait(soon(), actively));
+  CHECK(contains(batch.explain(), "packet 1: no barrier bit"));
+}
+
+TEST_CASE("a function of arguments that may throw, or that gives others, is none", "[prepared]") {
+  const auto right = [](uint32_t i) noexcept { return std::tuple(i); };
+  const auto may_throw = [](uint32_t i) { return std::tuple(i); };
+  const auto others = [](uint32_t i) noexcept { return std::tuple(i, i); };
+  STATIC_REQUIRE(ArgumentsOf<decltype(right), uint32_t>);
+  STATIC_REQUIRE_FALSE(ArgumentsOf<decltype(may_throw), uint32_t>);
+  STATIC_REQUIRE_FALSE(ArgumentsOf<decltype(others), uint32_t>);
+}
