@@ -4,7 +4,7 @@
 // Which stores are cheapest depends on the machine and on the length of the batch, so all are tried (each is a row) and the report keeps the best:
 //   copied    from an image in memory       built       from registers
 //   ordinary  stores into the cache         streaming   stores past it, four to a line         wide   the same, one to a line (AVX-512)
-// Arguments are 16 bytes stored into the cache, or with `+lines` whole lines past it.
+// Arguments are 12 bytes stored into the cache, or with `+lines` whole lines past it.
 #include <immintrin.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct alignas(64) Line {
   __m128i part[4];
 };
 
-enum class Arguments : uint8_t { none, sixteen_bytes, lines };
+enum class Arguments : uint8_t { none, stored, lines };
 
 class Floor : public Row {
  public:
@@ -68,16 +68,31 @@ class Floor : public Row {
   // How far apart two packets' kernarg addresses are, in the half of part 2 that holds them.
   long long step() const noexcept { return raw_->kernargs(1) - raw_->kernargs(0); }
 
+  // A local of each put(): what lies in objects would be read again after every store.
   template <Arguments kind>
-  void put_arguments(uint32_t i) const noexcept {
-    auto* const block = reinterpret_cast<__m128i*>(raw_->kernargs(i));
-    if constexpr (kind == Arguments::sixteen_bytes) {
-      const auto tallies = reinterpret_cast<uintptr_t>(raw_->workload().tallies.data());
-      _mm_store_si128(block, _mm_set_epi64x(i, static_cast<long long>(tallies)));
-    } else if constexpr (kind == Arguments::lines) {
-      for (int part = 0; part < 4; ++part) _mm_stream_si128(block + part, blocks_[i].part[part]);
+  class Blocks {
+   public:
+    explicit Blocks(const Floor& floor) noexcept
+        : first_(floor.raw_->kernargs(0)),
+          step_(floor.step()),
+          tallies_(reinterpret_cast<long long>(floor.raw_->workload().tallies.data())),
+          images_(floor.blocks_.data()) {}
+
+    void put(uint32_t i) const noexcept {
+      auto* const block = reinterpret_cast<__m128i*>(first_ + i * step_);
+      if constexpr (kind == Arguments::stored) {
+        std::memcpy(block, &tallies_, sizeof tallies_);
+        std::memcpy(reinterpret_cast<std::byte*>(block) + sizeof tallies_, &i, sizeof i);
+      } else if constexpr (kind == Arguments::lines) {
+        for (int part = 0; part < 4; ++part) _mm_stream_si128(block + part, images_[i].part[part]);
+      }
     }
-  }
+
+   private:
+    std::byte* first_;
+    long long step_, tallies_;
+    const Line* images_;
+  };
 
   const std::shared_ptr<RawQueue> raw_;
   std::vector<Line> packets_, blocks_;  // of the load, as they have to arrive
@@ -124,9 +139,10 @@ class Narrow final : public Floor {
   void put(uint64_t index, uint32_t dispatch, uint32_t count) const noexcept override {
     hsa_kernel_dispatch_packet_t* const ring = raw_->ring();
     const uint64_t mask = raw_->mask();
-    const auto copy = [&](uint32_t i) {
-      const Line& packet = packets_[dispatch + i];
-      this->template put_arguments<arguments>(dispatch + i);
+    const Floor::Blocks<arguments> blocks(*this);
+    const auto copy = [=, packets = packets_.data()](uint32_t i) {
+      const Line& packet = packets[dispatch + i];
+      blocks.put(dispatch + i);
       put_line<streaming>(ring + ((index + i) & mask), packet.part[0], packet.part[1], packet.part[2],
                           packet.part[3]);
     };
@@ -140,7 +156,7 @@ class Narrow final : public Floor {
         __m128i address = interior.part[2];  // kernel object, kernarg address
         const __m128i further = _mm_set_epi64x(step(), 0);
         for (uint32_t i = 1; i + 1 < count; ++i) {
-          this->template put_arguments<arguments>(dispatch + i);
+          blocks.put(dispatch + i);
           put_line<streaming>(ring + ((index + i) & mask), interior.part[0], interior.part[1], address,
                               interior.part[3]);
           address = _mm_add_epi64(address, further);
@@ -166,11 +182,13 @@ class Wide final : public Floor {
     const uint64_t mask = raw_->mask();
     const __m512i further = _mm512_set_epi64(0, 0, step(), 0, 0, 0, 0, 0);
     __m512i packet = _mm512_load_si512(&packets_[dispatch + (built && count > 2 ? 1 : 0)]);
+    const Floor::Blocks<arguments> blocks(*this);
+    const Line* const packets = packets_.data();
     for (uint32_t i = 0; i < count; ++i) {
-      put_arguments<arguments>(dispatch + i);
+      blocks.put(dispatch + i);
       auto* const slot = reinterpret_cast<__m512i*>(ring + ((index + i) & mask));
       if (!built || i == 0 || i + 1 == count) {
-        _mm512_stream_si512(slot, _mm512_load_si512(&packets_[dispatch + i]));
+        _mm512_stream_si512(slot, _mm512_load_si512(&packets[dispatch + i]));
       } else {
         _mm512_stream_si512(slot, packet);
         packet = _mm512_add_epi64(packet, further);
@@ -187,22 +205,22 @@ Rows floor_rows(std::shared_ptr<RawQueue> queue) {
   const auto add = [&]<class Variant>(std::type_identity<Variant>, const char* name) {
     rows.push_back(std::make_unique<Variant>(queue, name));
   };
-  constexpr auto none = Arguments::none, sixteen = Arguments::sixteen_bytes, lines = Arguments::lines;
+  constexpr auto none = Arguments::none, stored = Arguments::stored, lines = Arguments::lines;
   using std::type_identity;
   add(type_identity<Narrow<false, false, none>>{}, "floor-packets/copied-ordinary");
   add(type_identity<Narrow<false, true, none>>{}, "floor-packets/built-ordinary");
   add(type_identity<Narrow<true, false, none>>{}, "floor-packets/copied-streaming");
   add(type_identity<Narrow<true, true, none>>{}, "floor-packets/built-streaming");
-  add(type_identity<Narrow<false, false, sixteen>>{}, "floor-packets-kernargs/copied-ordinary");
-  add(type_identity<Narrow<false, true, sixteen>>{}, "floor-packets-kernargs/built-ordinary");
-  add(type_identity<Narrow<true, false, sixteen>>{}, "floor-packets-kernargs/copied-streaming");
-  add(type_identity<Narrow<true, true, sixteen>>{}, "floor-packets-kernargs/built-streaming");
+  add(type_identity<Narrow<false, false, stored>>{}, "floor-packets-kernargs/copied-ordinary");
+  add(type_identity<Narrow<false, true, stored>>{}, "floor-packets-kernargs/built-ordinary");
+  add(type_identity<Narrow<true, false, stored>>{}, "floor-packets-kernargs/copied-streaming");
+  add(type_identity<Narrow<true, true, stored>>{}, "floor-packets-kernargs/built-streaming");
   add(type_identity<Narrow<true, true, lines>>{}, "floor-packets-kernargs/built-streaming+lines");
   if (!has_wide_stores()) return rows;
   add(type_identity<Wide<false, none>>{}, "floor-packets/copied-wide");
   add(type_identity<Wide<true, none>>{}, "floor-packets/built-wide");
-  add(type_identity<Wide<false, sixteen>>{}, "floor-packets-kernargs/copied-wide");
-  add(type_identity<Wide<true, sixteen>>{}, "floor-packets-kernargs/built-wide");
+  add(type_identity<Wide<false, stored>>{}, "floor-packets-kernargs/copied-wide");
+  add(type_identity<Wide<true, stored>>{}, "floor-packets-kernargs/built-wide");
   return rows;
 }
 

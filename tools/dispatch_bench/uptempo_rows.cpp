@@ -1,6 +1,9 @@
 // This library's own ways. They share a queue, as the raw rows do: its publications hold as many of the process's 4,096 events.
 #include <map>
 #include <memory>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "aql/packet.hpp"
@@ -17,10 +20,15 @@ QueueOptions queue_options() {
   return {.packets = kRing, .publications = kPublications, .timing_signals = 1, .kernarg_bytes = 8 << 20};
 }
 
+using Tally = Prepared<uint32_t*, uint32_t>;
+
 class UptempoRow : public Row {
  public:
   UptempoRow(const Workload& workload, std::shared_ptr<Queue> queue)
-      : workload_(workload), queue_(std::move(queue)), batch_(*queue_) {}
+      : workload_(workload),
+        queue_(std::move(queue)),
+        batch_(*queue_),
+        tally_(batch_.prepare(workload.tally, Grid{Workload::items})) {}
 
   void prepare(const Load&) override { queue_->reclaim(); }
   void close_gate() override {
@@ -34,14 +42,11 @@ class UptempoRow : public Row {
   void wait() override { last_.wait({.mode = WaitMode::active}); }
 
  protected:
-  void dispatch(uint32_t i) {
-    batch_.dispatch(workload_.tally, Grid{Workload::items}, workload_.tallies.data(), i);
-  }
-
   const Workload& workload_;
   const std::shared_ptr<Queue> queue_;
   Signal gate_{SignalKind::event_less, 0};
   BatchSubmitter batch_;
+  const Tally tally_;
   Completion last_;
 };
 
@@ -54,24 +59,30 @@ class Single final : public UptempoRow {
 
   void submit(const Load& load) override {
     for (uint32_t i = 0; i < load.dispatches(); ++i) {
-      dispatch(i);
+      tally_.dispatch(workload_.tallies.data(), i);
       last_ = batch_.submit();
     }
   }
 };
 
+// The three ways to fill a batch: one dispatch after the other with kernel and grid, the same prepared, and all prepared ones at once.
+template <class Fill>
 class Batch final : public UptempoRow {
  public:
-  using UptempoRow::UptempoRow;
-  std::string_view name() const override { return "uptempo-batch"; }
+  Batch(const Workload& workload, std::shared_ptr<Queue> queue, std::string_view name, Fill fill)
+      : UptempoRow(workload, std::move(queue)), name_(name), fill_(fill) {}
+  std::string_view name() const override { return name_; }
 
   void submit(const Load& load) override {
-    uint32_t next = 0;
-    for (uint32_t batch = 0; batch < load.repeats; ++batch) {
-      for (uint32_t i = 0; i < load.batch; ++i) dispatch(next++);
+    for (uint32_t first = 0; first < load.dispatches(); first += load.batch) {
+      fill_(batch_, tally_, first, load.batch);
       last_ = batch_.submit();
     }
   }
+
+ private:
+  const std::string_view name_;
+  const Fill fill_;
 };
 
 // A recording for each length of batch, replayed for every batch of a load.
@@ -131,7 +142,20 @@ Rows uptempo_rows(const Workload& workload) {
   const auto queue = std::make_shared<Queue>(workload.gpu, queue_options());
   Rows rows;
   rows.push_back(std::make_unique<Single>(workload, queue));
-  rows.push_back(std::make_unique<Batch>(workload, queue));
+  const auto add = [&](std::string_view name, auto fill) {
+    rows.push_back(std::make_unique<Batch<decltype(fill)>>(workload, queue, name, fill));
+  };
+  uint32_t* const tallies = workload.tallies.data();
+  add("uptempo-dispatch", [tallies, &tally = workload.tally](BatchSubmitter& batch, const Tally&,
+                                                             uint32_t first, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) batch.dispatch(tally, Grid{Workload::items}, tallies, first + i);
+  });
+  add("uptempo-prepared", [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) tally.dispatch(tallies, first + i);
+  });
+  add("uptempo-batch", [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
+    tally.dispatch_each(count, [=](uint32_t i) noexcept { return std::tuple(tallies, first + i); });
+  });
   rows.push_back(std::make_unique<Replay>(workload, queue));
   rows.push_back(std::make_unique<ReplayPatched>(workload, queue));
   return rows;

@@ -36,8 +36,9 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
       CHECK(row["high"] >= row["ns_per_dispatch"]);
     }
     std::set<std::string> expected{
-        "floor-packets", "floor-packets-kernargs", "hsa-careful",    "hsa-doorbell-each",     "hsa-naive",
-        "uptempo-batch", "uptempo-single",         "uptempo-replay", "uptempo-replay-patched"};
+        "floor-packets",  "floor-packets-kernargs", "hsa-careful",           "hsa-doorbell-each",
+        "hsa-naive",      "uptempo-batch",          "uptempo-dispatch",      "uptempo-prepared",
+        "uptempo-single", "uptempo-replay",         "uptempo-replay-patched"};
     // Peers are there where they are installed, which is not this test's to demand.
     if (!out["peers"]["HIP"].is_null()) expected.insert({"hip-graph", "hip-launch"});
     CHECK(names == expected);
