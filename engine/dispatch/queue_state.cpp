@@ -70,24 +70,33 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
   return 0;
 }
 
+struct Published {
+  uint64_t packets, completion_signals, doorbells, batches;
+};
+
+void count_published(const Published& published, const aql::HeaderCosts& costs) noexcept {
+  CounterBlock& counters = counters_of_this_thread();
+  count(counters.packets, published.packets);
+  count(counters.barrier_bits, costs.barriers);
+  count(counters.system_acquires, costs.system_acquires);
+  count(counters.system_releases, costs.system_releases);
+  count(counters.completion_signals, published.completion_signals);
+  count(counters.doorbells, published.doorbells);
+  count(counters.batches, published.batches);
+}
+
 // Packets [from, from + published) are out.
 void count_packets(const Publication& publication, uint64_t from, uint64_t published,
                    uint64_t doorbells) noexcept {
   if (published == 0) return;
-  const aql::HeaderCosts costs = publication.costs(from, published);
   const uint64_t end = from + published;
   const bool whole = end == publication.packets.size();
   uint64_t signals = whole;
   for (uint64_t i = from; i < std::min<uint64_t>(end, publication.timing_signals.size()); ++i)
     signals += publication.timing_signals[i].handle != 0;
-  CounterBlock& counters = counters_of_this_thread();
-  count(counters.packets, published);
-  count(counters.barrier_bits, costs.barriers);
-  count(counters.system_acquires, costs.system_acquires);
-  count(counters.system_releases, costs.system_releases);
-  count(counters.completion_signals, signals);
-  count(counters.doorbells, doorbells);
-  count(counters.batches, whole);
+  count_published(
+      {.packets = published, .completion_signals = signals, .doorbells = doorbells, .batches = whole},
+      publication.costs(from, published));
 }
 
 }  // namespace
@@ -511,12 +520,13 @@ void QueueState::vacate(Publication& publication) noexcept {
 }
 
 void QueueState::close(Publication& publication) noexcept {
-  const auto emit = [&](uint64_t, void* slot) noexcept {
-    return aql::fill(
-        slot, aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::agent, aql::FenceScope::system},
-                              .completion_signal = publication.completion});
-  };
-  (void)writer_->publish(1, Deadline::never(), emit);  // ends when there is a slot or the queue has failed
+  const aql::Packet64 closing = aql::to_packet(
+      aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::agent, aql::FenceScope::system},
+                      .completion_signal = publication.completion});
+  // Ends when there is a slot or the queue has failed.
+  if (const aql::PublishResult result = writer_->publish(std::span(&closing, 1), Deadline::never()))
+    count_published({.packets = 1, .completion_signals = 1, .doorbells = result.doorbells, .batches = 0},
+                    aql::costs_of(closing.header()));
 }
 
 void QueueState::drop(Publication& publication) noexcept {

@@ -202,12 +202,17 @@ TEST_CASE("a batch cut off and then dropped gives everything back", "[submit]") 
   const auto kernel = number_kernel();
   const uint32_t slabs = device.state().kernargs().free_slabs();
   const uint32_t signals = device.state().signals().free(SignalKind::interrupt);
+  const Counters before = Counters::now();
   {
     BatchSubmitter batch(device.state(), {});
     for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
     CHECK(error_of<Error>([&] { batch.submit(Deadline::after(10ms)); }) != "no error");
     device.processor().resume();
   }
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.packets == 17);  // and the one that closes it
+  CHECK(spent.completion_signals == 1);
+  CHECK(spent.batches == 0);
   CHECK(device.state().timeline().wait(device.state().timeline().last_begun(), actively, soon()) ==
         WaitResult::done);
   device.state().reclaim(UINT32_MAX);
