@@ -1,6 +1,8 @@
 #include "aql/packet.hpp"
 
 #include <cstring>
+#include <random>
+#include <vector>
 
 #include "support/catch.hpp"
 
@@ -34,6 +36,20 @@ void check_writes_exactly_bytes_4_to_63(const Typed& typed) {
   // Whatever the slot held before is gone from every other byte.
   CHECK(std::memcmp(&with_cc.packet.word[1], &with_33.packet.word[1], 60) == 0);
 }
+
+Packet64 random_packet(std::mt19937_64& random) {
+  Packet64 packet;
+  for (uint32_t& word : packet.word) word = static_cast<uint32_t>(random());
+  return packet;
+}
+
+// `count` slots with one on either side that nobody may touch.
+struct Fenced {
+  explicit Fenced(size_t count) : packets(count + 2, Slot().packet) {}
+  std::span<Packet64> slots() { return std::span(packets).subspan(1, packets.size() - 2); }
+  bool fences_stand() const { return packets.front() == Slot().packet && packets.back() == Slot().packet; }
+  std::vector<Packet64> packets;
+};
 
 }  // namespace
 
@@ -145,4 +161,86 @@ TEST_CASE("A barrier-value packet is AMD's vendor format 2", "[packet]") {
   CHECK(p.cond == HSA_SIGNAL_CONDITION_GTE);
   CHECK(p.reserved0 + p.reserved1 + p.reserved2 + p.reserved3 == 0);
   CHECK(p.completion_signal.handle == 9);
+}
+
+TEST_CASE("Packets stored behind a gate are the packets given, byte by byte", "[packet]") {
+  std::mt19937_64 random(1);
+  for (const size_t count : {0u, 1u, 2u, 3u, 64u, 129u}) {
+    CAPTURE(count);
+    std::vector<Packet64> packets(count + 1);  // so that there is an address for none
+    for (Packet64& packet : packets) packet = random_packet(random);
+    Fenced fenced(count);
+    store_behind_gate(fenced.slots(), packets.data());
+    CHECK(fenced.fences_stand());
+    for (size_t i = 0; i < count; ++i) CHECK(fenced.slots()[i] == packets[i]);
+  }
+}
+
+TEST_CASE("A dispatch stored behind a gate is like its model but for kernarg address and group segment",
+          "[packet]") {
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 200; ++round) {
+    const Packet64 like = random_packet(random);
+    const auto* const address = reinterpret_cast<const void*>(random());
+    const auto group_segment = static_cast<uint32_t>(random());
+    Fenced fenced(1);
+    store_behind_gate(fenced.slots()[0], like, address, group_segment);
+    auto expected = packet_as<hsa_kernel_dispatch_packet_t>(like);
+    expected.kernarg_address = const_cast<void*>(address);
+    expected.group_segment_size = group_segment;
+    CHECK(fenced.fences_stand());
+    CHECK(std::memcmp(&fenced.slots()[0], &expected, sizeof expected) == 0);
+  }
+}
+
+TEST_CASE("Dispatches stored behind a gate step through kernarg memory, forth, back or not at all",
+          "[packet]") {
+  std::mt19937_64 random(3);
+  // Also over the end of the lower half of an address, and of the address itself.
+  for (const ptrdiff_t step : {ptrdiff_t{0}, ptrdiff_t{64}, ptrdiff_t{-64}, ptrdiff_t{1}, ptrdiff_t{-4096},
+                               ptrdiff_t{1} << 31, -(ptrdiff_t{1} << 33), PTRDIFF_MAX, PTRDIFF_MIN}) {
+    for (const size_t count : {0u, 1u, 2u, 3u, 64u, 129u}) {
+      CAPTURE(step, count);
+      const Packet64 first = random_packet(random);
+      Fenced fenced(count);
+      store_behind_gate(fenced.slots(), first, step);
+      CHECK(fenced.fences_stand());
+      auto expected = packet_as<hsa_kernel_dispatch_packet_t>(first);
+      auto address = reinterpret_cast<uint64_t>(expected.kernarg_address);
+      for (size_t i = 0; i < count; ++i, address += static_cast<uint64_t>(step)) {
+        expected.kernarg_address = reinterpret_cast<void*>(address);
+        CHECK(std::memcmp(&fenced.slots()[i], &expected, sizeof expected) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("A header costs what its flags say, whatever its type, and costs add up", "[packet]") {
+  HeaderCosts sum;
+  uint64_t barriers = 0, acquires = 0, releases = 0;
+  for (uint32_t header = 0; header <= 0xffff; ++header) {
+    const HeaderFlags flags = header_flags(static_cast<uint16_t>(header));
+    const HeaderCosts costs = costs_of(static_cast<uint16_t>(header));
+    if (costs.barriers != (flags.barrier == Barrier::on ? 1u : 0u) ||
+        costs.system_acquires != (flags.acquire == FenceScope::system ? 1u : 0u) ||
+        costs.system_releases != (flags.release == FenceScope::system ? 1u : 0u))
+      FAIL("header " << header);
+    sum += costs;
+    barriers += costs.barriers;
+    acquires += costs.system_acquires;
+    releases += costs.system_releases;
+  }
+  // The barrier bit is set in half of all headers, each scope has one of four values.
+  CHECK(barriers == 0x8000);
+  CHECK(acquires == 0x4000);
+  CHECK(releases == 0x4000);
+  CHECK(sum.barriers == barriers);
+  CHECK(sum.system_acquires == acquires);
+  CHECK(sum.system_releases == releases);
+
+  constexpr HeaderCosts many = HeaderCosts{1, 2, 3} + HeaderCosts{10, 20, 30} * 5;
+  STATIC_REQUIRE(many.barriers == 51);
+  STATIC_REQUIRE(many.system_acquires == 102);
+  STATIC_REQUIRE(many.system_releases == 153);
+  STATIC_REQUIRE((HeaderCosts{1, 2, 3} * 0).system_releases == 0);
 }

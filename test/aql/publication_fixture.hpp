@@ -1,0 +1,190 @@
+// Publications under the eyes of an adversarial processor (ring_reader.hpp). Each is tried twice: step by step in one thread, with the reader let loose
+// between any two stores of the writer, in many seeded orders; and with the reader in a thread of its own, which is also what ThreadSanitizer judges.
+//
+// How the packets get into the ring is a parameter: a function object publish(writer, first_ticket, count, deadline, chunking, here) that calls here() between
+// its stores.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "aql/writer.hpp"
+#include "support/catch.hpp"
+#include "support/queue_double.hpp"
+#include "support/ring_reader.hpp"
+
+namespace uptempo::test {
+
+// Lets the reader take some steps: none, a few, or as many as it takes to swallow all there is.
+class Interleaver {
+ public:
+  Interleaver(RingReader& reader, uint64_t seed) : reader_(reader), random_(seed) {}
+
+  void here() {
+    const unsigned kind = static_cast<unsigned>(random_() % 4);
+    const unsigned steps = kind == 0 ? 0 : kind == 1 ? 1 : kind == 2 ? 6 : 400;
+    for (unsigned i = 0; i < steps; ++i) reader_.step();
+  }
+  uint64_t draw(uint64_t from, uint64_t to) { return from + random_() % (to - from + 1); }
+
+ private:
+  RingReader& reader_;
+  std::mt19937_64 random_;
+};
+
+// Until the reader has taken everything and given the slots back.
+inline void catch_up(QueueDouble& queue, RingReader& reader) {
+  for (int i = 0; i < 100'000 && queue.read_index().load() != queue.write_index().load(); ++i) reader.step();
+}
+
+// Takes everything published so far out of the ring, as a processor would, and moves the read index.
+inline void drain(QueueDouble& queue) {
+  for (uint64_t i = queue.read_index().load(); i != queue.write_index().load(); ++i) queue.invalidate(i);
+  queue.read_index().store(queue.write_index().load());
+}
+
+struct OneByOne {
+  template <class Here>
+  aql::PublishResult operator()(aql::AqlQueueWriter& writer, uint64_t first_ticket, uint64_t count,
+                                Deadline deadline, aql::Chunking chunking, const Here& here) const {
+    return writer.publish(
+        count, deadline,
+        [&](uint64_t i, void* slot) noexcept {
+          here();
+          const uint32_t word = fill_ticketed(slot, first_ticket + i, here);
+          here();
+          return word;
+        },
+        chunking);
+  }
+};
+
+// Header first, then the rest in two halves: for slots behind a gate, which is then all the protection there is.
+template <class Here>
+void store_header_first(aql::Packet64& slot, uint64_t ticket, const Here& here) noexcept {
+  slot.word[0] = ticketed_packet(ticket).word[0];
+  here();
+  (void)fill_ticketed(&slot, ticket, here);
+}
+
+// By a RunEmitter that gives each packet its header first.
+struct ByTheRun {
+  template <class Here>
+  struct Emit {
+    uint32_t operator()(uint64_t i, void* slot) const noexcept {
+      here();
+      const uint32_t word = fill_ticketed(slot, first_ticket + i, here);
+      here();
+      return word;
+    }
+    void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
+      for (aql::Packet64& slot : slots) {
+        here();
+        store_header_first(slot, first_ticket + i++, here);
+      }
+      here();
+    }
+    uint64_t first_ticket;
+    const Here& here;
+  };
+  template <class Here>
+  aql::PublishResult operator()(aql::AqlQueueWriter& writer, uint64_t first_ticket, uint64_t count,
+                                Deadline deadline, aql::Chunking chunking, const Here& here) const {
+    static_assert(aql::RunEmitter<Emit<Here>>);
+    return writer.publish(count, deadline, Emit<Here>{first_ticket, here}, chunking);
+  }
+};
+
+// Finished packets, in the writer's own way.
+struct FromSpan {
+  template <class Here>
+  aql::PublishResult operator()(aql::AqlQueueWriter& writer, uint64_t first_ticket, uint64_t count,
+                                Deadline deadline, aql::Chunking chunking, const Here&) const {
+    std::vector<aql::Packet64> packets;
+    for (uint64_t i = 0; i < count; ++i) packets.push_back(ticketed_packet(first_ticket + i));
+    return writer.publish(packets, deadline, chunking);
+  }
+};
+
+// One thread.
+template <class Publish>
+void interleaved(aql::Producers producers, Gate gate, uint64_t seed, uint64_t first_index = 0) {
+  CAPTURE(static_cast<int>(gate), seed, first_index);
+  QueueDouble queue({.ring_size = 64, .first_index = first_index});
+  RingReader reader(queue, gate, seed);
+  Interleaver interleave(reader, seed * 7919);
+  auto writer = aql::AqlQueueWriter::borrow(queue.queue(), producers);
+  uint64_t ticket = first_index;
+  for (int publication = 0; publication < 40; ++publication) {
+    const uint64_t count = interleave.draw(1, 40);
+    const aql::Chunking chunking{.lead = static_cast<uint32_t>(interleave.draw(0, 4)),
+                                 .chunk = static_cast<uint32_t>(interleave.draw(1, 20))};
+    const auto result =
+        Publish{}(writer, ticket, count, Deadline::now(), chunking, [&] { interleave.here(); });
+    REQUIRE(result);
+    ticket += count;
+    interleave.here();
+    catch_up(queue, reader);
+  }
+  CHECK(reader.defects() == std::vector<std::string>{});
+  CHECK(reader.taken() == ticket - first_index);
+}
+
+// One reader thread against `writers` producers, each publishing `packets` packets. `full_ring` lets the writers run into the ring's end, and publish more at a time
+// than it holds.
+template <class Publish>
+void threaded(aql::Producers producers, Gate gate, uint64_t seed, uint32_t ring_size, unsigned writers,
+              uint64_t packets, bool full_ring) {
+  CAPTURE(static_cast<int>(gate), seed, ring_size);
+  QueueDouble queue({.ring_size = ring_size});
+  RingReader reader(queue, gate, seed);
+  if (writers > 1) reader.expect_tickets_in_any_order();
+  std::thread device([&] { reader.run(writers * packets); });
+  std::atomic<uint64_t> announced{0};
+  std::atomic<unsigned> refused{0};
+
+  const auto produce = [&](unsigned which) {
+    auto writer = aql::AqlQueueWriter::borrow(queue.queue(), producers);
+    std::mt19937_64 random(seed * 31 + which);
+    for (uint64_t done = 0; done < packets;) {
+      uint64_t count = 1 + random() % (full_ring ? 2 * ring_size : ring_size / 4 / writers);
+      if (count > packets - done) count = packets - done;
+      if (!full_ring) {
+        announced += count;
+        while (announced.load() - queue.read_index().load() > ring_size / 2) std::this_thread::yield();
+      }
+      const aql::Chunking chunking{.lead = static_cast<uint32_t>(random() % 3),
+                                   .chunk = 1 + static_cast<uint32_t>(random() % 16)};
+      const auto result = Publish{}(writer, which * packets + done, count,
+                                    Deadline::after(std::chrono::seconds(15)), chunking, [] {});
+      if (!result) {
+        ++refused;
+        reader.stop();
+        return;
+      }
+      done += count;
+    }
+  };
+  std::vector<std::thread> others;
+  for (unsigned w = 1; w < writers; ++w) others.emplace_back(produce, w);
+  produce(0);
+  for (auto& other : others) other.join();
+  device.join();
+
+  CHECK(refused == 0);
+  CHECK(reader.defects() == std::vector<std::string>{});
+  CHECK(reader.taken() == writers * packets);
+  if (writers > 1) {
+    const auto tickets = reader.tickets();
+    CHECK(std::set<uint64_t>(tickets.begin(), tickets.end()).size() ==
+          writers * packets);  // each exactly once
+  }
+}
+
+}  // namespace uptempo::test

@@ -1,0 +1,308 @@
+// Packets behind a gate, as adversarial processors see them (publication_fixture.hpp): those that are published by the run, and those that lie in the ring before
+// they are published. What is behind a gate is written header first here, so that nothing but the gate protects it.
+//
+// A target of its own, because each patch of test/mutants must turn exactly one test of its target red.
+#include <algorithm>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "aql/publication_fixture.hpp"
+#include "aql/shared_ring_fixture.hpp"
+#include "aql/writer.hpp"
+#include "support/catch.hpp"
+#include "support/hsa_double.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using aql::AqlQueueWriter;
+using aql::Chunking;
+using aql::Producers;
+
+namespace {
+
+constexpr uint64_t before_the_wrap = uint64_t{0} - 700;  // of the indices themselves
+
+void let_loose(Producers producers, Gate gate) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    interleaved<ByTheRun>(producers, gate, seed);
+    interleaved<ByTheRun>(producers, gate, seed, before_the_wrap);
+    interleaved<FromSpan>(producers, gate, seed);
+  }
+}
+
+// Each doorbell is answered before the writer goes on, so that a publication may be longer than the ring.
+void longer_than_the_ring(Gate gate, uint64_t seed) {
+  CAPTURE(static_cast<int>(gate), seed);
+  QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER, .first_index = before_the_wrap});
+  RingReader reader(queue, gate, seed);
+  Interleaver interleave(reader, seed * 7919);
+  hsa_calls().reset();
+  hsa_calls().on_store = [&](hsa_signal_t, hsa_signal_value_t value) {
+    queue.doorbell().store(static_cast<uint64_t>(value));
+    catch_up(queue, reader);
+  };
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  uint64_t ticket = before_the_wrap;
+  for (int publication = 0; publication < 8; ++publication) {
+    const uint64_t count = interleave.draw(65, 300);
+    const Chunking chunking{.lead = static_cast<uint32_t>(interleave.draw(0, 40)),
+                            .chunk = static_cast<uint32_t>(interleave.draw(1, 80))};
+    const auto result =
+        ByTheRun{}(writer, ticket, count, Deadline::now(), chunking, [&] { interleave.here(); });
+    CHECK(result);
+    ticket += count;
+  }
+  hsa_calls().reset();
+  CHECK(reader.defects() == std::vector<std::string>{});
+  CHECK(reader.taken() == ticket - before_the_wrap);
+}
+
+// Publications by the run inside of publications by the run, up to three deep, each by a writer of its own.
+class Nest {
+ public:
+  Nest(Gate gate, uint64_t seed)
+      : shared_({.ring_size = 64, .first_index = before_the_wrap}),
+        reader_(shared_.queue, gate, seed),
+        interleave_(reader_, seed * 7919) {}
+
+  void run() {
+    for (int round = 0; round < 60; ++round) {
+      begin_of_round_ = ticket_;
+      publish(0);
+      catch_up(shared_.queue, reader_);
+    }
+    CHECK(reader_.defects() == std::vector<std::string>{});
+    CHECK(reader_.taken() == ticket_ - before_the_wrap);
+  }
+
+ private:
+  void publish(size_t depth) {
+    const uint64_t count = interleave_.draw(1, 10), first = ticket_;
+    ticket_ += count;
+    const Chunking chunking{.lead = static_cast<uint32_t>(interleave_.draw(0, 2)),
+                            .chunk = static_cast<uint32_t>(interleave_.draw(1, 10))};
+    const auto result = ByTheRun{}(shared_[depth], first, count, Deadline::now(), chunking, [this, depth] {
+      interleave_.here();
+      if (depth + 1 < 3 && interleave_.draw(1, 16) == 1 && ticket_ + 10 - begin_of_round_ < 64)
+        publish(depth + 1);
+    });
+    CHECK(result);
+  }
+
+  Shared shared_;
+  RingReader reader_;
+  Interleaver interleave_;
+  uint64_t ticket_ = before_the_wrap;  // tickets are indices: claims follow the order of the calls
+  uint64_t begin_of_round_ = before_the_wrap;
+};
+
+void nested(Gate gate) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(static_cast<int>(gate), seed);
+    Nest(gate, seed).run();
+  }
+}
+
+// Writes packets [1, count) of a publication where they will be executed, header first, and publishes them behind the first one. `wait` is called when there is no
+// room; `here` between any two stores.
+template <class Wait, class Here>
+uint64_t write_and_publish_in_place(AqlQueueWriter& writer, uint64_t first_ticket, uint64_t count,
+                                    Chunking chunking, const Wait& wait, const Here& here) {
+  for (uint64_t i = 1; i < count;) {
+    const std::span<aql::Packet64> free = writer.free_run(i);
+    if (free.empty()) wait();
+    for (aql::Packet64& slot : free.first(std::min<uint64_t>(free.size(), count - i))) {
+      here();
+      store_header_first(slot, first_ticket + i++, here);
+    }
+  }
+  here();
+  while (!writer.admits_now(count)) wait();
+  return writer.publish_in_place(ticketed_packet(first_ticket), count, chunking);
+}
+
+void in_place_interleaved(Gate gate, uint64_t seed) {
+  CAPTURE(static_cast<int>(gate), seed);
+  QueueDouble queue({.ring_size = 64, .first_index = before_the_wrap});
+  RingReader reader(queue, gate, seed);
+  Interleaver interleave(reader, seed * 7919);
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  uint64_t ticket = before_the_wrap;
+  bool early = false;
+  for (int publication = 0; publication < 40; ++publication) {
+    const uint64_t count = interleave.draw(1, 40);
+    const Chunking chunking{.lead = static_cast<uint32_t>(interleave.draw(0, 4)),
+                            .chunk = static_cast<uint32_t>(interleave.draw(1, 20))};
+    write_and_publish_in_place(
+        writer, ticket, count, chunking, [&] { reader.step(); },
+        [&] {
+          interleave.here();
+          early = early || reader.taken() > ticket - before_the_wrap;
+        });
+    ticket += count;
+    interleave.here();
+    catch_up(queue, reader);
+  }
+  CHECK_FALSE(early);
+  CHECK(reader.defects() == std::vector<std::string>{});
+  CHECK(reader.taken() == ticket - before_the_wrap);
+}
+
+// `full_ring`: publications of up to a ring full, which wait for the reader.
+void in_place_threaded(Gate gate, uint32_t ring_size, bool full_ring, uint64_t packets) {
+  CAPTURE(static_cast<int>(gate), ring_size);
+  QueueDouble queue({.ring_size = ring_size});
+  RingReader reader(queue, gate, ring_size);
+  std::thread device([&] { reader.run(packets); });
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  std::mt19937_64 random(ring_size);
+  bool early = false;
+  for (uint64_t done = 0; done < packets;) {
+    const uint64_t count =
+        std::min<uint64_t>(1 + random() % (full_ring ? ring_size : ring_size / 4), packets - done);
+    const Chunking chunking{.lead = static_cast<uint32_t>(random() % 3),
+                            .chunk = 1 + static_cast<uint32_t>(random() % 16)};
+    if (!full_ring)
+      while (done + count - queue.read_index().load() > ring_size / 2) std::this_thread::yield();
+    write_and_publish_in_place(
+        writer, done, count, chunking, [] { std::this_thread::yield(); },
+        [&] { early = early || reader.taken() > done; });
+    done += count;
+  }
+  device.join();
+  CHECK_FALSE(early);
+  CHECK(reader.defects() == std::vector<std::string>{});
+  CHECK(reader.taken() == packets);
+}
+
+std::vector<uint64_t> doorbells_in_place(uint64_t packets, Chunking chunking) {
+  QueueDouble queue({.ring_size = 256, .doorbell_kind = AMD_SIGNAL_KIND_USER});
+  Doorbells doorbells;
+  bool all_published = true;
+  hsa_calls().on_store = [&](hsa_signal_t, hsa_signal_value_t value) {
+    doorbells.rung.push_back(static_cast<uint64_t>(value));
+    all_published = all_published && queue.write_index().load() == static_cast<uint64_t>(value) + 1;
+    for (uint64_t i = 0; i < packets; ++i)
+      all_published = all_published && queue.slot(i) == ticketed_packet(i);
+  };
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  const uint64_t rung = write_and_publish_in_place(
+      writer, 0, packets, chunking, [] { FAIL("the ring is empty"); }, [] {});
+  CHECK(rung == doorbells.rung.size());
+  CHECK(all_published);
+  CHECK(writer.next_index() == packets);
+  return doorbells.rung;
+}
+
+}  // namespace
+
+TEST_CASE("Invariant 1: packets by the run are whole before the header of the chunk's first one is stored",
+          "[writer][invariant]") {
+  // A processor that believes in headers alone, and so in the gate.
+  let_loose(Producers::exclusive, Gate::header);
+  let_loose(Producers::foreign, Gate::header);
+  threaded<ByTheRun>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
+  threaded<FromSpan>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
+  // Several foreign producers, whose claims let the write index run ahead.
+  for (const uint32_t ring_size : {64u, 512u}) {
+    threaded<ByTheRun>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
+    threaded<FromSpan>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
+  }
+  for (uint64_t seed = 1; seed <= 20; ++seed) longer_than_the_ring(Gate::header, seed);
+  nested(Gate::header);
+}
+
+TEST_CASE("Invariant 2: packets by the run are published before the write index moves over them",
+          "[writer][invariant]") {
+  let_loose(Producers::exclusive, Gate::write_index);
+  threaded<ByTheRun>(Producers::exclusive, Gate::write_index, 2, 256, 1, 50'000, false);
+  threaded<FromSpan>(Producers::exclusive, Gate::write_index, 2, 256, 1, 50'000, false);
+  for (uint64_t seed = 1; seed <= 20; ++seed) longer_than_the_ring(Gate::write_index, seed);
+  nested(Gate::write_index);
+}
+
+TEST_CASE("Invariant 6: the doorbell of a chunk by the run is rung last of all", "[writer][invariant]") {
+  let_loose(Producers::exclusive, Gate::doorbell);
+  threaded<ByTheRun>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
+  threaded<FromSpan>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
+  for (uint64_t seed = 1; seed <= 20; ++seed) longer_than_the_ring(Gate::doorbell, seed);
+  nested(Gate::doorbell);
+}
+
+TEST_CASE("Invariant 4: no packet is overwritten by a run in a ring that keeps filling up",
+          "[writer][invariant]") {
+  for (const uint32_t ring_size : {64u, 128u, 1024u}) {
+    threaded<ByTheRun>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
+    threaded<FromSpan>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
+  }
+}
+
+TEST_CASE("Packets by the run reach the emitter in one piece, or in two around the ring's end", "[writer]") {
+  using Pieces = std::vector<std::pair<uint64_t, uint64_t>>;  // first packet and their number
+  struct Emit {
+    uint32_t operator()(uint64_t i, void* slot) const noexcept { return aql::fill(slot, ticketed_packet(i)); }
+    void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
+      pieces.push_back({i, slots.size()});
+      for (aql::Packet64& slot : slots) slot = ticketed_packet(i++);
+    }
+    Pieces& pieces;
+  };
+  const auto pieces_of = [](uint64_t first_index, uint64_t count, Chunking chunking) {
+    QueueDouble queue({.ring_size = 64, .first_index = first_index});
+    auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+    Pieces pieces;
+    CHECK(writer.publish(count, Deadline::now(), Emit{pieces}, chunking));
+    for (uint64_t i = 0; i < count; ++i) CHECK(queue.slot(first_index + i) == ticketed_packet(i));
+    return pieces;
+  };
+  CHECK(pieces_of(0, 1, {}) == Pieces{});
+  CHECK(pieces_of(0, 64, {}) == Pieces{{1, 63}});
+  CHECK(pieces_of(60, 10, {}) == Pieces{{1, 3}, {4, 6}});
+  CHECK(pieces_of(63, 10, {}) == Pieces{{1, 9}});
+  CHECK(pieces_of(62, 9, {.lead = 1, .chunk = 4}) == Pieces{{2, 3}, {6, 3}});
+}
+
+TEST_CASE("Packets in place are taken when their gate opens, and all in order", "[writer]") {
+  for (const Gate gate : {Gate::header, Gate::write_index, Gate::doorbell}) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) in_place_interleaved(gate, seed);
+    in_place_threaded(gate, 256, false, 50'000);
+  }
+  for (const uint32_t ring_size : {64u, 1024u}) in_place_threaded(Gate::all, ring_size, true, 50'000);
+}
+
+TEST_CASE("Packets in place ring one doorbell per chunk, when all of them are whole", "[writer]") {
+  CHECK(doorbells_in_place(1, {}) == Rung{0});
+  CHECK(doorbells_in_place(120, {}) == Rung{119});
+  CHECK(doorbells_in_place(256, {}) == Rung{255});
+  CHECK(doorbells_in_place(8, {.lead = 8, .chunk = 256}) == Rung{7});
+  CHECK(doorbells_in_place(120, {.lead = 8, .chunk = 50}) == Rung{7, 57, 107, 119});
+  CHECK(doorbells_in_place(10, {.lead = 0, .chunk = 4}) == Rung{3, 7, 9});
+  CHECK(doorbells_in_place(3, {.lead = 1, .chunk = 0}) == Rung{0, 1, 2});
+}
+
+TEST_CASE("The free run is what lies in a row behind the slots skipped, up to the oldest one in use",
+          "[writer]") {
+  QueueDouble queue({.ring_size = 16, .first_index = 10});
+  auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
+  const auto is = [&](std::span<aql::Packet64> run, uint64_t first, uint64_t count) {
+    return run.data() == &queue.slot(first) && run.size() == count;
+  };
+  CHECK(is(writer.free_run(0), 10, 6));
+  CHECK(is(writer.free_run(1), 11, 5));
+  CHECK(is(writer.free_run(6), 16, 10));
+  CHECK(is(writer.free_run(15), 25, 1));
+  CHECK(writer.free_run(16).empty());
+  REQUIRE(writer.publish(12, Deadline::now(), emit_tickets(0)));
+  CHECK(is(writer.free_run(0), 22, 4));
+  CHECK(is(writer.free_run(3), 25, 1));
+  CHECK(writer.free_run(4).empty());
+  drain(queue);
+  CHECK(is(writer.free_run(4), 26, 6));
+  // Looking changes nothing.
+  CHECK(writer.next_index() == 22);
+  CHECK(queue.write_index().load() == 22);
+  CHECK(queue.slot(22).word[0] == aql::first_word(aql::invalid_header));
+}
