@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -26,7 +27,76 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
+// Of the ring's slots, how many a packet processor would take for packets.
+uint32_t live_headers(DoubleDevice& device) {
+  QueueDouble& queue = device.processor().memory();
+  uint32_t live = 0;
+  for (uint64_t i = 0; i < queue.ring_size(); ++i)
+    live += aql::packet_type(static_cast<uint16_t>(queue.first_word(i))) != aql::PacketType::invalid;
+  return live;
+}
+
 }  // namespace
+
+TEST_CASE("Invariant 1: a batch that is not published leaves no live header behind", "[invariant]") {
+  // 24 packets over the ring's end, so that the first 8 and the last 16 lie apart.
+  const auto kernel = number_kernel();
+  DoubleDevice device({.device = {.ring_size = 32}});
+  BatchSubmitter before(device.state(), {});
+  for (uint32_t i = 0; i < 24; ++i) before.dispatch(kernel, Grid{1}, i);
+  REQUIRE(before.submit().wait(soon(), actively));
+  REQUIRE(live_headers(device) == 0);
+  const auto fill = [&](BatchSubmitter& batch) {
+    for (uint32_t i = 0; i < 23; ++i) batch.dispatch(kernel, Grid{1}, i);
+    batch.raw(aql::to_packet(aql::BarrierAnd{}));
+    REQUIRE(batch.size() == 24);
+    // All but the gate: there is something to leave behind.
+    REQUIRE(live_headers(device) == 23);
+  };
+  SECTION("when it is cleared") {
+    BatchSubmitter batch(device.state(), {});
+    fill(batch);
+    batch.clear();
+    CHECK(live_headers(device) == 0);
+  }
+  SECTION("when it is destroyed") {
+    fill(*std::make_unique<BatchSubmitter>(device.state(), BatchOptions{}));
+    CHECK(live_headers(device) == 0);
+  }
+  SECTION("when it grows out of the ring") {
+    BatchSubmitter batch(device.state(), {});
+    fill(batch);
+    for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
+    CHECK(live_headers(device) == 0);
+  }
+  SECTION("when it is refused, of the barrier packet that was to complete it") {
+    device.processor().pause();
+    before.dispatch(kernel, Grid{1}, 1);
+    before.submit();
+    BatchSubmitter batch(device.state(), {});
+    for (uint32_t i = 0; i < 31; ++i) batch.raw(aql::to_packet(aql::BarrierAnd{}));
+    CHECK_FALSE(batch.try_submit());
+    CHECK(batch.size() == 31);
+    batch.clear();
+    CHECK(live_headers(device) == 1);  // of the batch before
+    device.processor().resume();
+  }
+}
+
+TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of another", "[invariant]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  BatchSubmitter first(device.state(), {}), second(device.state(), {});
+  for (uint32_t i = 0; i < 5; ++i) {
+    first.dispatch(kernel, Grid{1}, 10 + i);
+    second.dispatch(kernel, Grid{1}, 20 + i);
+  }
+  REQUIRE(second.submit().wait(soon(), actively));
+  first.dispatch(kernel, Grid{1}, 15);
+  CHECK(first.submit().wait(Deadline::after(1s), actively));
+  CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
+}
 
 TEST_CASE("Invariant 4: kernarg blocks are not used again before their dispatch has completed",
           "[invariant]") {
