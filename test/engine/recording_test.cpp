@@ -465,3 +465,39 @@ TEST_CASE("a recording outlives a queue that failed, but what the lost replay ma
   CHECK(contains(error, "a queue failed that had not finished one"));
   CHECK(contains(error, "record it anew"));
 }
+
+TEST_CASE(
+    "a recording of one finished packet is replayed as often as any other, and leaves the ring to others",
+    "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording();
+  recording->raw(aql::to_packet(aql::BarrierAnd{}));
+  for (uint64_t replay = 1; replay <= 3; ++replay) {
+    CAPTURE(replay);
+    auto batch = bench.device.batch();
+    for (uint32_t i = 0; i < 5; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
+    const Completion done = recording->replay(bench.device.state(), soon());
+    REQUIRE(done.wait(Deadline::after(1s), actively));
+    CHECK(recording->size() == 2);
+    CHECK(bench.device.processor().completed_count() == 7 * replay - 5);
+    REQUIRE(batch.submit().wait(Deadline::after(1s), actively));
+  }
+  CHECK(bench.ran == sequence(5, 3));
+}
+
+TEST_CASE("a node with another grid keeps the fences that were asked for it", "[recording]") {
+  Bench bench;
+  const auto recording = bench.recording();
+  for (uint32_t i = 0; i < 2; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
+  const Node node = recording->dispatch(number_kernel(), Grid{64}, 2u).observed_by(Observer::system).node();
+  recording->dispatch(number_kernel(), Grid{64}, 3u);
+  const auto header_of_third = [&] {
+    REQUIRE(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    const auto packets = bench.device.processor().completed();
+    return packets[packets.size() - 2].packet.header();
+  };
+  const uint16_t before = header_of_third();
+  REQUIRE(aql::header_flags(before).release == aql::FenceScope::system);
+  recording->set_grid(node, Grid{128});
+  CHECK(header_of_third() == before);
+}

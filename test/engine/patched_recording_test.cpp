@@ -1,0 +1,325 @@
+// What a recording that has been replayed and patched puts into the ring, next to one that was made at once as it is now.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "double_device.hpp"
+#include "engine/dispatch/recording.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+
+namespace {
+
+enum class Kind : uint8_t { number, other_number, wide, local, nothing, finished };
+constexpr uint32_t kinds = 5;  // but for finished packets, which cannot be patched
+
+enum class Said : uint8_t { nothing, without_barrier, fences, observed, untouched };
+constexpr uint32_t sayings = 5;
+
+// All there is to know of a node.
+struct Content {
+  Kind kind = Kind::number;
+  uint32_t grid = 64;
+  uint32_t number = 0;
+  Said said = Said::nothing;
+};
+
+template <class... Args>
+Kernel<Args...> kernel_of(uint64_t object, uint32_t kernarg_size, std::vector<ArgumentMetadata> arguments) {
+  KernelMetadata metadata;
+  metadata.name = "some";
+  metadata.kernarg_size = kernarg_size;
+  metadata.kernarg_alignment = 8;
+  metadata.arguments = std::move(arguments);
+  return Kernel<Args...>::trusted(
+      std::make_shared<const KernelInfo>(KernelInfo{.name = "some",
+                                                    .object = object,
+                                                    .max_workgroup_size = 1024,
+                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                                                    .arguments = ArgumentLayout(metadata, false)}));
+}
+
+ArgumentMetadata argument(ArgumentKind kind, uint32_t offset, uint32_t size) {
+  return {.kind = kind, .kind_name = "any", .offset = offset, .size = size, .name = {}, .type_name = {}};
+}
+
+using Number = Kernel<uint32_t>;
+using Wide = Kernel<uint32_t, const uint32_t*, uint32_t>;
+using Local = Kernel<uint32_t, LocalBytes>;
+using Nothing = Kernel<>;
+
+struct Kernels {
+  Number number = number_kernel(0x1000), other_number = number_kernel(0x2000);
+  Wide wide = kernel_of<uint32_t, const uint32_t*, uint32_t>(
+      0x3000, 80,
+      {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
+       argument(ArgumentKind::by_value, 16, 4), argument(ArgumentKind::hidden_block_count_x, 24, 4)});
+  Local local = kernel_of<uint32_t, LocalBytes>(
+      0x4000, 8,
+      {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::dynamic_shared_pointer, 4, 4)});
+  Nothing nothing = kernel_of<>(0x5000, 0, {});
+};
+
+struct Bytes {
+  uint32_t offset, size;
+};
+// Of a kernarg block, arguments hidden and not; what lies between them is nobody's.
+std::vector<Bytes> arguments_of(Kind kind) {
+  switch (kind) {
+    case Kind::number:
+    case Kind::other_number:
+      return {{0, 4}, {8, 2}};
+    case Kind::wide:
+      return {{0, 4}, {8, 8}, {16, 4}, {24, 4}};
+    case Kind::local:
+      return {{0, 4}, {4, 4}};
+    case Kind::nothing:
+    case Kind::finished:
+      break;
+  }
+  return {};
+}
+
+const uint32_t* pointer_of(uint32_t number) {
+  return reinterpret_cast<const uint32_t*>(uintptr_t{number} << 20);
+}
+LocalBytes local_of(uint32_t number) { return {16 * (number % 7)}; }
+
+// A device of its own, with kernarg memory for a recording.
+struct Bench {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  explicit Bench(uint32_t ring_size, const RecordingOptions& options)
+      : memory(8192),
+        device(
+            {.device = {.ring_size = ring_size, .duration = [](const auto&) { return 1u; }}, .signals = 512}),
+        recording(std::make_unique<Recording>(
+            device.state(), std::span(memory.front().bytes, memory.size() * sizeof(Line)), options)) {}
+
+  std::vector<Line> memory;
+  DoubleDevice device;
+  std::unique_ptr<Recording> recording;
+};
+
+template <class Ref>
+void say(Ref node, Said said) {
+  switch (said) {
+    case Said::nothing:
+      return;
+    case Said::without_barrier:
+      node.without_barrier();
+      return;
+    case Said::fences:
+      node.fences(aql::FenceScope::none, aql::FenceScope::system);
+      return;
+    case Said::observed:
+      node.observed_by(Observer::system);
+      return;
+    case Said::untouched:
+      node.touches_nothing();
+      return;
+  }
+}
+
+// f(kernel, arguments...) for the content's kernel.
+template <class F>
+auto with_dispatch(const Content& content, F&& f) {
+  static const Kernels kernels;
+  switch (content.kind) {
+    case Kind::number:
+      return f(kernels.number, content.number);
+    case Kind::other_number:
+      return f(kernels.other_number, content.number);
+    case Kind::wide:
+      return f(kernels.wide, content.number, pointer_of(content.number), content.number + 1);
+    case Kind::local:
+      return f(kernels.local, content.number, local_of(content.number));
+    case Kind::nothing:
+    case Kind::finished:
+      break;
+  }
+  return f(kernels.nothing);
+}
+
+template <class... Args>
+Node<Args...> node_for(const Recording& recording, size_t index, const Kernel<Args...>&) {
+  return recording.node<Args...>(index);
+}
+
+void record(Recording& recording, const Content& content) {
+  if (content.kind == Kind::finished)
+    return recording.raw(aql::to_packet(aql::BarrierAnd{.flags = {aql::Barrier::off, {}, {}}}));
+  with_dispatch(content, [&](const auto& kernel, const auto&... arguments) {
+    say(recording.dispatch(kernel, Grid{content.grid}, arguments...), content.said);
+  });
+}
+
+void replace(Recording& recording, size_t index, const Content& old, const Content& content) {
+  with_dispatch(old, [&](const auto& old_kernel, const auto&...) {
+    const auto node = node_for(recording, index, old_kernel);
+    with_dispatch(content, [&](const auto& kernel, const auto&... arguments) {
+      say(recording.replace(node, kernel, Grid{content.grid}, arguments...), content.said);
+    });
+  });
+}
+
+void set_grid(Recording& recording, size_t index, const Content& content) {
+  with_dispatch(content, [&](const auto& kernel, const auto&...) {
+    recording.set_grid(node_for(recording, index, kernel), Grid{content.grid});
+  });
+}
+
+// Another number for a node whose kernel takes one.
+bool set_number(Recording& recording, size_t index, Content& content, uint32_t number) {
+  switch (content.kind) {
+    case Kind::number:
+    case Kind::other_number:
+      recording.set<0>(recording.node<uint32_t>(index), number);
+      break;
+    case Kind::wide: {
+      if (content.said == Said::untouched) return false;  // addresses of declared nodes stay
+      const auto node = recording.node<uint32_t, const uint32_t*, uint32_t>(index);
+      recording.set<0>(node, number);
+      recording.set<1>(node, pointer_of(number));
+      recording.set<2>(node, number + 1);
+      break;
+    }
+    case Kind::local:  // the LDS array's size is part of the packet
+    case Kind::nothing:
+    case Kind::finished:
+      return false;
+  }
+  content.number = number;
+  return true;
+}
+
+// What a replay put into the ring, in the ring's order.
+std::vector<aql::Packet64> replayed(Bench& bench) {
+  const Completion done = bench.recording->replay(bench.device.state(), soon());
+  // Asleep: the processor needs the core.
+  REQUIRE(bench.device.processor().wait_completed(bench.device.state().writer().next_index()));
+  REQUIRE(done.ready());
+  const std::vector<Completed> all = bench.device.processor().completed();
+  std::vector<aql::Packet64> packets(bench.recording->size());
+  for (const Completed& completed : all)
+    if (const size_t from = all.size() - packets.size(); completed.index >= from)
+      packets[completed.index - from] = completed.packet;
+  return packets;
+}
+
+// The packets of two recordings in memory of their own: alike but for where their blocks and signals are, with the same arguments in their blocks.
+std::string difference(const aql::Packet64& one, const aql::Packet64& other, Kind kind) {
+  aql::Packet64 a = one, b = other;
+  const auto of_a = aql::packet_as<hsa_kernel_dispatch_packet_t>(a),
+             of_b = aql::packet_as<hsa_kernel_dispatch_packet_t>(b);
+  if ((of_a.completion_signal.handle != 0) != (of_b.completion_signal.handle != 0)) return "signal";
+  if ((of_a.kernarg_address != nullptr) != (of_b.kernarg_address != nullptr)) return "block";
+  for (const Bytes& bytes : arguments_of(kind)) {
+    if (std::memcmp(static_cast<const std::byte*>(of_a.kernarg_address) + bytes.offset,
+                    static_cast<const std::byte*>(of_b.kernarg_address) + bytes.offset, bytes.size) != 0)
+      return "argument at " + std::to_string(bytes.offset);
+  }
+  for (aql::Packet64* packet : {&a, &b}) {
+    packet->set_kernarg_address(nullptr);
+    packet->set_completion_signal({0});
+  }
+  for (size_t word = 0; word < a.word.size(); ++word)
+    if (a.word[word] != b.word[word]) return "word " + std::to_string(word);
+  return {};
+}
+
+void check_like_a_fresh_one(Bench& bench, const std::vector<Content>& contents, uint32_t ring_size,
+                            const RecordingOptions& options) {
+  Bench fresh(ring_size, options);
+  for (const Content& content : contents) record(*fresh.recording, content);
+  const auto expected = replayed(fresh), found = replayed(bench);
+  // A finished packet at the end is followed by a barrier packet with the completion signal.
+  const size_t closing = contents.back().kind == Kind::finished ? 1 : 0;
+  REQUIRE(found.size() == contents.size() + closing);
+  REQUIRE(expected.size() == found.size());
+  if (closing != 0) REQUIRE(difference(found.back(), expected.back(), Kind::finished) == "");
+  for (size_t i = 0; i < contents.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(difference(found[i], expected[i], contents[i].kind) == "");
+  }
+}
+
+// Mostly one kernel in a row, so that there are runs to break; unless `silent`, something is said of some and others are finished packets.
+std::vector<Content> some_contents(std::mt19937_64& random, size_t count, bool silent) {
+  std::vector<Content> contents;
+  Content content;
+  while (contents.size() < count) {
+    if (random() % 40 == 0) content.kind = static_cast<Kind>(random() % kinds);
+    if (random() % 40 == 0) content.grid = static_cast<uint32_t>(64 << random() % 3);
+    content.number = static_cast<uint32_t>(random() % 100'000);
+    content.said = silent || random() % 3 != 0 ? Said::nothing : static_cast<Said>(random() % sayings);
+    contents.push_back(content);
+    if (!silent && count > 1 && random() % 16 == 0) contents.back().kind = Kind::finished;
+  }
+  return contents;
+}
+
+void patch_some(Recording& recording, std::vector<Content>& contents, std::mt19937_64& random, bool silent) {
+  for (auto patches = random() % 10; patches > 0; --patches) {
+    const size_t index = random() % contents.size();
+    Content& content = contents[index];
+    if (content.kind == Kind::finished) continue;
+    switch (random() % 4) {
+      case 0:
+        content.grid = static_cast<uint32_t>(64 << random() % 3);
+        set_grid(recording, index, content);
+        break;
+      case 1: {
+        const Content old = content;
+        content = some_contents(random, 1, silent)[0];
+        content.kind = static_cast<Kind>(random() % kinds);
+        replace(recording, index, old, content);
+        break;
+      }
+      default:
+        set_number(recording, index, content, static_cast<uint32_t>(random() % 100'000));
+    }
+  }
+}
+
+void replay_patch_and_compare(bool silent) {
+  const std::array<RecordingOptions, 3> ways{RecordingOptions{},
+                                             {.timing = Timing::batch, .chunking = {.lead = 0, .chunk = 50}},
+                                             {.timing = Timing::each}};
+  for (const size_t count : {1u, 2u, 3u, 63u, 64u, 65u, 66u, 129u, 300u}) {
+    for (const uint32_t ring_size : {64u, 1024u}) {
+      for (uint64_t seed = 1; seed <= 6; ++seed) {
+        CAPTURE(count, ring_size, seed);
+        std::mt19937_64 random(seed * 1000 + count);
+        const RecordingOptions& options = ways[seed % ways.size()];
+        Bench bench(ring_size, options);
+        std::vector<Content> contents = some_contents(random, count, silent);
+        for (const Content& content : contents) record(*bench.recording, content);
+        check_like_a_fresh_one(bench, contents, ring_size, options);
+        for (int round = 0; round < 5; ++round) {
+          patch_some(*bench.recording, contents, random, silent);
+          // Some patches find a replay in flight, and move their nodes to other blocks.
+          if (random() % 2 == 0) {
+            bench.recording->replay(bench.device.state(), soon());
+            patch_some(*bench.recording, contents, random, silent);
+          }
+          check_like_a_fresh_one(bench, contents, ring_size, options);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Invariant 2: a patched recording puts into the ring what one made afresh would", "[invariant]") {
+  SECTION("of which nothing is said") { replay_patch_and_compare(true); }
+  SECTION("with fences and finished packets") { replay_patch_and_compare(false); }
+}
