@@ -249,35 +249,25 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
   return raw.word[0];
 }
 
-// Whole packets behind a gate: for slots behind one whose header is INVALID, and is stored with release order when all is done. No packet processor launches
-// them before; one that fetches them ahead finds each either INVALID or whole, because headers still go last: the compiler keeps the order of the stores, and
-// x86-64 the compiler's.
-//
-// All go by 16 bytes: narrower stores are more of them, and a wider one would fail to forward to a load of its part.
+// Whole packets, headers included, where no packet processor looks yet: beyond the write index, and behind a slot whose header is INVALID (the gate). Storing that
+// header with release order, and then the write index, publishes them all (writer.hpp).
 
 // A dispatch packet that differs from `like` in what every dispatch has of its own.
 inline void store_behind_gate(Packet64& slot, const Packet64& like, const void* kernarg_address,
                               uint32_t group_segment_size) noexcept {
-  std::memcpy(&slot.word[4], &like.word[4], packet_size_bytes - 16);
+  slot = like;
   slot.set_kernarg_address(kernarg_address);
   slot.set_group_segment_size(group_segment_size);
-  std::atomic_signal_fence(std::memory_order_release);
-  std::memcpy(&slot.word[0], &like.word[0], 16);
 }
 
 // Copies of packets.
 inline void store_behind_gate(std::span<Packet64> slots, const Packet64* packets) noexcept {
-  for (Packet64& slot : slots) {
-    std::memcpy(&slot.word[4], &packets->word[4], packet_size_bytes - 16);
-    std::atomic_signal_fence(std::memory_order_release);
-    std::memcpy(&slot.word[0], &packets->word[0], 16);
-    ++packets;
-  }
+  for (Packet64& slot : slots) slot = *packets++;
 }
 
 // Dispatch packets that are all like `first` but for their kernarg addresses, which are `step` bytes apart.
 inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first, ptrdiff_t step) noexcept {
-  // By quarters, in registers.
+  // By quarters, in registers: a packet that is changed in memory is stored in pieces and read whole, which fails store forwarding.
   using Quarter = uint64_t __attribute__((vector_size(16)));
   const auto quarter = [&first](size_t i) {
     Quarter bytes;
@@ -288,11 +278,10 @@ inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first, 
   const Quarter to_the_next{0, static_cast<uint64_t>(step)};  // of the kernarg address, bytes 40..47
   Quarter part2 = quarter(2);
   for (Packet64& slot : slots) {
+    std::memcpy(&slot.word[0], &part0, 16);
     std::memcpy(&slot.word[4], &part1, 16);
     std::memcpy(&slot.word[8], &part2, 16);
     std::memcpy(&slot.word[12], &part3, 16);
-    std::atomic_signal_fence(std::memory_order_release);
-    std::memcpy(&slot.word[0], &part0, 16);
     part2 += to_the_next;
   }
 }

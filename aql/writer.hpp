@@ -5,9 +5,13 @@
 //
 // Publication order (HSA Platform System Architecture 1.2, 2.8 and 2.9). Of each packet, bytes 4..63 are written first and the first 32
 // bits last, by a 32-bit release store; until then they read INVALID. Of each chunk, headers go in order, then the visible write index,
-// then one doorbell store with the index of the chunk's last packet. Packets by the run (RunEmitter) and packets that were written in place beforehand have a gate
-// instead: the first packet's slot reads INVALID until all the others are whole, and its header is stored last. A queue is processed in order, so nothing behind an
-// INVALID slot is launched.
+// then one doorbell store with the index of the chunk's last packet.
+//
+// Behind a gate. Packets by the run (RunEmitter), and those that were written in place beforehand, are stored whole, in any order, while the slot of their chunk's
+// first packet reads INVALID; that packet's header is stored last, with release order. No processor gets there before: a queue is processed in order, and nothing
+// is looked at beyond the write index. (The virtual GPU and ROCr's intercepting queues, intercept_queue.cpp:228, fetch up to the write index and no further, as gfx9's
+// command processor is told to by the doorbell. Foreign producers show slots before they are filled, so their packets go one by one.) Processors leave INVALID headers in
+// the slots that they have taken (HSA 1.2, 2.9); a gate relies on it.
 //
 // Producers
 //   exclusive  One producer, this writer. Its cursor is private and the visible write index moves over published slots only: a
@@ -48,7 +52,8 @@ namespace uptempo::aql {
 
 enum class Producers : uint8_t { exclusive, foreign, shared };
 
-// How a publication is cut. With `lead` packets rung first, execution starts while the rest is being written; each further doorbell costs
+// How a publication is cut. With `lead` packets rung first, execution starts while the rest is being written (not of packets written in place: those are all
+// there); each further doorbell costs
 // a device write (100-300 ns over PCIe). A publication longer than the ring is also cut at half the ring, so that one half
 // fills while the other drains.
 struct Chunking {
@@ -91,7 +96,7 @@ struct Room {
 template <class Emit>
 concept Emitter = std::is_nothrow_invocable_r_v<uint32_t, Emit&, uint64_t, void*>;
 // One that can also take many at a time: emit(uint64_t i, std::span<Packet64> slots) noexcept stores whole packets from the i-th on (store_behind_gate() in
-// packet.hpp). It is called for all packets of a chunk but the first.
+// packet.hpp). It is called for all packets of a chunk but the first, unless producers are foreign.
 template <class Emit>
 concept RunEmitter = Emitter<Emit> && std::is_nothrow_invocable_v<Emit&, uint64_t, std::span<Packet64>>;
 
@@ -118,13 +123,13 @@ class AqlQueueWriter {
   AqlQueueWriter(AqlQueueWriter&&) noexcept = default;
   AqlQueueWriter& operator=(AqlQueueWriter&&) noexcept = default;
 
-  // Publishes `count` packets. emit(i, slot) is called for i = 0 .. count-1 in order; it fills bytes 4..63 of the 64-byte
-  // aligned slot and returns the first 32 bits (fill() in packet.hpp does both). It must be noexcept: nothing fallible happens between
+  // Publishes `count` packets. emit(i, slot) is called for i = 0 .. count-1 in order (of a RunEmitter the first packet of a chunk comes last); it fills bytes 4..63 of the
+  // 64-byte aligned slot and returns the first 32 bits (fill() in packet.hpp does both). It must be noexcept: nothing fallible happens between
   // reserving a slot and publishing it. It is not called at all unless there is room.
   template <Emitter Emit>
   PublishResult publish(uint64_t count, Deadline deadline, Emit&& emit, Chunking chunking = {});
 
-  // Publishes finished packets; their headers are stored last as always.
+  // Publishes finished packets.
   PublishResult publish(std::span<const Packet64> packets, Deadline deadline, Chunking chunking = {});
 
   // Proves room for `count` packets, or for a ring full if that is less, without changing anything: with exclusive producers the next publish
@@ -137,9 +142,9 @@ class AqlQueueWriter {
            has_room(count < ring_size() ? count : ring_size());
   }
 
-  // For exclusive producers who write packets where they will be executed: the free slots that follow the next `skip` ones, as far as they lie in a row;
-  // empty if there is none. Headers may be written there, too, behind the first slot, which is left as it is: INVALID, it is the gate of all that follow. Whoever
-  // does not publish them in the end makes their headers INVALID again.
+  // For exclusive producers who write packets where they will be executed: the free slots that follow the next `skip` ones, as far as they lie in a row; empty if
+  // there is none. `skip` is at least 1: the next slot is the gate. Headers may be written there, too. Whoever does not publish such packets in the end makes
+  // their headers INVALID again.
   std::span<Packet64> free_run(uint64_t skip) noexcept;
   Packet64* ring() const noexcept { return ring_; }
   // Publishes `first`, and behind it the count - 1 packets that lie, whole, in the slots after the next one. Room is proven, so nothing can fail. Returns the
@@ -230,13 +235,15 @@ inline uint64_t AqlQueueWriter::write_chunk(uint64_t first, uint64_t count, uint
   const uint64_t mask = mask_;
   uint64_t one_by_one = count;
   if constexpr (RunEmitter<Emit>) {
-    for (uint64_t i = 1; i < count;) {
-      const uint64_t place = (first + i) & mask, to_the_end = mask + 1 - place;
-      const uint64_t run = count - i < to_the_end ? count - i : to_the_end;
-      emit(done + i, std::span(ring + place, run));
-      i += run;
+    if (producers_ != Producers::foreign) {
+      for (uint64_t i = 1; i < count;) {
+        const uint64_t place = (first + i) & mask, to_the_end = mask + 1 - place;
+        const uint64_t run = count - i < to_the_end ? count - i : to_the_end;
+        emit(done + i, std::span(ring + place, run));
+        i += run;
+      }
+      one_by_one = 1;
     }
-    one_by_one = 1;
   }
   for (uint64_t i = 0; i < one_by_one; ++i) {
     Packet64* const slot = ring + ((first + i) & mask);

@@ -252,7 +252,6 @@ void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
   const std::array<uint32_t, sizeof...(Args)> offsets = offsets_;
   const aql::Packet64 packet = shape.packet;
   const uint32_t block_bytes = shape.block_bytes;
-  const bool has_implicit = shape.implicit_words != 0;
   for (uint32_t i = 0; i < count;) {
     batch_->make_room();
     const detail::DispatchSlots slots = batch_->take_slots(count - i, block_bytes);
@@ -260,7 +259,7 @@ void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
     std::byte* block = slots.blocks;
     for (const uint32_t end = i + slots.count; i < end; ++i, ++slot, block += block_bytes) {
       const std::tuple<Args...> arguments = arguments_of(i);
-      if (has_implicit) shape.put_implicit(block);
+      shape.put_implicit(block);
       uint32_t group_segment = packet.group_segment_size();
       [&]<size_t... argument>(std::index_sequence<argument...>) {
         (detail::store_argument(block, offsets[argument], std::get<argument>(arguments), group_segment), ...);

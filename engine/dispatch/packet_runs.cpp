@@ -7,8 +7,8 @@ namespace {
 
 // From one packet's kernarg address to the next one's; empty if they differ in more.
 std::optional<ptrdiff_t> step_between(const aql::Packet64& packet, aql::Packet64 next) noexcept {
-  const ptrdiff_t step = static_cast<const std::byte*>(next.kernarg_address()) -
-                         static_cast<const std::byte*>(packet.kernarg_address());
+  const auto step = static_cast<ptrdiff_t>(reinterpret_cast<uintptr_t>(next.kernarg_address()) -
+                                           reinterpret_cast<uintptr_t>(packet.kernarg_address()));
   next.set_kernarg_address(packet.kernarg_address());
   if (next != packet) return {};
   return step;

@@ -19,7 +19,7 @@ namespace uptempo::detail {
 
 class PacketRuns {
  public:
-  // There are so many packets, the first and the last of which belong to no run, and nothing is known of them. May allocate.
+  // There are so many packets, and nothing is known of them. May allocate.
   void reset(size_t packets) { groups_.assign((packets + group_size - 1) / group_size, {}); }
   void changed(size_t packet) noexcept {
     if (packet / group_size < groups_.size()) groups_[packet / group_size].known = false;
@@ -30,7 +30,7 @@ class PacketRuns {
     size_t end;
     std::optional<ptrdiff_t> step;
   };
-  // Of the packets that reset() was told of, with `first` neither the first nor the last one.
+  // Of the packets that reset() was told of. `first` is neither the first nor the last of them: those belong to no run.
   Run run_from(size_t first, std::span<const aql::Packet64> packets) noexcept;
 
  private:

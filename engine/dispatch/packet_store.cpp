@@ -21,10 +21,12 @@ PacketStore::PacketStore()
   clear();
 }
 
-void PacketStore::open_ring(aql::Packet64* ring, uint64_t mask, uint64_t first) noexcept {
+void PacketStore::open_ring(aql::Packet64* ring, uint64_t mask, uint64_t first,
+                            std::span<aql::Packet64> slots) noexcept {
   ring_ = ring;
   mask_ = mask;
   first_ = first;
+  extend(slots);
 }
 
 void PacketStore::extend(std::span<aql::Packet64> slots) noexcept {

@@ -1,9 +1,9 @@
 // Where a batch keeps its packets until they are published: in the slots of the ring that they will be published from, or in memory of its own.
 // Private to engine/dispatch.
 //
-// In the ring a packet is written once and never copied, its header last. That takes a queue whose free slots nobody else writes (QueueState sees to
-// it), and two things keep a packet processor from such packets: they lie beyond the write index, and behind an INVALID header. For the first packet
-// stays in memory: it is the gate of all others, and its slot gets it when the batch is published.
+// In the ring a packet is written where it will be executed, header included. That takes a queue whose free slots nobody else writes (QueueState sees to it), and
+// two things keep a packet processor from such packets: they lie beyond the write index, and behind an INVALID header. For the first packet stays in memory:
+// it is the gate of all others (writer.hpp), and its slot gets it when the batch is published.
 //
 // Thread safety: as a vector. Cost: adding a packet is an addition and a comparison.
 #pragma once
@@ -44,8 +44,8 @@ class PacketStore {
   // Takes the last add() back.
   void drop_last() noexcept;
 
-  // The store of one packet will lie in a ring, that packet at packet index `first`; full until extend().
-  void open_ring(aql::Packet64* ring, uint64_t mask, uint64_t first) noexcept;
+  // The store of one packet goes on in a ring, in the slots behind that packet's, whose packet index is `first`.
+  void open_ring(aql::Packet64* ring, uint64_t mask, uint64_t first, std::span<aql::Packet64> slots) noexcept;
   // In the ring and full: goes on with these slots, which follow the last one.
   void extend(std::span<aql::Packet64> slots) noexcept;
   // Moves what lies in the ring into memory of its own, and leaves INVALID headers behind. Strong guarantee.

@@ -35,22 +35,24 @@ Publication::Publication(FencePolicy the_policy, bool is_kept)
                    .ends = aql::costs_of(plain_.first) + aql::costs_of(plain_.last),
                    .interior = aql::costs_of(plain_.interior)} {}
 
-std::vector<Publication::Said>::iterator Publication::place_of(uint32_t packet) noexcept {
-  if (said.empty() || said.back().packet < packet) return said.end();
-  return std::lower_bound(said.begin(), said.end(), packet,
-                          [](const Said& what, uint32_t of) { return what.packet < of; });
+size_t Publication::place_of(uint32_t packet) const noexcept {
+  if (said.empty() || said.back().packet < packet) return said.size();
+  const auto place = std::lower_bound(said.begin(), said.end(), packet,
+                                      [](const Said& what, uint32_t of) { return what.packet < of; });
+  return static_cast<size_t>(place - said.begin());
 }
 
 const Publication::Said* Publication::said_of(uint32_t packet) const noexcept {
-  const auto place = const_cast<Publication*>(this)->place_of(packet);
-  return place != said.end() && place->packet == packet ? &*place : nullptr;
+  const size_t place = place_of(packet);
+  return place != said.size() && said[place].packet == packet ? &said[place] : nullptr;
 }
 
 PacketIntent& Publication::intent_of(uint32_t packet) {
   if (kept) replan();
-  const auto place = place_of(packet);
-  if (place != said.end() && place->packet == packet) return place->intent;
-  return said.insert(place, {.packet = packet, .intent = {}, .header = dispatch_header({})})->intent;
+  const size_t place = place_of(packet);
+  if (place == said.size() || said[place].packet != packet)
+    said.insert(said.begin() + static_cast<ptrdiff_t>(place), {.packet = packet, .intent = {}});
+  return said[place].intent;
 }
 
 bool Publication::is_declared(uint32_t packet) const noexcept {
@@ -59,16 +61,14 @@ bool Publication::is_declared(uint32_t packet) const noexcept {
 }
 
 bool Publication::forget_intent(uint32_t packet) {
-  const auto place = place_of(packet);
-  if (place == said.end() || place->packet != packet) return false;
-  const uint32_t first = place->intent.first_access, count = place->intent.access_count;
-  said.erase(place);
-  if (is_plain())
-    for (size_t i = 0; i < packets.size(); ++i) put_header(i, plain_.interior);
+  const Said* const what = said_of(packet);
+  if (what == nullptr) return false;
+  const uint32_t first = what->intent.first_access, count = what->intent.access_count;
+  said.erase(said.begin() + (what - said.data()));
   if (count == 0) return true;
   accesses.erase(accesses.begin() + first, accesses.begin() + first + count);
-  for (Said& what : said)
-    if (what.intent.first_access > first) what.intent.first_access -= count;
+  for (Said& other : said)
+    if (other.intent.first_access > first) other.intent.first_access -= count;
   return true;
 }
 
@@ -78,7 +78,6 @@ void Publication::put(const aql::Packet64& finished) {
                                                       .without_barrier = flags.barrier == aql::Barrier::off,
                                                       .acquire = flags.acquire,
                                                       .release = flags.release};
-  said.back().header = finished.header();
   aql::store_behind_gate(std::span(&packets.add(), 1), &finished);  // behind what may throw
 }
 
@@ -93,19 +92,20 @@ void Publication::drop_barrier() noexcept {
   planned_ = 0;
 }
 
-void Publication::plan_packets() {
-  intents_.assign(planned_, {});
-  headers_.assign(planned_, dispatch_header({}));
-  for (const Said& what : said) {
-    intents_[what.packet] = what.intent;
-    headers_[what.packet] = what.header;
-  }
-  plans_.resize(planned_);
+void Publication::plan_packets(size_t count) {
+  intents_.assign(count, {});
+  for (const Said& what : said) intents_[what.packet] = what.intent;
+  plans_.resize(count);
   plan_fences(intents_, accesses, policy, plans_);
-  for (size_t i = 0; i < planned_; ++i) {
-    if (!intents_[i].as_it_is) headers_[i] = aql::with_flags(headers_[i], plans_[i].flags);
-    put_header(i, headers_[i]);
-  }
+  for (size_t i = 0; i < count; ++i)
+    if (!intents_[i].as_it_is) put_header(i, aql::with_flags(packets[i].header(), plans_[i].flags));
+}
+
+void Publication::plan_replays(size_t count) {
+  runs_.reset(count);
+  if (!is_plain()) return;
+  // Something may have been said before, and is not any more.
+  for (size_t i = 0; i < count; ++i) put_header(i, plain_.interior);
 }
 
 aql::HeaderCosts Publication::costs_by_packet(uint64_t from, uint64_t count) const noexcept {

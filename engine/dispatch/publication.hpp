@@ -41,7 +41,6 @@ struct Publication {
   struct Said {
     uint32_t packet;
     PacketIntent intent;
-    uint16_t header;  // of a finished packet
   };
   std::vector<Said> said;  // of packets of which the caller says something, in order
   std::vector<AccessRange> accesses;
@@ -79,14 +78,24 @@ struct Publication {
   void drop_barrier() noexcept;
 
   void plan() {
-    if (kept && planned_ == packets.size()) return;
-    planned_ = packets.size();
+    const size_t count = packets.size();
+    if (kept && planned_ == count) return;
+    planned_ = 0;  // if something throws, there is no plan
     plans_.clear();
-    if (!is_plain()) plan_packets();
-    if (kept) runs_.reset(planned_);
+    if (!is_plain()) plan_packets(count);
+    if (kept) plan_replays(count);
+    planned_ = count;
   }
   // What was said has changed, or packets were added: a kept plan does not hold any more.
   void replan() noexcept { planned_ = 0; }
+  // Makes a packet another dispatch, of which the same is said: it keeps its planned header.
+  aql::Packet64& exchange(size_t packet, const aql::Packet64& dispatch) noexcept {
+    aql::Packet64& place = edit(packet);
+    const uint16_t header = planned_ == packets.size() ? place.header() : dispatch.header();
+    place = dispatch;
+    put_header(packet, header);
+    return place;
+  }
   // A packet to be changed, but for what is said of it.
   aql::Packet64& edit(size_t packet) noexcept {
     runs_.changed(packet);
@@ -94,7 +103,7 @@ struct Publication {
   }
   // Of a planned packet. Packets have their headers, but for the ends of a batch of which nothing is said.
   uint16_t header(uint64_t packet) const noexcept {
-    if (!is_plain()) return headers_[packet];
+    if (!is_plain()) return packets[packet].header();
     if (packet + 1 == planned_) return packet == 0 ? plain_.alone : plain_.last;
     return packet == 0 ? plain_.first : plain_.interior;
   }
@@ -118,9 +127,10 @@ struct Publication {
   void clear() noexcept;
 
  private:
-  // Where it is said, or would be.
-  std::vector<Said>::iterator place_of(uint32_t packet) noexcept;
-  void plan_packets();
+  // Of the first entry in `said` that is not for an earlier packet.
+  size_t place_of(uint32_t packet) const noexcept;
+  void plan_packets(size_t count);
+  void plan_replays(size_t count);
   // Of ours, 0 where the packet has none.
   hsa_signal_t signal_of(uint64_t packet) const noexcept {
     return packet + 1 == planned_           ? completion
@@ -142,7 +152,6 @@ struct Publication {
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
   std::vector<PacketIntent> intents_;  // one for each packet, where something is said
   std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
-  std::vector<uint16_t> headers_;      // as plans_, where something is said
   PacketRuns runs_;                    // of a kept one
   size_t planned_ = 0;
 };

@@ -86,8 +86,8 @@ void count_published(const Published& published, const aql::HeaderCosts& costs) 
 }
 
 // Packets [from, from + published) are out.
-void count_packets(const Publication& publication, uint64_t from, uint64_t published,
-                   uint64_t doorbells) noexcept {
+void count_packets(const Publication& publication, uint64_t from, uint64_t published, uint64_t doorbells,
+                   const aql::HeaderCosts& costs) noexcept {
   if (published == 0) return;
   const uint64_t end = from + published;
   const bool whole = end == publication.packets.size();
@@ -95,8 +95,7 @@ void count_packets(const Publication& publication, uint64_t from, uint64_t publi
   for (uint64_t i = from; i < std::min<uint64_t>(end, publication.timing_signals.size()); ++i)
     signals += publication.timing_signals[i].handle != 0;
   count_published(
-      {.packets = published, .completion_signals = signals, .doorbells = doorbells, .batches = whole},
-      publication.costs(from, published));
+      {.packets = published, .completion_signals = signals, .doorbells = doorbells, .batches = whole}, costs);
 }
 
 }  // namespace
@@ -374,8 +373,10 @@ bool QueueState::is_in_place(const Publication& publication) const noexcept {
 void QueueState::publish_in_place(Publication& publication) noexcept {
   const uint64_t count = publication.packets.size();
   publication.finish_in_place();
+  // Before they are published: what is taken out of the ring reads INVALID.
+  const aql::HeaderCosts costs = publication.costs(0, count);
   count_packets(publication, 0, count,
-                writer_->publish_in_place(publication.packets[0], count, publication.chunking));
+                writer_->publish_in_place(publication.packets[0], count, publication.chunking), costs);
 }
 
 aql::PublishResult QueueState::write(Publication& publication, uint64_t from, Deadline deadline) {
@@ -390,24 +391,22 @@ aql::PublishResult QueueState::write(Publication& publication, uint64_t from, De
   const uint64_t count = publication.packets.size() - from;
   const aql::PublishResult result =
       writer_->publish(count, deadline, Packets{publication, from}, publication.chunking);
-  count_packets(publication, from, result.published, result.doorbells);
+  count_packets(publication, from, result.published, result.doorbells,
+                publication.costs(from, result.published));
   return result;
 }
 
 void QueueState::make_room(Publication& publication) {
   if (publication.published != 0) refuse_more(publication, "one more packet");
   PacketStore& packets = publication.packets;
-  if (packets.size() == 1 && tenant_ == nullptr && partly_out_ == nullptr &&
-      writer_->producers() == aql::Producers::exclusive) {
-    tenant_ = &publication;
-    packets.open_ring(writer_->ring(), writer_->ring_size() - 1, writer_->next_index());
-  }
-  if (packets.in_ring()) {
-    if (const std::span<aql::Packet64> free = writer_->free_run(packets.size()); !free.empty())
-      return packets.extend(free);
-    return evict(publication);
-  }
-  packets.grow();
+  const bool opens = packets.size() == 1 && !publication.kept && tenant_ == nullptr &&
+                     partly_out_ == nullptr && writer_->producers() == aql::Producers::exclusive;
+  if (!opens && !packets.in_ring()) return packets.grow();
+  const std::span<aql::Packet64> free = writer_->free_run(packets.size());
+  if (free.empty()) return opens ? packets.grow() : evict(publication);
+  if (!opens) return packets.extend(free);
+  packets.open_ring(writer_->ring(), writer_->ring_size() - 1, writer_->next_index(), free);
+  tenant_ = &publication;
 }
 
 void QueueState::evict(Publication& tenant) {

@@ -21,10 +21,7 @@ RecordedNode RecordedNode::of(const Recording& recording, size_t index) {
   node.intent = said->intent;
   const auto first = publication.accesses.begin() + node.intent.first_access;
   node.accesses.assign(first, first + node.intent.access_count);
-  if (node.intent.as_it_is) {
-    node.finished = packet;
-    node.finished->word[0] = aql::first_word(said->header, packet.setup());
-  }
+  if (node.intent.as_it_is) node.finished = packet;
   return node;
 }
 

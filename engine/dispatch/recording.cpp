@@ -152,9 +152,7 @@ uint32_t Recording::add(const std::shared_ptr<const KernelInfo>& kernel, const G
 void Recording::put_packet(uint32_t index, const detail::DispatchShape& shape) {
   std::byte* const block = nodes_[index].block;
   if (block != nullptr) shape.put_implicit(block);
-  aql::Packet64& packet = publication_.edit(index);
-  packet = shape.packet;
-  packet.set_kernarg_address(block);
+  publication_.exchange(index, shape.packet).set_kernarg_address(block);
 }
 
 void Recording::raw(const aql::Packet64& packet) {

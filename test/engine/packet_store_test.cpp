@@ -56,8 +56,7 @@ TEST_CASE(
   CHECK(store.room() == 1);
   add(store, 0);
   CHECK(store.full());
-  store.open_ring(ring.data(), 15, 0x1'0000'000a);
-  store.extend(std::span(ring).subspan(11, 5));
+  store.open_ring(ring.data(), 15, 0x1'0000'000a, std::span(ring).subspan(11, 5));
   uint32_t number = 1;
   while (!store.full()) add(store, number++);
   store.extend(std::span(ring).first(4));
@@ -106,8 +105,7 @@ TEST_CASE("a store that leaves a ring uses the memory that it has", "[packet_sto
   const aql::Packet64* const memory = &store[0];
   store.clear();
   add(store, 0);
-  store.open_ring(ring.data(), 63, 0);
-  store.extend(std::span(ring).subspan(1));
+  store.open_ring(ring.data(), 63, 0, std::span(ring).subspan(1));
   for (uint32_t i = 1; i < 63; ++i) add(store, i);
   store.leave_ring();
   CHECK(&store[0] == memory);
@@ -125,8 +123,7 @@ TEST_CASE("what a discarded store leaves in a ring reads INVALID, and so does a 
     store.add().word[0] = aql::first_word(aql::make_header(aql::PacketType::kernel_dispatch, {}), 1);
   };
   add_ready();
-  store.open_ring(ring.data(), 15, 12);
-  store.extend(std::span(ring).subspan(13, 3));
+  store.open_ring(ring.data(), 15, 12, std::span(ring).subspan(13, 3));
   for (int i = 0; i < 3; ++i) add_ready();
   store.extend(std::span(ring).first(2));
   for (int i = 0; i < 2; ++i) add_ready();
@@ -301,4 +298,72 @@ TEST_CASE(
     CAPTURE(seed);
     REQUIRE(ran == expected);
   }
+}
+
+TEST_CASE("a batch that was refused, and of which something is said then, has the headers of one made afresh",
+          "[packet_store]") {
+  const auto headers = [](bool refused) {
+    DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
+    const auto kernel = number_kernel();
+    uint32_t a[4]{};
+    auto blocker = device.batch(), batch = device.batch();
+    for (uint32_t i = 0; i < 12; ++i) blocker.dispatch(kernel, Grid{64}, i);
+    blocker.submit();
+    for (uint32_t i = 0; i < 3; ++i) batch.dispatch(kernel, Grid{64}, i);
+    if (refused) {
+      batch.dispatch(kernel, Grid{64}, 3u);
+      batch.dispatch(kernel, Grid{64}, 4u);
+      CHECK_FALSE(batch.try_submit());
+    } else {
+      batch.dispatch(kernel, Grid{64}, 3u);
+      batch.dispatch(kernel, Grid{64}, 4u);
+    }
+    batch.dispatch(kernel, Grid{64}, 5u).writes(a, 1);
+    batch.raw(aql::to_packet(aql::BarrierAnd{}));
+    batch.dispatch(kernel, Grid{64}, 6u).fences(aql::FenceScope::none, aql::FenceScope::none);
+    device.processor().resume();
+    CHECK(batch.submit(soon()).wait(soon(), actively));
+    std::vector<uint16_t> seen;
+    for (const Completed& completed : device.processor().completed())
+      seen.push_back(completed.packet.header());
+    return seen;
+  };
+  CHECK(headers(true) == headers(false));
+  CHECK(headers(true).size() == 20);
+}
+
+TEST_CASE("many dispatches at once go into a batch that lies apart, too", "[packet_store]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice device({.device = {.ring_size = 32}}, [&](uint32_t number) { ran.push_back(number); });
+  auto tenant = device.batch(), apart = device.batch();
+  const auto first = tenant.prepare(number_kernel(), Grid{64}),
+             second = apart.prepare(number_kernel(), Grid{64});
+  first.dispatch_each(5, [](uint32_t i) noexcept { return std::tuple(i); });
+  second.dispatch_each(100, [](uint32_t i) noexcept { return std::tuple(100 + i); });
+  CHECK(apart.submit(soon()).wait(soon(), actively));
+  CHECK(tenant.submit(soon()).wait(soon(), actively));
+  REQUIRE(ran.size() == 105);
+  for (uint32_t i = 0; i < 100; ++i) CHECK(ran[i] == 100 + i);
+  for (uint32_t i = 0; i < 5; ++i) CHECK(ran[100 + i] == i);
+}
+
+TEST_CASE("a timed batch over the ring's end carries a signal on every packet, also when it was refused once",
+          "[packet_store]") {
+  DoubleOptions options{.device = {.ring_size = 16, .paused = true}};
+  options.queue.timing_signals = 12;
+  DoubleDevice device(options);
+  auto blocker = device.batch();
+  for (uint32_t i = 0; i < 12; ++i) blocker.dispatch(number_kernel(), Grid{64}, i);
+  blocker.submit();
+  BatchSubmitter batch(device.state(), {.timing = Timing::each});
+  for (uint32_t i = 0; i < 8; ++i) batch.dispatch(number_kernel(), Grid{64}, i);
+  CHECK_FALSE(batch.try_submit());
+  device.processor().resume();
+  const Completion done = batch.submit(soon());
+  CHECK(done.wait(soon(), actively));
+  CHECK(done.times().size() == 8);
+  const auto packets = device.processor().completed();
+  REQUIRE(packets.size() == 20);
+  for (size_t i = 12; i < 20; ++i)
+    CHECK(aql::packet_as<hsa_kernel_dispatch_packet_t>(packets[i].packet).completion_signal.handle != 0);
 }

@@ -501,3 +501,26 @@ TEST_CASE("a node with another grid keeps the fences that were asked for it", "[
   recording->set_grid(node, Grid{128});
   CHECK(header_of_third() == before);
 }
+
+TEST_CASE("the first dispatch behind a finished packet acquires for the system after a patch, too",
+          "[recording]") {
+  for (const bool replaced : {false, true}) {
+    Bench bench;
+    const auto recording = bench.recording();
+    recording->raw(aql::to_packet(
+        aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}}));
+    const Node<uint32_t> node = recording->dispatch(number_kernel(), Grid{64}, 2u);
+    recording->dispatch(number_kernel(), Grid{64}, 3u);
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    if (replaced)
+      recording->replace(node, number_kernel(0x2000), Grid{64}, 5u);
+    else
+      recording->set_grid(node, Grid{128});
+    CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
+    const auto packets = bench.device.processor().completed();
+    REQUIRE(packets.size() == 6);
+    CHECK(aql::header_flags(packets[1].packet.header()).acquire == aql::FenceScope::system);
+    CAPTURE(replaced);
+    CHECK(aql::header_flags(packets[4].packet.header()).acquire == aql::FenceScope::system);
+  }
+}

@@ -165,6 +165,7 @@ void PacketProcessor::complete(const Active& active) {
     const std::lock_guard lock(mutex_);
     completed_.push_back({.index = active.index, .packet = active.packet});
   }
+  completed_count_.fetch_add(1, std::memory_order_release);  // before a waiter is let go, who may ask for it
   // The last field of every packet format.
   const hsa_signal_t signal = aql::packet_as<hsa_kernel_dispatch_packet_t>(active.packet).completion_signal;
   if (signal.handle != 0) {
@@ -174,7 +175,6 @@ void PacketProcessor::complete(const Active& active) {
     value(signal).fetch_sub(1,
                             std::memory_order_release);  // release: the kernel's effects and times come first
   }
-  completed_count_.fetch_add(1, std::memory_order_release);
 }
 
 void PacketProcessor::give_back_slots() {

@@ -27,6 +27,7 @@ struct RatioBar {
 constexpr RatioBar kRatios[] = {
     {"uptempo-batch", 120, Bound::at_most, 1.2, "hsa-careful", 120},
     {"hip-launch", 120, Bound::at_least, 30, "uptempo-batch", 120},
+    {"hip-launch", 120, Bound::at_least, 30, "uptempo-dispatch", 120},
     {"uptempo-replay", 120, Bound::at_most, 1.15, "floor-packets", 120},
     {"uptempo-replay", 1024, Bound::at_most, 1.15, "floor-packets", 1024},
     {"uptempo-replay", 8192, Bound::at_most, 1.15, "floor-packets", 8192},
@@ -47,6 +48,8 @@ constexpr const CountKind& kAllocations = kCountKinds[0];
 constexpr const CountKind& kSystemCalls = kCountKinds[1];
 constexpr FreeBar kFree[] = {
     {"uptempo-single", kAllocations},         {"uptempo-single", kSystemCalls},
+    {"uptempo-dispatch", kAllocations},       {"uptempo-dispatch", kSystemCalls},
+    {"uptempo-prepared", kAllocations},       {"uptempo-prepared", kSystemCalls},
     {"uptempo-batch", kAllocations},          {"uptempo-batch", kSystemCalls},
     {"uptempo-replay", kAllocations},         {"uptempo-replay", kSystemCalls},
     {"uptempo-replay-patched", kAllocations}, {"uptempo-replay-patched", kSystemCalls},

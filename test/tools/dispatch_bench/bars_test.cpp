@@ -28,6 +28,8 @@ Results good() {
     results.all.push_back(steady("floor-packets-kernargs", batch, 5));
     results.all.push_back(steady("hsa-careful", batch, 6));
     results.all.push_back(steady("uptempo-single", batch, 20));
+    results.all.push_back(steady("uptempo-dispatch", batch, 12));
+    results.all.push_back(steady("uptempo-prepared", batch, 10));
     results.all.push_back(steady("uptempo-batch", batch, 7));
     results.all.push_back(steady("uptempo-replay", batch, 4.5));  // below a floor whose work it does not do
     results.all.push_back(steady("uptempo-replay-patched", batch, 4.8));
