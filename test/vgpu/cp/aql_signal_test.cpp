@@ -19,7 +19,7 @@ TEST_CASE("Each packet takes one from its completion signal, and no signal means
   queue.write(barrier_value(nullptr, HSA_SIGNAL_CONDITION_EQ, 9, -1, done));
   queue.ring();
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
-  CHECK(queue.read_index() == 4);
+  CHECK(eventually([&] { return queue.read_index() == 4; }));
 }
 
 TEST_CASE("A packet's slot is free when its signal has fired") {
@@ -129,6 +129,7 @@ TEST_CASE(
   const std::uint64_t switched_on = gpu_clock_ticks();
   queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
   SECTION("a barrier that waits begins to be timed") {
+    settle();  // looked at once more: between its looks at the switch and at the dependency both could change
     const std::uint64_t resolved = gpu_clock_ticks();
     DeviceFixture::set(dependency, 0);
     REQUIRE(eventually([&] { return DeviceFixture::value(waited) == 0; }));

@@ -55,6 +55,8 @@ Options traced(Options options) {
 
 DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
   options.device = find_device_description("gfx90a");
+  if (!options.delay)
+    options.delay = Options::from_environment().delay;  // all tests on a device that is late
   trace_file = options.trace_file;
   trace = std::make_unique<Trace>(options.trace_file);
   void* pages =

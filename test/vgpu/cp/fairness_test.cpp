@@ -85,7 +85,7 @@ std::size_t longest_wait(const std::vector<std::size_t>& order, std::size_t queu
 
 }  // namespace
 
-TEST_CASE("While queues are busy none is ahead of another by more than one turn's packets") {
+TEST_CASE("While queues are busy none is ahead of another by more than one turn's packets", "[prompt]") {
   for (const std::size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
     constexpr unsigned kPackets = 10 * kTurn;
@@ -103,7 +103,7 @@ TEST_CASE("While queues are busy none is ahead of another by more than one turn'
   }
 }
 
-TEST_CASE("Between two packets of a busy queue each other one gets no more than one turn") {
+TEST_CASE("Between two packets of a busy queue each other one gets no more than one turn", "[prompt]") {
   for (const std::size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
     FullQueues queues(std::vector<unsigned>(count, 10 * kTurn));
@@ -112,7 +112,7 @@ TEST_CASE("Between two packets of a busy queue each other one gets no more than 
   }
 }
 
-TEST_CASE("Queues that have run dry leave the processor to the others") {
+TEST_CASE("Queues that have run dry leave the processor to the others", "[prompt]") {
   FullQueues queues({kTurn, 20 * kTurn, kTurn});
   REQUIRE(queues.run());
   const auto last_of_short =
@@ -122,7 +122,8 @@ TEST_CASE("Queues that have run dry leave the processor to the others") {
 }
 
 TEST_CASE(
-    "A lone packet waits for one turn of each busy queue at most, however many packets those still have") {
+    "A lone packet waits for one turn of each busy queue at most, however many packets those still have",
+    "[prompt]") {
   struct Case {
     std::size_t busy;
     unsigned backlog;
@@ -156,7 +157,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A copy and full compute queues take turns") {
+TEST_CASE("A copy and full compute queues take turns", "[prompt]") {
   constexpr std::uint32_t kTurns = 12;
   constexpr std::uint32_t kCopied = kTurns * SdmaQueue::kBytesPerTurn;
   constexpr std::size_t kCopy = 800;

@@ -153,7 +153,7 @@ TEST_CASE("What the host had waited for when it rang is known to what it rang fo
   CHECK(device.findings().empty());
 }
 
-TEST_CASE("What was rung before a completion was announced does not know of it") {
+TEST_CASE("What was rung before a completion was announced does not know of it", "[prompt]") {
   constexpr std::uint32_t kEvent = 7;
   Options options = checked();
   options.deterministic = true;

@@ -49,7 +49,7 @@ TEST_CASE("Packets are traced with their header, geometry, kernarg and times, in
   CHECK(holds(bells[0], R"({"type":"doorbell","queue":1,"value":1,"ns":)"));
 }
 
-TEST_CASE("Deterministic runs give the same trace, times aside") {
+TEST_CASE("Deterministic runs give the same trace, times aside", "[prompt]") {
   const auto run = [] {
     Options options = traced();
     options.deterministic = true;

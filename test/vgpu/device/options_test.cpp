@@ -14,7 +14,7 @@ constexpr const char* kVariables[] = {"UPTEMPO_VGPU_DEVICE",        "UPTEMPO_VGP
                                       "UPTEMPO_VGPU_DETERMINISTIC", "UPTEMPO_VGPU_SEED",
                                       "UPTEMPO_VGPU_CHECK",         "UPTEMPO_VGPU_REPORT",
                                       "UPTEMPO_VGPU_WORKERS",       "UPTEMPO_VGPU_VERBOSE",
-                                      "UPTEMPO_VGPU_INCOHERENT"};
+                                      "UPTEMPO_VGPU_INCOHERENT",    "UPTEMPO_VGPU_DELAY"};
 
 struct CleanEnvironment {
   CleanEnvironment() { clear(); }
@@ -34,6 +34,7 @@ TEST_CASE("an empty environment means the default device and nothing special", "
   CHECK_FALSE(options.early_read_index);
   CHECK_FALSE(options.deterministic);
   CHECK_FALSE(options.incoherent);
+  CHECK_FALSE(options.delay);
   CHECK(options.seed == 1);
   CHECK_FALSE(options.checks.fences);
   CHECK_FALSE(options.checks.specification);
@@ -103,6 +104,23 @@ TEST_CASE("an incoherent device is a deterministic one, and its seed is that of 
   CHECK(Options::from_environment().seed == 5);
 }
 
+TEST_CASE("delays go with everything, and their seed is theirs alone", "[options]") {
+  const CleanEnvironment clean;
+  setenv("UPTEMPO_VGPU_DELAY", "0", 1);
+  CHECK(Options::from_environment().delay == 0);
+  CHECK_FALSE(Options::from_environment().deterministic);
+  CHECK(Options::from_environment().seed == 1);
+  setenv("UPTEMPO_VGPU_DELAY", "18446744073709551615", 1);
+  setenv("UPTEMPO_VGPU_INCOHERENT", "7", 1);
+  CHECK(Options::from_environment().delay == ~std::uint64_t{0});
+  CHECK(Options::from_environment().incoherent == 7);
+  CHECK(Options::from_environment().seed == 7);
+  unsetenv("UPTEMPO_VGPU_INCOHERENT");
+  setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
+  CHECK(Options::from_environment().delay == ~std::uint64_t{0});
+  CHECK(Options::from_environment().checks.fences);
+}
+
 TEST_CASE("fences are not checked on an incoherent device", "[options]") {
   const CleanEnvironment clean;
   setenv("UPTEMPO_VGPU_INCOHERENT", "1", 1);
@@ -121,6 +139,8 @@ TEST_CASE("a value that is not accepted is refused with variable, value and what
        {Case{"UPTEMPO_VGPU_DEVICE", "gfx1100", "gfx90a, gfx908, gfx906, gfx900"},
         Case{"UPTEMPO_VGPU_NULL_KERNELS", "yes", "0 or 1"}, Case{"UPTEMPO_VGPU_SEED", "12x", "decimal"},
         Case{"UPTEMPO_VGPU_WORKERS", "-1", "decimal"}, Case{"UPTEMPO_VGPU_INCOHERENT", "yes", "decimal"},
+        Case{"UPTEMPO_VGPU_DELAY", "0x7", "decimal"},
+        Case{"UPTEMPO_VGPU_DELAY", "18446744073709551616", "decimal"},
         Case{"UPTEMPO_VGPU_WORKERS", "4294967296", "decimal"}}) {
     CleanEnvironment::clear();
     setenv(each.variable, each.value, 1);

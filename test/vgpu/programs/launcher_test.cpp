@@ -40,7 +40,7 @@ TEST_CASE("help and version are answered", "[launcher]") {
   CHECK(help.status == 0);
   for (const char* option :
        {"--device", "--trace", "--null-kernels", "--early-read-index", "--deterministic", "--incoherent",
-        "--seed", "--workers", "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
+        "--delay", "--seed", "--workers", "--verbose", "--check", "--report", "gfx90a", "gfx900"}) {
     CAPTURE(option);
     CHECK(holds(help.out, option));
   }
@@ -60,7 +60,9 @@ TEST_CASE("wrong usage is one sentence and status 2", "[launcher]") {
         Case{{"--seed", "x", "true"}, "'x'"}, Case{{"--seed"}, "needs a value"},
         Case{{"--incoherent", "x", "true"}, "'x'"}, Case{{"--incoherent"}, "needs a value"},
         Case{{"--incoherent", "18446744073709551616", "true"}, "--incoherent"},
-        Case{{"--incoherent=-1", "true"}, "'-1'"}, Case{{"--verbose=yes", "true"}, "--verbose"},
+        Case{{"--incoherent=-1", "true"}, "'-1'"}, Case{{"--delay", "soon", "true"}, "'soon'"},
+        Case{{"--delay"}, "needs a value"}, Case{{"--delay=1ms", "true"}, "--delay"},
+        Case{{"--verbose=yes", "true"}, "--verbose"},
         Case{{"--trace", "/nonexistent/t.json", "true"}, "/nonexistent/t.json"},
         Case{{"--check", "races", "true"}, "'races'"},
         Case{{"--report", "/tmp/r", "true"}, "without --check"},

@@ -52,6 +52,7 @@ bool AqlQueue::update(GpuAddress ring, std::uint64_t ring_bytes, std::uint32_t p
 }
 
 bool AqlQueue::advance() {
+  if (delays_ != nullptr) delays_->begin_turn();
   if (stopped_ || suspended_) {
     if (stopped_) abandon();
     return wait_for(Waiting::nothing);
@@ -119,6 +120,7 @@ void AqlQueue::look_at_doorbell() {
   if (config_.doorbell == nullptr) return;
   const std::uint64_t value = load_acquire(config_.doorbell);
   if (value == doorbell_seen_) return;
+  if (delays_ != nullptr && !delays_->doorbell_over(value)) return;
   doorbell_seen_ = value;
   found_doorbell(value);
   written_ = load_acquire(write_index_);
@@ -131,6 +133,7 @@ bool AqlQueue::reap() {
   for (std::uint64_t index = oldest_; index < next_ && !stopped_; ++index) {
     InFlight& packet = in_flight(index);
     if (packet.dispatch == nullptr || !packet.dispatch->finished()) continue;
+    if (delays_ != nullptr && is_late(packet, index)) continue;
     progressed = true;
     const std::unique_ptr<Dispatch> dispatch = std::move(packet.dispatch);
     if (const auto& fault = dispatch->fault()) {
@@ -169,6 +172,8 @@ bool AqlQueue::launch_next() {
           .load(std::memory_order_acquire))};
   if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
   if (header.barrier() && blocked_on_earlier()) return wait_for(Waiting::workers);
+  if (delays_ != nullptr)
+    if (const std::optional<bool> held = hold_back()) return *held;
   begin_packet();
   if (const auto error = check_header(header)) {
     stop(next_, header.type(), error->error, error->reason);
@@ -255,6 +260,7 @@ bool AqlQueue::launch_dispatch(const std::byte* bytes, AqlHeader header) {
   entry.begun = {header, packet.completion_signal, start_ticks_, start_ns_};
   entry.complete = false;
   entry.retire_early = false;
+  entry.late_until_ns.reset();
   if (options.early_read_index && !runtime_owned_ && !loaded.runtime_blit &&
       (context_.random() >> 16) % 2 == 0) {
     entry.packet_copy = context_.packet_copies.keep(packet);
@@ -435,6 +441,7 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_c
 // A packet that is complete as soon as it is launched.
 bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
+  if (delays_ != nullptr && completes_late(header, signal, dispatch, kernel)) return false;
   const std::uint64_t index = next_++;
   const Begun packet{header, signal, std::exchange(start_ticks_, 0), start_ns_};
   fences_.complete(header, index, signal);
@@ -483,7 +490,7 @@ bool AqlQueue::signal_completion(std::uint64_t index, const Begun& packet,
     signal->end_ts = gpu_clock_ticks();
   }
   announcing();
-  complete_signal(context_.device, context_.memory, *signal);
+  if (const auto event = complete_signal(context_.memory, *signal)) raise(*event, index);
   return true;
 }
 
@@ -548,7 +555,9 @@ void AqlQueue::trace_packet(std::uint64_t index, const Begun& packet, std::uint6
             number(dispatch->workgroup_size_z) + R"(],"kernarg":)" +
             number(reinterpret_cast<std::uint64_t>(dispatch->kernarg_address));
   }
-  line += R"(,"start_ns":)" + number(packet.start_ns) + R"(,"end_ns":)" + number(end_ns) + '}';
+  line += R"(,"start_ns":)" + number(packet.start_ns) + R"(,"end_ns":)" + number(end_ns);
+  if (delays_ != nullptr) line += drawn_delays(index);
+  line += '}';
   context_.device.trace.write(line);
 }
 

@@ -21,6 +21,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "cp/aql_packet.hpp"
 #include "cp/command_processor.hpp"
@@ -66,6 +67,15 @@ class AqlQueue final : public Queue {
     std::optional<GpuAddress> packet_copy;
     bool complete = false;
     bool retire_early = false;
+    std::optional<std::uint64_t> late_until_ns;  // once it has ended, where completions are delayed
+  };
+
+  // A packet that completes as soon as it is launched, and whose completion is delayed: nothing behind it is looked at.
+  struct LateCompletion {
+    AqlHeader header;
+    hsa_signal_t signal{0};
+    std::optional<hsa_kernel_dispatch_packet_t> dispatch;
+    std::string kernel;
   };
 
   bool attach();
@@ -88,6 +98,15 @@ class AqlQueue final : public Queue {
                          const std::string* kernel);
   bool signal_completion(std::uint64_t index, const Begun& packet,
                          const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
+
+  // With delays only (aql_queue_delayed.cpp). What launch_next() answers while the next packet's launch or completion is late, or when it has just
+  // completed late; nothing: the packet may be launched.
+  std::optional<bool> hold_back();
+  bool is_late(InFlight& packet, std::uint64_t index);
+  bool completes_late(AqlHeader header, hsa_signal_t signal, const hsa_kernel_dispatch_packet_t* dispatch,
+                      const std::string* kernel);
+  std::string drawn_delays(std::uint64_t index) const;  // as a field of its line in the trace
+
   void retire();
   void publish_read_index() noexcept;
 
@@ -135,6 +154,8 @@ class AqlQueue final : public Queue {
   std::uint64_t running_ = 0;  // launched and not complete
   ScratchSlots scratch_slots_;
   std::array<InFlight, kMaxInFlight> in_flight_;
+
+  std::optional<LateCompletion> late_completion_;
 
   std::uint64_t start_ticks_ = 0, start_ns_ = 0;  // when next_ was begun; 0: not, or nobody looks at times
   bool scratch_requested_ = false;

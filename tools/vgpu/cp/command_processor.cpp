@@ -73,6 +73,7 @@ struct CommandProcessor::Impl {
         kernels(target_of(*device.options.device)),
         packet_copies(device.memory, device.options.early_read_index),
         random(device.options.seed),
+        late_interrupts(device.options.delay ? std::make_unique<LateInterrupts>(device.interrupts) : nullptr),
         // Ahead of the workers, which the device can do without.
         thread(start_device_thread("vgpu-cp",
                                    [this] {
@@ -89,7 +90,8 @@ struct CommandProcessor::Impl {
                 [this] { take_noted_doorbells(); },
                 [this](std::uint64_t host_ns) { look_for_checker(host_ns); },
                 packet_copies,
-                random} {
+                random,
+                late_interrupts.get()} {
     if (!thread.joinable())
       throw std::system_error(EAGAIN, std::generic_category(), "the device's thread cannot be started");
     if (device.trace.enabled()) watch.record_all();
@@ -157,7 +159,8 @@ struct CommandProcessor::Impl {
   }
 
   bool advance_queues() {
-    if (queues.empty()) return false;
+    const bool raised = late_interrupts != nullptr && late_interrupts->raise_due(host_clock_ns());
+    if (queues.empty()) return raised;
     memory.enter();
     if (code_changed.exchange(false, std::memory_order_acq_rel)) {
       kernels.forget_code();
@@ -166,7 +169,7 @@ struct CommandProcessor::Impl {
     kernels.forget_unmapped(device.memory.generation());
     take_noted_doorbells();
     if (device.checker != nullptr) look_for_checker(host_clock_ns());
-    bool progressed = false;
+    bool progressed = raised;
     for (unsigned round = 0; round < kRounds && advance_each(); ++round) progressed = true;
     memory.leave();
     return progressed;
@@ -204,7 +207,9 @@ struct CommandProcessor::Impl {
 
   void idle() {
     const bool polls = must_poll();
-    const IdlePolicy::Decision decision = policy.decide(now(), polls);
+    IdlePolicy::Decision decision = policy.decide(now(), polls);
+    if (!polls && late_interrupts != nullptr && is_delayed_for_long())
+      decision = {IdlePolicy::Action::sleep};  // nothing but a doorbell can come sooner
     switch (decision.action) {
       case IdlePolicy::Action::spin:
         for (int turn = 0; turn < 8; ++turn) __builtin_ia32_pause();
@@ -222,14 +227,39 @@ struct CommandProcessor::Impl {
     // A doorbell seen just now may have left its queue waiting for a header: that is polled for.
     if (nothing_new && (polls || !must_poll())) {
       const auto begin = now();
-      watch.sleep(decision.action == IdlePolicy::Action::doze ? decision.duration
-                                                              : std::chrono::nanoseconds(0));
-      if (decision.action == IdlePolicy::Action::sleep) policy.slept(now() - begin);
+      const bool dozes = decision.action == IdlePolicy::Action::doze;
+      const auto limit = dozes ? decision.duration : std::chrono::nanoseconds(0);
+      const bool delays = late_interrupts != nullptr && next_look_ns() != LateInterrupts::kNever;
+      watch.sleep(delays ? until_next_look(begin, limit) : limit);
+      // How long a delay lasts says nothing about when doorbells come.
+      if (!dozes && !delays) policy.slept(now() - begin);
       if (advance_queues())
         policy
             .progressed();  // before disarm(), which interrupts the other cores: the doorbell has waited long enough
     }
     watch.disarm();
+  }
+
+  // When the first delay of all queues and interrupts is over.
+  std::uint64_t next_look_ns() const {
+    std::uint64_t first = late_interrupts->next_ns();
+    for (const Entry& entry : queues) first = std::min(first, entry.queue->next_look_ns());
+    return first;
+  }
+
+  // Longer than falling asleep and waking up takes.
+  bool is_delayed_for_long() const {
+    const std::uint64_t look_ns = next_look_ns();
+    return look_ns != LateInterrupts::kNever &&
+           std::chrono::nanoseconds(look_ns) > now() + 2 * IdlePolicy::kMinSpin;
+  }
+
+  // For DoorbellWatch::sleep(): `limit` (0: none), or less.
+  std::chrono::nanoseconds until_next_look(std::chrono::nanoseconds from,
+                                           std::chrono::nanoseconds limit) const {
+    const auto left = std::chrono::nanoseconds(next_look_ns()) - from;
+    const auto least = std::max(left, std::chrono::nanoseconds(1));
+    return limit.count() == 0 ? least : std::min(least, limit);
   }
 
   void abandon_all() {
@@ -267,6 +297,7 @@ struct CommandProcessor::Impl {
   KernelTable kernels;
   PacketCopies packet_copies;
   std::minstd_rand random;
+  const std::unique_ptr<LateInterrupts> late_interrupts;  // null: nothing is delayed
   DoorbellWatch watch;
   std::atomic<bool> complete{false};
   std::thread thread;

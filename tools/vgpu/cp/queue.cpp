@@ -10,6 +10,16 @@
 
 namespace uptempo::vgpu {
 
+Queue::Queue(QueueContext& context, std::uint32_t ordinal, fences::Checker::QueueKind kind)
+    : context_(context),
+      ordinal_(ordinal),
+      fences_(context.device, context.memory, kind, ordinal),
+      delays_(context.late_interrupts == nullptr
+                  ? nullptr
+                  : std::make_unique<QueueDelays>(context.device.options.delay.value(), ordinal,
+                                                  *context.late_interrupts)),
+      told_(kind == fences::Checker::QueueKind::compute ? ~std::uint64_t{0} : 0) {}
+
 void Queue::report(std::string_view packet, std::string_view reason) const {
   std::string line = "uptempo-vgpu: queue " + std::to_string(ordinal_) + ", ";
   line += packet;
@@ -21,9 +31,17 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
 }
 
 void Queue::trace_doorbell(std::uint64_t value, std::uint64_t host_ns) {
-  char line[128];
-  std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu})", ordinal_,
-                static_cast<long long>(value), static_cast<unsigned long long>(host_ns));
+  char line[160];
+  const int length =
+      std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu)", ordinal_,
+                    static_cast<long long>(value), static_cast<unsigned long long>(host_ns));
+  const auto used = static_cast<std::size_t>(length);
+  if (delays_ == nullptr) {
+    std::snprintf(line + used, sizeof line - used, "}");
+  } else {
+    std::snprintf(line + used, sizeof line - used, R"(,"delay_ns":%llu})",
+                  static_cast<unsigned long long>(delays_->drawn_ns(DelayPlace::doorbell, value)));
+  }
   context_.device.trace.write(line);
 }
 
@@ -43,6 +61,11 @@ void Queue::look_for_checker(std::uint64_t host_ns) {
 
 void Queue::announcing() {
   if (fences_.enabled()) context_.look_for_checker(fences_.before_completion_ns());
+}
+
+void Queue::raise(std::uint32_t event_id, std::uint64_t number) {
+  if (delays_ == nullptr) return context_.device.interrupts.raise(event_id);
+  delays_->raise(event_id, number);
 }
 
 void Queue::found_doorbell(std::uint64_t value) {

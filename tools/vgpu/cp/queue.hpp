@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 #include "cp/fence_watch.hpp"
 #include "cp/kernel_table.hpp"
 #include "cp/packet_copies.hpp"
+#include "cp/queue_delays.hpp"
 #include "cp/scheduler.hpp"
 #include "device/device.hpp"
 
@@ -29,6 +31,7 @@ struct QueueContext {
   std::function<void(std::uint64_t host_ns)> look_for_checker;
   PacketCopies& packet_copies;
   std::minstd_rand& random;
+  LateInterrupts* late_interrupts;  // of a device whose steps are delayed; null: nothing is
 };
 
 // What a queue that made no progress waits for: this decides how the command processor may sleep.
@@ -36,16 +39,13 @@ enum class Waiting : std::uint8_t {
   doorbell,  // a store to its doorbell
   workers,   // a dispatch in execution
   memory,    // a signal, a packet header or a word that the program or another queue will store
+  delay,     // the end of a delay, at next_look_ns() at the latest
   nothing,   // stopped or suspended
 };
 
 class Queue {
  public:
-  Queue(QueueContext& context, std::uint32_t ordinal, fences::Checker::QueueKind kind)
-      : context_(context),
-        ordinal_(ordinal),
-        fences_(context.device, context.memory, kind, ordinal),
-        told_(kind == fences::Checker::QueueKind::compute ? ~std::uint64_t{0} : 0) {}
+  Queue(QueueContext& context, std::uint32_t ordinal, fences::Checker::QueueKind kind);
   virtual ~Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -72,6 +72,10 @@ class Queue {
   void look_for_checker(std::uint64_t host_ns);
 
   Waiting waiting() const noexcept { return waiting_; }
+  // When something that its last turn found delayed is to be looked at again, whatever waiting() says; QueueDelays::kNever: nothing is.
+  std::uint64_t next_look_ns() const noexcept {
+    return delays_ == nullptr ? QueueDelays::kNever : delays_->next_look_ns();
+  }
   // The order of creation, from 0: how traces and messages call it.
   std::uint32_t ordinal() const noexcept { return ordinal_; }
 
@@ -82,10 +86,13 @@ class Queue {
   void found_doorbell(std::uint64_t value);
   // The signal of a packet that the checker knows to be complete is about to be stored to: whoever has rung by now did so without knowing of it.
   void announcing();
+  // Raises the event of what has this number (device/delays.hpp), perhaps late.
+  void raise(std::uint32_t event_id, std::uint64_t number);
 
   QueueContext& context_;
   const std::uint32_t ordinal_;
   FenceWatch fences_;
+  const std::unique_ptr<QueueDelays> delays_;  // null: nothing is delayed
   Waiting waiting_ = Waiting::doorbell;
 
  private:

@@ -26,6 +26,7 @@ SdmaQueue::SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQue
 }
 
 bool SdmaQueue::advance() {
+  if (delays_ != nullptr) delays_->begin_turn();
   if (stopped_ || suspended_) {
     waiting_ = Waiting::nothing;
     return false;
@@ -45,7 +46,7 @@ bool SdmaQueue::advance() {
     // acquire: the packets were written before the doorbell was rung.
     const std::uint64_t doorbell =
         std::atomic_ref<std::uint64_t>(*config_.doorbell).load(std::memory_order_acquire);
-    if (doorbell != doorbell_seen_) {
+    if (doorbell != doorbell_seen_ && (delays_ == nullptr || delays_->doorbell_over(doorbell))) {
       doorbell_seen_ = doorbell;
       const std::uint64_t before = written_;
       written_ = std::max(written_, doorbell);
@@ -73,6 +74,10 @@ bool SdmaQueue::advance() {
 bool SdmaQueue::fetch() {
   if (read_ >= written_) {
     waiting_ = Waiting::doorbell;
+    return false;
+  }
+  if (delays_ != nullptr && !delays_->over(DelayPlace::copy, read_)) {
+    waiting_ = Waiting::delay;
     return false;
   }
   const std::uint64_t available = (written_ - read_) / sizeof(std::uint32_t);
@@ -137,7 +142,7 @@ SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
     return Outcome::done;
   }
   if (const auto* trap = std::get_if<sdma::Trap>(&packet)) {
-    context_.device.interrupts.raise(trap->event);
+    raise(trap->event, read_);
     return Outcome::done;
   }
   if (const auto* unsupported = std::get_if<sdma::Unsupported>(&packet)) {
@@ -251,13 +256,20 @@ SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, std::
 void SdmaQueue::finish_packet() {
   fences_.copy(read_, current_);
   if (context_.device.trace.enabled() && !std::holds_alternative<sdma::Nop>(current_.packet)) {
-    char line[192];
-    std::snprintf(
+    char line[224];
+    const int length = std::snprintf(
         line, sizeof line,
-        R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu,"start_ns":%llu,"end_ns":%llu})",
+        R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu,"start_ns":%llu,"end_ns":%llu)",
         current_.name, ordinal_, static_cast<unsigned long long>(read_),
         static_cast<unsigned long long>(bytes_of(current_.packet)),
         static_cast<unsigned long long>(start_ns_), static_cast<unsigned long long>(host_clock_ns()));
+    const auto used = static_cast<std::size_t>(length);
+    if (delays_ == nullptr) {
+      std::snprintf(line + used, sizeof line - used, "}");
+    } else {
+      std::snprintf(line + used, sizeof line - used, R"(,"delay_ns":%llu})",
+                    static_cast<unsigned long long>(delays_->drawn_ns(DelayPlace::copy, read_)));
+    }
     context_.device.trace.write(line);
   }
   read_ = std::min(read_ + std::uint64_t{current_.dwords} * sizeof(std::uint32_t), written_);

@@ -13,14 +13,14 @@ struct Notification {
       : mailbox(signal.event_mailbox_ptr), event(signal.event_id) {}
 
   // ROCr gives a signal a mailbox only together with an event; without one its waiters poll the value.
-  void send(Device& device, AddressSpace::Reader& memory) const {
-    if (mailbox == 0) return;
+  std::optional<std::uint32_t> leave(AddressSpace::Reader& memory) const {
+    if (mailbox == 0) return std::nullopt;
     if (std::byte* slot = memory.translate(mailbox, sizeof(std::uint64_t), Access::write)) {
       // release: a waiter that finds the event set must find the value changed.
       std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(slot))
           .store(event, std::memory_order_release);
     }
-    device.interrupts.raise(event);
+    return event;
   }
 };
 
@@ -39,16 +39,16 @@ std::int64_t signal_value(const amd_signal_t& signal) noexcept {
   return value_of(const_cast<amd_signal_t&>(signal)).load(std::memory_order_acquire);
 }
 
-void complete_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal) {
+std::optional<std::uint32_t> complete_signal(AddressSpace::Reader& memory, amd_signal_t& signal) {
   const Notification notification(signal);
   value_of(signal).fetch_sub(1, std::memory_order_release);
-  notification.send(device, memory);
+  return notification.leave(memory);
 }
 
 void set_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal, std::int64_t value) {
   const Notification notification(signal);
   value_of(signal).store(value, std::memory_order_release);
-  notification.send(device, memory);
+  if (const auto event = notification.leave(memory)) device.interrupts.raise(*event);
 }
 
 }  // namespace uptempo::vgpu

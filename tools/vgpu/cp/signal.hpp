@@ -9,6 +9,7 @@
 #include <hsa/amd_hsa_signal.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "device/device.hpp"
 
@@ -20,8 +21,9 @@ amd_signal_t* find_signal(AddressSpace::Reader& memory, std::uint64_t handle) no
 // acquire: what was written before the value became this is visible to whoever acts on it.
 std::int64_t signal_value(const amd_signal_t& signal) noexcept;
 
-// One packet less: value - 1 with release, then mailbox and event.
-void complete_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal);
+// One packet less: value - 1 with release, then the mailbox. The event that is to be raised after it; nothing when the signal has none.
+[[nodiscard]] std::optional<std::uint32_t> complete_signal(AddressSpace::Reader& memory,
+                                                           amd_signal_t& signal);
 
 // Sets the value with release, then mailbox and event: how a queue reports an error through queue_inactive_signal.
 void set_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal, std::int64_t value);

@@ -90,6 +90,7 @@ Options Options::from_environment() {
       throw std::invalid_argument(
           "UPTEMPO_VGPU_INCOHERENT and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }
+  if (!value_of("UPTEMPO_VGPU_DELAY").empty()) options.delay = number<std::uint64_t>("UPTEMPO_VGPU_DELAY", 0);
   options.seed = number<std::uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
   options.workers = number<std::uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");

@@ -7,6 +7,8 @@
 //            ROCr's own included. Fields that a type does not have are absent.
 // Doorbells: {"type":"doorbell","queue":1,"value":119,"ns":3}
 // SDMA:      {"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":131072,"start_ns":4,"end_ns":5}
+// With --delay each line says how long the seed holds it up: packets "delays_ns":{"launch":0,"completion":1250,"interrupt":0}, doorbells and SDMA
+// packets "delay_ns":0. A doorbell that replaces another in its slot is seen together with it instead.
 //
 // Thread safety: any thread. Costs nothing but a branch when off; when on, a line is formatted by the caller and appended with one
 // write(2) (about a microsecond), so the file holds every line however the process ends: exit(), _exit() or a signal. Lines are

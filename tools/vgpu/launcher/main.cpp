@@ -70,6 +70,10 @@ void print_help() {
          "results "
          "for\n"
          "                      some seed. One worker; not together with --check\n"
+         "  --delay SEED        packets, copies, doorbells and interrupts are late by chance: what is "
+         "ordered by "
+         "luck\n"
+         "                      alone fails for some seed\n"
          "  --seed N            the seed of everything that is left to chance (default 1)\n"
          "  --workers N         threads that execute waves (default: one per core)\n"
          "  --verbose           name unknown ioctls and refused requests on stderr\n"
@@ -148,6 +152,8 @@ std::size_t parse(const std::vector<std::string>& arguments) {
     } else if (option == "--incoherent") {
       set("UPTEMPO_VGPU_INCOHERENT", number(option, take()));
       without_random_addresses();
+    } else if (option == "--delay") {
+      set("UPTEMPO_VGPU_DELAY", number(option, take()));
     } else if (option == "--workers") {
       set("UPTEMPO_VGPU_WORKERS", number(option, take()));
     } else if (has_value) {

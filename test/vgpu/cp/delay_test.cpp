@@ -1,0 +1,377 @@
+// A device whose steps are late by chance (--delay): everything happens as it must, only later. What has been held up is read from the trace.
+#include <ctime>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "device/clock.hpp"
+#include "device/delays.hpp"
+#include "device_fixture.hpp"
+#include "sdma_ring.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+using Result = gfx9::Workgroup::Result;
+
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+Options delayed(std::uint64_t seed) {
+  Options options;
+  options.delay = seed;
+  return traced(options);
+}
+
+std::uint64_t drawn_ns(std::uint64_t seed, std::uint32_t queue, DelayPlace place, std::uint64_t number) {
+  return static_cast<std::uint64_t>(Delays(seed, queue).of(place, number).count());
+}
+
+template <typename Condition>
+std::uint64_t first_seed(Condition condition) {
+  std::uint64_t seed = 0;
+  while (!condition(seed)) ++seed;
+  return seed;
+}
+
+// The number behind "name": in a line of the trace.
+std::uint64_t field(const std::string& line, const std::string& name) {
+  const std::size_t at = line.find('"' + name + "\":");
+  if (at == std::string::npos) throw std::runtime_error("no " + name + " in " + line);
+  return std::stoull(line.substr(at + name.size() + 3));
+}
+
+std::vector<std::string> lines_of(const DeviceFixture& device, std::uint32_t queue, const std::string& with) {
+  std::vector<std::string> result;
+  for (const std::string& line : device.trace_lines())
+    if (line.find(with) != std::string::npos && field(line, "queue") == queue) result.push_back(line);
+  return result;
+}
+
+bool zero(const amd_signal_t* signal) { return DeviceFixture::value(signal) == 0; }
+
+// Queues that are let go together: each is `packets` barrier packets behind a common gate.
+struct GatedQueues {
+  GatedQueues(Options options, std::size_t count, unsigned packets) : device(std::move(options)) {
+    for (std::size_t index = 0; index < count; ++index) {
+      queues.push_back(std::make_unique<ComputeQueue>(device));
+      done.push_back(device.signal(packets));
+      queues.back()->write(barrier_and({gate}));
+      for (unsigned packet = 0; packet < packets; ++packet)
+        queues.back()->write(barrier_and({}, true, done.back()));
+      queues.back()->ring();
+    }
+  }
+  bool run() {
+    DeviceFixture::set(gate, 0);
+    for (const amd_signal_t* signal : done)
+      if (!eventually([&] { return zero(signal); })) return false;
+    return true;
+  }
+
+  DeviceFixture device;
+  amd_signal_t* const gate = device.signal(1);
+  std::vector<std::unique_ptr<ComputeQueue>> queues;
+  std::vector<amd_signal_t*> done;
+};
+
+}  // namespace
+
+TEST_CASE("Each packet is held up for what its seed says, before it is launched and before it completes") {
+  for (const std::uint64_t seed : {3u, 4u, 5u, 6u}) {
+    CAPTURE(seed);
+    constexpr unsigned kPackets = 40;
+    DeviceFixture device(delayed(seed));
+    ComputeQueue queue(device);
+    amd_signal_t* done = device.signal(kPackets);
+    for (unsigned packet = 0; packet < kPackets; ++packet) {
+      if (packet % 2 == 0) {
+        queue.write(dispatch(device.kernel(), 1, 1, true, done));
+      } else {
+        queue.write(barrier_and({}, true, done));
+      }
+    }
+    queue.ring();
+    REQUIRE(eventually([&] { return zero(done); }));
+    const auto packets = lines_of(device, 0, R"("index":)");
+    REQUIRE(packets.size() == kPackets);
+    std::uint64_t before = 0;
+    for (unsigned packet = 0; packet < kPackets; ++packet) {
+      const std::string& line = packets[packet];
+      CAPTURE(line);
+      REQUIRE(field(line, "index") == packet);
+      CHECK(field(line, "launch") == drawn_ns(seed, 0, DelayPlace::launch, packet));
+      CHECK(field(line, "completion") == drawn_ns(seed, 0, DelayPlace::completion, packet));
+      CHECK(field(line, "interrupt") == drawn_ns(seed, 0, DelayPlace::interrupt, packet));
+      CHECK(field(line, "start_ns") >= before + field(line, "launch"));
+      before = field(line, "end_ns");
+      CHECK(before >= field(line, "start_ns") + field(line, "completion"));
+    }
+  }
+}
+
+TEST_CASE("A seed delays each queue in the same way on every run, and another seed in another way") {
+  const auto run = [](std::uint64_t seed) {
+    GatedQueues queues(delayed(seed), 3, 30);
+    std::map<std::uint64_t, std::vector<std::string>> delays;
+    if (!queues.run()) return delays;
+    for (std::uint32_t queue = 0; queue < 3; ++queue)
+      for (const std::string& line : lines_of(queues.device, queue, R"("index":)"))
+        delays[queue].push_back(line.substr(line.find(R"("delays_ns")")));
+    return delays;
+  };
+  const auto once = run(9);
+  REQUIRE(once.size() == 3);
+  CHECK(once.at(0).size() == 31);
+  CHECK(once.at(0) != once.at(1));
+  CHECK(once.at(1) != once.at(2));
+  CHECK(run(9) == once);
+  CHECK(run(10) != once);
+}
+
+TEST_CASE("Independent queues finish in an order that depends on the seed") {
+  std::set<std::uint64_t> last;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    GatedQueues queues(delayed(seed), 2, 12);
+    REQUIRE(queues.run());
+    last.insert(field(lines_of(queues.device, 1, R"("index":12)").at(0), "end_ns") >
+                field(lines_of(queues.device, 0, R"("index":12)").at(0), "end_ns"));
+  }
+  CHECK(last.size() == 2);
+}
+
+TEST_CASE("A queue that is held up holds up no other") {
+  constexpr unsigned kPackets = 12;
+  const auto sum = [](std::uint64_t seed, std::uint32_t queue) {
+    std::uint64_t total = drawn_ns(seed, queue, DelayPlace::completion, 0);
+    for (unsigned packet = 1; packet <= kPackets; ++packet)
+      total += drawn_ns(seed, queue, DelayPlace::launch, packet) +
+               drawn_ns(seed, queue, DelayPlace::completion, packet);
+    return total;
+  };
+  const std::uint64_t seed =
+      first_seed([&](std::uint64_t each) { return sum(each, 0) > 5 * kMillisecond && sum(each, 1) < 1'000; });
+  GatedQueues queues(delayed(seed), 2, kPackets);
+  settle();  // doorbells
+  REQUIRE(queues.run());
+  const auto end_of = [&](std::uint32_t queue) {
+    return field(lines_of(queues.device, queue, R"("index":12)").at(0), "end_ns");
+  };
+  CHECK(end_of(1) + kMillisecond < end_of(0));
+}
+
+TEST_CASE("Packets of a queue keep their order, barrier bits and dependencies") {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    constexpr unsigned kLinks = 20;
+    DeviceFixture device(delayed(seed));
+    ComputeQueue queue(device), other(device);
+    amd_signal_t* dependency = device.signal(1);
+    amd_signal_t* done = device.signal(1);
+    std::vector<unsigned> order;
+    std::vector<amd_signal_t*> signals;
+    unsigned announced = 0;
+    queue.write(barrier_and({dependency}));
+    for (unsigned link = 0; link < kLinks; ++link) {
+      signals.push_back(device.signal(1));
+      queue.write(dispatch(device.kernel([&, link](const Slice&) {
+        order.push_back(link);
+        // A packet is complete when its signal has been stored to, and its slot is free by then.
+        if (link != 0 && zero(signals[link - 1]) && queue.read_index() >= link + 1) ++announced;
+        return Result::ended;
+      }),
+                           1, 1, true, signals.back()));
+    }
+    queue.write(barrier_and({signals.back()}, false, done));
+    queue.ring();
+    settle();
+    CHECK(order.empty());
+    other.submit(barrier_and({}, false, dependency));
+    REQUIRE(eventually([&] { return zero(done); }));
+    REQUIRE(order.size() == kLinks);
+    for (unsigned link = 0; link < kLinks; ++link) CHECK(order[link] == link);
+    CHECK(announced == kLinks - 1);
+  }
+}
+
+TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion is late") {
+  const std::uint64_t seed = first_seed([](std::uint64_t each) {
+    return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
+           drawn_ns(each, 0, DelayPlace::launch, 1) == 0 && drawn_ns(each, 0, DelayPlace::completion, 1) == 0;
+  });
+  DeviceFixture device(delayed(seed));
+  ComputeQueue queue(device);
+  amd_signal_t* first = device.signal(1);
+  amd_signal_t* second = device.signal(1);
+  queue.write(dispatch(device.kernel(), 1, 1, false, first));
+  queue.write(dispatch(device.kernel(), 1, 1, false, second));
+  queue.ring();
+  REQUIRE(eventually([&] { return zero(first) && zero(second); }));
+  const auto packets = lines_of(device, 0, R"("index":)");
+  REQUIRE(packets.size() == 2);
+  CHECK(field(packets[0], "index") == 1);
+  CHECK(queue.read_index() == 2);
+}
+
+TEST_CASE("A dependency that was met once is met, although the barrier packet completes late") {
+  const std::uint64_t seed = first_seed([](std::uint64_t each) {
+    return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
+           drawn_ns(each, 1, DelayPlace::completion, 0) == 0;
+  });
+  // Not if the gate opens between the looks at the one queue and at the other.
+  for (int round = 0; round < 20; ++round) {
+    DeviceFixture device(delayed(seed));
+    ComputeQueue late(device), prompt(device);
+    amd_signal_t* gate = device.signal(1);
+    amd_signal_t* dependency = device.signal(0);
+    amd_signal_t* done = device.signal(1);
+    late.submit(barrier_and({gate, dependency}, false, done));
+    prompt.submit(barrier_and({gate}, false, dependency));  // -1 then, which no barrier-AND lets pass
+    settle();
+    DeviceFixture::set(gate, 0);
+    REQUIRE(eventually([&] { return DeviceFixture::value(dependency) == -1; }));
+    const bool was_late = !zero(done);
+    if (eventually([&] { return zero(done); }, std::chrono::milliseconds(500)) && was_late) return;
+  }
+  FAIL("the packet waits for its dependency again");
+}
+
+TEST_CASE("An event is raised after its signal has its value, late, and although its queue is gone") {
+  const std::uint64_t seed = first_seed([](std::uint64_t each) {
+    return drawn_ns(each, 0, DelayPlace::interrupt, 0) > kMillisecond &&
+           Delays(each, 0).period(DelayPlace::interrupt) == 1;
+  });
+  DeviceFixture device(delayed(seed));
+  std::atomic<std::uint64_t> raised_ns{0};
+  device.interrupts.when_raised = [&](std::uint32_t event) {
+    if (event == 42) raised_ns = host_clock_ns();
+  };
+  amd_signal_t* done = device.signal(1, 42);
+  std::uint64_t begun_ns = 0;
+  {
+    ComputeQueue queue(device);
+    queue.submit(barrier_and({}, false, done));
+    REQUIRE(eventually([&] { return zero(done); }));
+    CHECK(*reinterpret_cast<const std::uint64_t*>(done->event_mailbox_ptr) == 42);
+    begun_ns = field(lines_of(device, 0, R"("index":0)").at(0), "end_ns");
+  }
+  REQUIRE(eventually([&] { return device.interrupts.raised(42) == 1; }));
+  CHECK(raised_ns >= begun_ns + drawn_ns(seed, 0, DelayPlace::interrupt, 0));
+}
+
+TEST_CASE("A doorbell is seen late, and what was rung meanwhile is seen with it") {
+  // Whichever of the two is found first.
+  const auto drawn = [](std::uint64_t seed) {
+    return std::min(drawn_ns(seed, 0, DelayPlace::doorbell, 0), drawn_ns(seed, 0, DelayPlace::doorbell, 1));
+  };
+  const std::uint64_t seed = first_seed([&](std::uint64_t each) { return drawn(each) > kMillisecond / 2; });
+  DeviceFixture device(delayed(seed));
+  ComputeQueue queue(device);
+  amd_signal_t* done = device.signal(2);
+  const std::uint64_t rung_ns = host_clock_ns();
+  queue.submit(barrier_and({}, false, done));
+  queue.submit(barrier_and({}, false, done));
+  REQUIRE(eventually([&] { return zero(done); }));
+  const auto first = lines_of(device, 0, R"("index":0)").at(0);
+  CHECK(field(first, "start_ns") >= rung_ns + drawn(seed));
+}
+
+TEST_CASE("SDMA packets are held up one by one and stay in order") {
+  for (const std::uint64_t seed : {1u, 2u, 3u, 5u}) {
+    CAPTURE(seed);
+    DeviceFixture device(delayed(seed));
+    SdmaRing copies(device);
+    constexpr std::uint32_t kWords = 64 * 1024;
+    auto* source = device.allocate_object<std::uint32_t>(kWords);
+    auto* middle = device.allocate_object<std::uint32_t>(kWords);
+    auto* destination = device.allocate_object<std::uint32_t>(kWords);
+    amd_signal_t* done = device.signal(5);
+    for (std::uint32_t round = 1; round <= 5; ++round) {
+      copies.write(fill(source, round, kWords));
+      copies.write(copy(middle, source, kWords * 4));
+      copies.write(copy(destination, middle, kWords * 4));
+      copies.write(fence(middle, round + 100));
+      copies.write(decrement(const_cast<std::int64_t*>(&done->value)));
+      copies.write(trap(round));
+    }
+    copies.ring();
+    REQUIRE(eventually([&] { return zero(done); }));
+    CHECK(std::all_of(destination, destination + kWords, [](std::uint32_t word) { return word == 5; }));
+    CHECK(middle[0] == 105);
+    CHECK(copies.drained());
+    for (std::uint32_t round = 1; round <= 5; ++round)
+      CHECK(eventually([&] { return device.interrupts.raised(round) == 1; }));
+    const auto packets = lines_of(device, 0, R"("type":"sdma")");
+    REQUIRE(packets.size() == 30);
+    std::uint64_t before = 0;
+    for (const std::string& line : packets) {
+      CAPTURE(line);
+      CHECK(field(line, "delay_ns") == drawn_ns(seed, 0, DelayPlace::copy, field(line, "offset")));
+      CHECK(field(line, "start_ns") >= before + field(line, "delay_ns"));
+      before = field(line, "end_ns");
+    }
+  }
+}
+
+TEST_CASE("Dispatches that are not executed are held up like others") {
+  const std::uint64_t seed = first_seed(
+      [](std::uint64_t each) { return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond; });
+  Options options = delayed(seed);
+  options.null_kernels = true;
+  DeviceFixture device(options);
+  ComputeQueue queue(device);
+  amd_signal_t* done = device.signal(2);
+  queue.write(dispatch(device.kernel(), 256, 64, false, done));
+  queue.write(dispatch(device.kernel(), 512, 64, false, done));
+  queue.ring();
+  REQUIRE(eventually([&] { return zero(done); }));
+  const auto packets = lines_of(device, 0, R"("type":"kernel_dispatch")");
+  REQUIRE(packets.size() == 2);
+  CHECK(packets[0].find(R"("kernel":"0x)") != std::string::npos);
+  CHECK(packets[0].find(R"("grid":[256,1,1])") != std::string::npos);
+  CHECK(field(packets[0], "end_ns") >= field(packets[0], "start_ns") + kMillisecond);
+  CHECK(field(packets[1], "start_ns") >= field(packets[0], "end_ns"));
+}
+
+TEST_CASE("While everything is held up the processor sleeps") {
+  constexpr unsigned kPackets = 60;
+  const auto sum = [](std::uint64_t seed, std::uint64_t at_least) {
+    std::uint64_t total = 0;
+    for (unsigned packet = 1; packet <= kPackets; ++packet)
+      for (const DelayPlace place : {DelayPlace::launch, DelayPlace::completion})
+        if (const std::uint64_t delay = drawn_ns(seed, 0, place, packet); delay >= at_least) total += delay;
+    return total;
+  };
+  const std::uint64_t seed =
+      first_seed([&](std::uint64_t each) { return sum(each, kMillisecond / 2) > 12 * kMillisecond; });
+  Options options;
+  options.delay = seed;
+  GatedQueues queues(options, 1, kPackets);
+  settle();
+  const auto spent_ns = [] {
+    timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  };
+  const std::uint64_t before_ns = spent_ns();
+  DeviceFixture::set(queues.gate, 0);
+  while (!zero(queues.done[0])) {
+    const timespec pause{0, 200'000};
+    nanosleep(&pause, nullptr);
+  }
+  CHECK(spent_ns() - before_ns < sum(seed, 0) / 2);
+}
+
+TEST_CASE("Without delays the trace knows nothing of them", "[prompt]") {
+  DeviceFixture device(traced());
+  ComputeQueue queue(device);
+  amd_signal_t* done = device.signal(1);
+  queue.submit(barrier_and({}, false, done));
+  REQUIRE(eventually([&] { return zero(done); }));
+  for (const std::string& line : device.trace_lines()) {
+    CAPTURE(line);
+    CHECK(line.find("delay") == std::string::npos);
+    CHECK(line.back() == '}');
+  }
+}

@@ -1,0 +1,109 @@
+// Programs on a device whose steps are late by chance, seed by seed: what waits for what it needs is right for each, and what only waits for long is wrong for some.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <tuple>
+
+#include "programs/run.hpp"
+#include "support/catch.hpp"
+
+namespace uptempo::vgpu {
+namespace {
+
+using Verdicts = std::map<std::string, unsigned>;  // ways by how often they went wrong
+
+void add_verdicts(Verdicts& wrong, std::vector<std::string> options) {
+  options.insert(options.end(), {"--", UPTEMPO_VGPU_RACES});
+  const Finished finished = launch(options);
+  CAPTURE(options, finished.err);
+  REQUIRE(finished.status == 0);
+  CHECK(finished.err.empty());
+  std::istringstream lines(finished.out);
+  for (std::string name, verdict; lines >> name >> verdict;) wrong[name] += verdict == "wrong";
+}
+
+void check_dependences(const Verdicts& wrong) {
+  REQUIRE(wrong.size() == 10);
+  for (const auto& [name, times] : wrong) {
+    CAPTURE(name, times);
+    if (!name.starts_with('!')) CHECK(times == 0);
+  }
+}
+
+TEST_CASE("what waits is right for every seed, what is only lucky is wrong for some", "[delay]") {
+  Verdicts wrong;
+  for (unsigned seed = 1; seed <= 24; ++seed) add_verdicts(wrong, {"--delay", std::to_string(seed)});
+  check_dependences(wrong);
+  for (const auto& [name, times] : wrong) {
+    CAPTURE(name, times);
+    if (name.starts_with('!')) CHECK(times > 0);
+  }
+}
+
+TEST_CASE("what waits is right together with every other option", "[delay]") {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--incoherent", "3"},
+                                                  {"--deterministic"},
+                                                  {"--early-read-index"},
+                                                  {"--workers", "1"},
+                                                  {"--device", "gfx906"}}) {
+    Verdicts wrong;
+    for (unsigned seed = 1; seed <= 4; ++seed) {
+      std::vector<std::string> all{"--delay=" + std::to_string(seed)};
+      all.insert(all.end(), options.begin(), options.end());
+      add_verdicts(wrong, all);
+    }
+    CAPTURE(options);
+    check_dependences(wrong);
+  }
+}
+
+TEST_CASE("the fence checker finds nothing in what waits, and mistakes in what is lucky", "[delay]") {
+  for (const char* seed : {"1", "2", "3"}) {
+    const Finished waiting =
+        launch({"--delay", seed, "--check", "fences", "--", UPTEMPO_VGPU_RACES, "waiting"});
+    CHECK(waiting.status == 0);
+    CHECK(waiting.err == "");
+    CHECK(waiting.out.find("wrong") == std::string::npos);
+    const Finished lucky = launch({"--delay", seed, "--check", "fences", "--", UPTEMPO_VGPU_RACES});
+    CHECK(lucky.err.find("uptempo-vgpu: unordered:") != std::string::npos);
+  }
+}
+
+// Of each packet and SDMA packet of a queue: what it was held up for.
+using Delays = std::map<std::tuple<unsigned, std::string, std::uint64_t>, std::string>;
+
+Delays delays_of(const std::string& seed) {
+  char name[] = "/tmp/vgpu-delay-trace-XXXXXX";
+  const int file = mkstemp(name);
+  REQUIRE(file >= 0);
+  close(file);
+  const Finished finished = launch({"--delay", seed, "--trace", name, "--", UPTEMPO_VGPU_RACES});
+  CAPTURE(finished.err);
+  REQUIRE(finished.status == 0);
+  Delays delays;
+  std::ifstream lines(name);
+  for (std::string line; std::getline(lines, line);) {
+    const auto event = nlohmann::json::parse(line);
+    const bool copy = event.at("type") == "sdma";
+    if (event.at("type") == "doorbell") continue;
+    delays[{event.at("queue"), copy ? "sdma" : "packet", event.at(copy ? "offset" : "index")}] =
+        event.at(copy ? "delay_ns" : "delays_ns").dump();
+  }
+  std::remove(name);
+  return delays;
+}
+
+TEST_CASE("a seed holds up each queue in the same way on every run", "[delay]") {
+  const Delays once = delays_of("7");
+  CHECK(once.size() > 500);
+  CHECK(delays_of("7") == once);
+  CHECK(delays_of("8") != once);
+}
+
+}  // namespace
+}  // namespace uptempo::vgpu

@@ -1,0 +1,16 @@
+# cmake -DLAUNCHER=... -DOPTION=--incoherent -DFIRST=1 -DLAST=20 -DPROGRAM="program;argument;..." -P every_seed.cmake: the program must
+# succeed with each of these seeds. All that fail are named, with what the first of them said.
+set(failed "")
+foreach(seed RANGE ${FIRST} ${LAST})
+  execute_process(COMMAND ${LAUNCHER} ${OPTION} ${seed} -- ${PROGRAM}
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 120)
+  if(NOT status EQUAL 0)
+    if(NOT failed)
+      set(first_output "${output}")
+    endif()
+    list(APPEND failed "${seed} (${status})")
+  endif()
+endforeach()
+if(failed)
+  message(FATAL_ERROR "wrong with ${OPTION}: ${failed}\n${first_output}")
+endif()
