@@ -52,7 +52,6 @@ bool AqlQueue::update(GpuAddress ring, std::uint64_t ring_bytes, std::uint32_t p
 }
 
 bool AqlQueue::advance() {
-  if (delays_ != nullptr) delays_->begin_turn();
   if (stopped_ || suspended_) {
     if (stopped_) abandon();
     return wait_for(Waiting::nothing);
@@ -120,7 +119,8 @@ void AqlQueue::look_at_doorbell() {
   if (config_.doorbell == nullptr) return;
   const std::uint64_t value = load_acquire(config_.doorbell);
   if (value == doorbell_seen_) return;
-  if (delays_ != nullptr && !delays_->doorbell_over(value)) return;
+  if (delays_ != nullptr && !delays_->doorbell_over(value)) [[unlikely]]
+    return;
   doorbell_seen_ = value;
   found_doorbell(value);
   written_ = load_acquire(write_index_);
@@ -133,7 +133,8 @@ bool AqlQueue::reap() {
   for (std::uint64_t index = oldest_; index < next_ && !stopped_; ++index) {
     InFlight& packet = in_flight(index);
     if (packet.dispatch == nullptr || !packet.dispatch->finished()) continue;
-    if (delays_ != nullptr && is_late(packet, index)) continue;
+    if (delays_ != nullptr && is_late(packet, index)) [[unlikely]]
+      continue;
     progressed = true;
     const std::unique_ptr<Dispatch> dispatch = std::move(packet.dispatch);
     if (const auto& fault = dispatch->fault()) {
@@ -172,7 +173,7 @@ bool AqlQueue::launch_next() {
           .load(std::memory_order_acquire))};
   if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
   if (header.barrier() && blocked_on_earlier()) return wait_for(Waiting::workers);
-  if (delays_ != nullptr)
+  if (delays_ != nullptr) [[unlikely]]
     if (const std::optional<bool> held = hold_back()) return *held;
   begin_packet();
   if (const auto error = check_header(header)) {
@@ -441,7 +442,8 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_c
 // A packet that is complete as soon as it is launched.
 bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
-  if (delays_ != nullptr && completes_late(header, signal, dispatch, kernel)) return false;
+  if (delays_ != nullptr && completes_late(header, signal, dispatch, kernel)) [[unlikely]]
+    return false;
   const std::uint64_t index = next_++;
   const Begun packet{header, signal, std::exchange(start_ticks_, 0), start_ns_};
   fences_.complete(header, index, signal);

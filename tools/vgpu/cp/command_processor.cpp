@@ -159,7 +159,7 @@ struct CommandProcessor::Impl {
   }
 
   bool advance_queues() {
-    const bool raised = late_interrupts != nullptr && late_interrupts->raise_due(host_clock_ns());
+    const bool raised = late_interrupts != nullptr && begin_delayed_pass();
     if (queues.empty()) return raised;
     memory.enter();
     if (code_changed.exchange(false, std::memory_order_acq_rel)) {
@@ -173,6 +173,12 @@ struct CommandProcessor::Impl {
     for (unsigned round = 0; round < kRounds && advance_each(); ++round) progressed = true;
     memory.leave();
     return progressed;
+  }
+
+  // With delays only. Whether an interrupt was due.
+  [[gnu::cold]] bool begin_delayed_pass() {
+    for (const Entry& entry : queues) entry.queue->begin_pass();
+    return late_interrupts->raise_due(host_clock_ns());
   }
 
   // In the same order always: between two turns of a queue every other one has exactly one.
@@ -241,22 +247,22 @@ struct CommandProcessor::Impl {
   }
 
   // When the first delay of all queues and interrupts is over.
-  std::uint64_t next_look_ns() const {
+  [[gnu::cold]] std::uint64_t next_look_ns() const {
     std::uint64_t first = late_interrupts->next_ns();
     for (const Entry& entry : queues) first = std::min(first, entry.queue->next_look_ns());
     return first;
   }
 
   // Longer than falling asleep and waking up takes.
-  bool is_delayed_for_long() const {
+  [[gnu::cold]] bool is_delayed_for_long() const {
     const std::uint64_t look_ns = next_look_ns();
     return look_ns != LateInterrupts::kNever &&
            std::chrono::nanoseconds(look_ns) > now() + 2 * IdlePolicy::kMinSpin;
   }
 
   // For DoorbellWatch::sleep(): `limit` (0: none), or less.
-  std::chrono::nanoseconds until_next_look(std::chrono::nanoseconds from,
-                                           std::chrono::nanoseconds limit) const {
+  [[gnu::cold]] std::chrono::nanoseconds until_next_look(std::chrono::nanoseconds from,
+                                                         std::chrono::nanoseconds limit) const {
     const auto left = std::chrono::nanoseconds(next_look_ns()) - from;
     const auto least = std::max(left, std::chrono::nanoseconds(1));
     return limit.count() == 0 ? least : std::min(least, limit);

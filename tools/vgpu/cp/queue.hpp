@@ -72,7 +72,11 @@ class Queue {
   void look_for_checker(std::uint64_t host_ns);
 
   Waiting waiting() const noexcept { return waiting_; }
-  // When something that its last turn found delayed is to be looked at again, whatever waiting() says; QueueDelays::kNever: nothing is.
+  // Ahead of its turns of one pass: what they find delayed determines next_look_ns().
+  void begin_pass() noexcept {
+    if (delays_ != nullptr) delays_->begin_pass();
+  }
+  // When something that its last turns found delayed is to be looked at again, whatever waiting() says; QueueDelays::kNever: nothing is.
   std::uint64_t next_look_ns() const noexcept {
     return delays_ == nullptr ? QueueDelays::kNever : delays_->next_look_ns();
   }

@@ -21,8 +21,8 @@ class QueueDelays {
 
   QueueDelays(std::uint64_t seed, std::uint32_t ordinal, LateInterrupts& interrupts) noexcept;
 
-  // Ahead of each turn: what it finds held up determines next_look_ns().
-  void begin_turn() noexcept { next_look_ns_ = kNever; }
+  // Ahead of the turns of one pass: what they find held up determines next_look_ns().
+  void begin_pass() noexcept { next_look_ns_ = kNever; }
 
   // When the queue is to be looked at again, since the first of its delays will be over.
   std::uint64_t next_look_ns() const noexcept { return next_look_ns_; }

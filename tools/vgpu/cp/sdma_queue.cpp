@@ -26,7 +26,6 @@ SdmaQueue::SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQue
 }
 
 bool SdmaQueue::advance() {
-  if (delays_ != nullptr) delays_->begin_turn();
   if (stopped_ || suspended_) {
     waiting_ = Waiting::nothing;
     return false;
