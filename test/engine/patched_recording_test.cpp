@@ -205,7 +205,7 @@ std::vector<aql::Packet64> replayed(Bench& bench) {
   const Completion done = bench.recording->replay(bench.device.state(), soon());
   // Asleep: the processor needs the core.
   REQUIRE(bench.device.processor().wait_completed(bench.device.state().writer().next_index()));
-  REQUIRE(done.ready());
+  REQUIRE(done.wait(soon(), actively));  // its signal follows
   const std::vector<Completed> all = bench.device.processor().completed();
   std::vector<aql::Packet64> packets(bench.recording->size());
   for (const Completed& completed : all)

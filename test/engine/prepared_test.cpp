@@ -117,7 +117,7 @@ TEST_CASE("dispatches of all kinds follow one another in the order in which they
     uint32_t number = 0;
     {
       auto batch = device.batch();
-      const auto prepared = batch.prepare(kernel, Grid{64});
+      const Prepared prepared = batch.prepare(kernel, Grid{64});
       for (int step = 0; step < 200; ++step) {
         switch (random() % 4) {
           case 0:
@@ -147,7 +147,7 @@ TEST_CASE("a kernel without arguments needs no kernarg block", "[prepared]") {
   DoubleDevice device;
   const auto nothing = Kernel<>::trusted(info_with({}, 0));
   auto batch = device.batch();
-  const auto prepared = batch.prepare(nothing, Grid{64});
+  const Prepared prepared = batch.prepare(nothing, Grid{64});
   const Counters before = Counters::now();
   prepared.dispatch();
   prepared.dispatch_each(50, [](uint32_t) noexcept { return std::tuple<>(); });
