@@ -115,7 +115,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   const bench::CountReport counts = count(options, device);
   report.not_counted = counts.missing;
   progress.clear();
-  report.results = bench::run(bench.rows, *bench.check, options.batch_list(), options.rounds);
+  report.results = bench::run(bench.rows, *bench.check, options.batch_list(), options.rounds,
+                              bench.executed ? 1 : bench::kRing);
   for (bench::Series& series : report.results.all)
     if (const bench::Counts* counted = counts.find(bench::row_name(series.name), series.batch, series.phase))
       series.counts = *counted;

@@ -128,13 +128,13 @@ std::vector<Turn> turns_of(const Rows& rows, const std::vector<uint32_t>& batche
 }
 
 Results run(const Rows& rows, Check& check, const std::vector<uint32_t>& batches,
-            const support::Rounds& rounds) {
+            const support::Rounds& rounds, uint32_t warm_up) {
   const std::vector<Turn> turns = turns_of(rows, batches);
   Results results;
   for (const Turn& turn : turns)
     results.all.push_back({std::string(turn.row->name()), turn.load.batch, turn.phase, {}, {}});
   support::take_turns(rounds, turns.size(), [&](size_t i) {
-    time(turns[i], check);  // so that no row pays for what the one before it left in the caches
+    for (uint32_t warm = 0; warm < warm_up; warm += turns[i].load.dispatches()) time(turns[i], check);
     results.all[i].ns_per_dispatch.push_back(time(turns[i], check));
   });
   return results;

@@ -87,8 +87,8 @@ void take(const Turn& turn, Check& check, Around&& around) {
   check.after(row, turn.load);
 }
 
-// Throws std::runtime_error when a check fails, Error when a row does.
+// Before each run that is timed the same row runs untimed for `warm_up` dispatches, at least. Throws std::runtime_error when a check fails, Error when a row does.
 Results run(const Rows& rows, Check& check, const std::vector<uint32_t>& batches,
-            const support::Rounds& rounds);
+            const support::Rounds& rounds, uint32_t warm_up = 1);
 
 }  // namespace uptempo::bench

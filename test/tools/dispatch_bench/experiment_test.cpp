@@ -87,6 +87,14 @@ TEST_CASE("a submission is timed behind a gate that opens before the wait, a com
          log == in_order({complete, complete, submit, submit})));
 }
 
+TEST_CASE("a row runs untimed for as many dispatches as it takes to be warm") {
+  CountedCheck check;
+  const Results results = run(rows_of({"plain"}), check, {1, 8192}, {.count = 20}, 16384);
+  for (const Series& series : results.all) CHECK(series.ns_per_dispatch.size() == 20);
+  // In two phases 18 runs of 960 dispatches and 2 of 8,192 before each that is timed.
+  CHECK(check.befores == 2 * 20 * (19 + 3));
+}
+
 TEST_CASE("rows take turns in an order that depends on the seed alone") {
   const auto order = [](uint64_t seed) {
     std::vector<std::string> log;
