@@ -1,4 +1,5 @@
 // A device whose steps are late by chance (--delay): everything happens as it must, only later. What has been held up is read from the trace.
+#include <atomic>
 #include <ctime>
 #include <map>
 #include <set>
@@ -253,7 +254,8 @@ TEST_CASE("An event is raised after its signal has its value, late, and although
     ComputeQueue queue(device);
     queue.submit(barrier_and({}, false, done));
     REQUIRE(eventually([&] { return zero(done); }));
-    CHECK(*reinterpret_cast<const std::uint64_t*>(done->event_mailbox_ptr) == 42);
+    const std::atomic_ref mailbox(*reinterpret_cast<std::uint64_t*>(done->event_mailbox_ptr));
+    CHECK(eventually([&] { return mailbox.load(std::memory_order_acquire) == 42; }));
     begun_ns = field(lines_of(device, 0, R"("index":0)").at(0), "end_ns");
   }
   REQUIRE(eventually([&] { return device.interrupts.raised(42) == 1; }));
