@@ -15,12 +15,10 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <utility>
 
 namespace uptempo::aql {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/runtime/error.hpp"
 
@@ -80,7 +81,7 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
                  .found = "its type is INVALID: the queue would wait for it for ever",
                  .remedy = "give the packet its final header"});
   }
-  if (publication_.packets.full()) state_.make_room(publication_);
+  make_room();
   publication_.put(packet);
 }
 

@@ -14,7 +14,7 @@
 // used again; used again and again it makes no allocation, no system call and no HSA call but the doorbell store.
 //
 // What a dispatch costs. dispatch(kernel, grid, ...) finds out whether kernel and grid are those of the last time; a prepared one need not; dispatch_each() also
-// keeps in registers what its dispatches have in common, and costs half of that. tools/dispatch_bench has a row for each.
+// keeps in registers what its dispatches have in common, and costs a little more than half of that. tools/dispatch_bench has a row for each.
 //
 // Waiting: dispatch() may wait for a kernarg block, submit() for room; each has a form that never waits (try_) and submit() one with
 // a deadline. Running out of time throws Error naming what was short; nothing half-written is left, and the batch is as it was: submit()
@@ -27,7 +27,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +37,6 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 
 #include "engine/dispatch/command_ref.hpp"
 #include "engine/dispatch/completion.hpp"
@@ -192,17 +190,20 @@ class BatchSubmitter {
   template <class... Args>
   CommandRef append(const detail::DispatchShape& shape, const std::array<uint32_t, sizeof...(Args)>& offsets,
                     std::byte* block, const Args&... args) {
-    uint32_t group_segment = shape.packet.group_segment_size();
-    if constexpr (sizeof...(Args) != 0) {
-      shape.put_implicit(block);
-      size_t i = 0;
-      (detail::store_argument(block, offsets[i++], args, group_segment), ...);
-    } else if (block != nullptr) {
-      shape.put_implicit(block);
-    }
     publication_.touched.next();
-    aql::store_behind_gate(publication_.packets.add(), shape.packet, block, group_segment);
+    write(publication_.packets.add(), block, shape, shape.packet, offsets, args...);
     return CommandRef(publication_.ref_of_last());
+  }
+  // One dispatch: its block, which is null where the kernel takes no arguments, and its slot. `packet` is the shape's, or a copy of it.
+  template <class... Args>
+  static void write(aql::Packet64& slot, std::byte* block, const detail::DispatchShape& shape,
+                    const aql::Packet64& packet, const std::array<uint32_t, sizeof...(Args)>& offsets,
+                    const Args&... args) noexcept {
+    shape.put_implicit(block);
+    uint32_t group_segment = packet.group_segment_size();
+    [[maybe_unused]] size_t i = 0;
+    (detail::store_argument(block, offsets[i++], args, group_segment), ...);
+    aql::store_behind_gate(slot, packet, block, group_segment);
   }
 
   detail::QueueState& state_;
@@ -259,13 +260,9 @@ void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
     std::byte* block = slots.blocks;
     for (const uint32_t end = i + slots.count; i < end; ++i, ++slot, block += block_bytes) {
       const std::tuple<Args...> arguments = arguments_of(i);
-      shape.put_implicit(block);
-      uint32_t group_segment = packet.group_segment_size();
-      [&]<size_t... argument>(std::index_sequence<argument...>) {
-        (detail::store_argument(block, offsets[argument], std::get<argument>(arguments), group_segment), ...);
-      }
-      (std::index_sequence_for<Args...>{});
-      aql::store_behind_gate(*slot, packet, block, group_segment);
+      std::apply(
+          [&](const Args&... args) { BatchSubmitter::write(*slot, block, shape, packet, offsets, args...); },
+          arguments);
     }
   }
 }

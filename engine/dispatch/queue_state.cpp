@@ -249,7 +249,6 @@ std::byte* QueueState::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_
                  .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
                  .remedy = "make the queue with a larger QueueOptions::kernarg_slab_bytes"});
   }
-  if (std::byte* const block = kernargs_.take(cursor, size_bytes)) return block;
   for (;;) {
     if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
     if (!wait_for_oldest(deadline)) {
