@@ -32,16 +32,9 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
 
 void Queue::trace_doorbell(std::uint64_t value, std::uint64_t host_ns) {
   char line[160];
-  const int length =
-      std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu)", ordinal_,
-                    static_cast<long long>(value), static_cast<unsigned long long>(host_ns));
-  const auto used = static_cast<std::size_t>(length);
-  if (delays_ == nullptr) {
-    std::snprintf(line + used, sizeof line - used, "}");
-  } else {
-    std::snprintf(line + used, sizeof line - used, R"(,"delay_ns":%llu})",
-                  static_cast<unsigned long long>(delays_->drawn_ns(DelayPlace::doorbell, value)));
-  }
+  std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu%s})", ordinal_,
+                static_cast<long long>(value), static_cast<unsigned long long>(host_ns),
+                drawn_delay(DelayPlace::doorbell, value).c_str());
   context_.device.trace.write(line);
 }
 
@@ -61,6 +54,11 @@ void Queue::look_for_checker(std::uint64_t host_ns) {
 
 void Queue::announcing() {
   if (fences_.enabled()) context_.look_for_checker(fences_.before_completion_ns());
+}
+
+std::string Queue::drawn_delay(DelayPlace place, std::uint64_t number) const {
+  if (delays_ == nullptr) return {};
+  return R"(,"delay_ns":)" + std::to_string(delays_->drawn_ns(place, number));
 }
 
 void Queue::raise(std::uint32_t event_id, std::uint64_t number) {

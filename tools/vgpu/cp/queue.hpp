@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <string>
 #include <string_view>
 
 #include "cp/doorbell_lines.hpp"
@@ -90,6 +91,8 @@ class Queue {
   void found_doorbell(std::uint64_t value);
   // The signal of a packet that the checker knows to be complete is about to be stored to: whoever has rung by now did so without knowing of it.
   void announcing();
+  // With delays what the seed holds for it, as a field of a line in the trace.
+  std::string drawn_delay(DelayPlace place, std::uint64_t number) const;
   // Raises the event of what has this number (device/delays.hpp), perhaps late.
   void raise(std::uint32_t event_id, std::uint64_t number);
 

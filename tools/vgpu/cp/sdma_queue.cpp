@@ -256,19 +256,13 @@ void SdmaQueue::finish_packet() {
   fences_.copy(read_, current_);
   if (context_.device.trace.enabled() && !std::holds_alternative<sdma::Nop>(current_.packet)) {
     char line[224];
-    const int length = std::snprintf(
+    std::snprintf(
         line, sizeof line,
-        R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu,"start_ns":%llu,"end_ns":%llu)",
+        R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu,"start_ns":%llu,"end_ns":%llu%s})",
         current_.name, ordinal_, static_cast<unsigned long long>(read_),
         static_cast<unsigned long long>(bytes_of(current_.packet)),
-        static_cast<unsigned long long>(start_ns_), static_cast<unsigned long long>(host_clock_ns()));
-    const auto used = static_cast<std::size_t>(length);
-    if (delays_ == nullptr) {
-      std::snprintf(line + used, sizeof line - used, "}");
-    } else {
-      std::snprintf(line + used, sizeof line - used, R"(,"delay_ns":%llu})",
-                    static_cast<unsigned long long>(delays_->drawn_ns(DelayPlace::copy, read_)));
-    }
+        static_cast<unsigned long long>(start_ns_), static_cast<unsigned long long>(host_clock_ns()),
+        drawn_delay(DelayPlace::copy, read_).c_str());
     context_.device.trace.write(line);
   }
   read_ = std::min(read_ + std::uint64_t{current_.dwords} * sizeof(std::uint32_t), written_);
