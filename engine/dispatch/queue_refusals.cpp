@@ -6,7 +6,7 @@
 
 namespace uptempo::detail {
 
-void QueueState::throw_failed() const {
+void QueueCore::throw_failed() const {
   const Failure failure = timeline_.failure();
   throw Error({.status = failure.status,
                .call = "Queue",
@@ -15,7 +15,7 @@ void QueueState::throw_failed() const {
                .remedy = fmt::format("{}; this one takes no more work", remedy(failure))});
 }
 
-void QueueState::throw_exhausted(const std::string& resource, const std::string& size,
+void QueueCore::throw_exhausted(const std::string& resource, const std::string& size,
                                  const std::string& in_use) const {
   throw Error(
       {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,

@@ -1,0 +1,249 @@
+#include "engine/dispatch/queue_core.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <bit>
+#include <thread>
+#include <utility>
+
+#include "aql/amd_abi.hpp"
+#include "engine/dispatch/common_queue.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+void on_queue_error(hsa_status_t status, hsa_queue_t*, void* timeline) {
+  static_cast<Timeline*>(timeline)->fail(status, stopped_with(status));
+}
+
+}  // namespace
+
+QueueOptions checked(QueueOptions options) {
+  const auto refuse = [](std::string asked, std::string found) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Queue",
+                 .asked = std::move(asked),
+                 .found = std::move(found),
+                 .remedy = "correct the QueueOptions"});
+  };
+  if (!std::has_single_bit(options.packets))
+    refuse(fmt::format("a ring of {} packets", options.packets), "no power of two");
+  if (options.publications == 0) refuse("no publication at a time", "at least one is needed");
+  if (options.kernarg_slab_bytes == 0 || options.kernarg_slab_bytes % KernargPool::block_alignment != 0) {
+    refuse(fmt::format("kernarg slabs of {} bytes", options.kernarg_slab_bytes), "no multiple of 64");
+  }
+  if (options.kernarg_bytes < options.kernarg_slab_bytes) {
+    refuse(fmt::format("{} bytes of kernargs", options.kernarg_bytes),
+           fmt::format("less than one slab of {}", options.kernarg_slab_bytes));
+  }
+  for (const WaterMarks& marks : {options.marks.ring, options.marks.publications, options.marks.signals,
+                                  options.marks.timing_signals, options.marks.kernarg_slabs}) {
+    if (marks.high_per_cent == 0 || marks.high_per_cent > 100 || marks.low_per_cent > marks.high_per_cent)
+      refuse(
+          fmt::format("a high mark of {} % and a low mark of {} %", marks.high_per_cent, marks.low_per_cent),
+          "high marks are 1 to 100, and low marks not above them");
+  }
+  return options;
+}
+
+void count_published(const Published& published, const aql::HeaderCosts& costs) noexcept {
+  CounterBlock& counters = counters_of_this_thread();
+  count(counters.packets, published.packets);
+  count(counters.barrier_bits, costs.barriers);
+  count(counters.system_acquires, costs.system_acquires);
+  count(counters.system_releases, costs.system_releases);
+  count(counters.completion_signals, published.completion_signals);
+  count(counters.doorbells, published.doorbells);
+  count(counters.batches, published.batches);
+}
+
+QueueCore::QueueCore(const Agent& agent, const QueueOptions& options, Parts parts)
+    : agent_(agent),
+      options_(checked(options)),
+      kernarg_memory_(agent, options.kernarg_bytes),
+      signals_(options.publications, options.timing_signals, options.marks),
+      timeline_(Timeline::acquire(options.publications)),
+      kernargs_(kernarg_memory_.span(), options.kernarg_slab_bytes, options.marks.kernarg_slabs),
+      session_(Session::current()) {
+  try {
+    if (parts.queue == nullptr) {
+      queue_ = make_hsa_queue(agent, options_.packets, on_queue_error, &timeline_);
+      parts.queue = hsa_queue(queue_);
+    }
+    connect(parts);
+    session_end_ = Owned(session_, Session::Kind::listener, reinterpret_cast<uint64_t>(&timeline_),
+                         [](uint64_t timeline) noexcept {
+                           auto* const t = reinterpret_cast<Timeline*>(timeline);
+                           t->fail(HSA_STATUS_ERROR_NOT_INITIALIZED, "the Runtime has gone");
+                           t->close();
+                         });
+    fault_listener_ =
+        session_->listen([timeline = &timeline_, gpu = agent.handle()](const Session::MemoryFault& fault) {
+          return fault.agent.handle == gpu.handle && timeline->fail(fault.status, fault.text);
+        });
+  } catch (...) {
+    session_end_.forget();
+    if (common_) common_->leave(timeline_);
+    queue_.reset();  // its error callback must not meet the timeline's next life
+    timeline_.release();
+    throw;
+  }
+}
+
+QueueCore::QueueCore(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
+    : options_(checked(options)),
+      signals_(signals, options.marks),
+      timeline_(Timeline::acquire(options.publications)),
+      kernargs_(parts.kernargs, options.kernarg_slab_bytes, options.marks.kernarg_slabs) {
+  try {
+    connect(parts);
+  } catch (...) {
+    timeline_.release();
+    throw;
+  }
+}
+
+void QueueCore::connect(const Parts& parts) {
+  retained_.resize(timeline_.places());
+  timeline_.watch(parts.foreign_error);
+  common_ = parts.common;
+  writer_ = common_ ? aql::AqlQueueWriter::share(common_->ring(), &timeline_.error())
+                    : aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
+  // Both: of memory faults and of the end of the Runtime the owner of a borrowed queue tells nothing; they fail the timeline.
+  writer_->also_watch(parts.foreign_error);
+  ring_level_.start(writer_->ring_size(), options_.marks.ring);
+  publications_level_.start(options_.publications, options_.marks.publications);
+  const aql::QueueApertures apertures = aql::apertures(parts.queue);
+  facts_ = {.queue_address = reinterpret_cast<uint64_t>(parts.queue),
+            .private_aperture_high = apertures.private_segment_high,
+            .group_aperture_high = apertures.group_segment_high};
+  if (common_) common_->join(timeline_);
+}
+
+QueueCore::~QueueCore() {
+  if (usable()) drain();
+  timeline_.close();
+  session_end_.forget();
+  if (session_) session_->stop_listening(fault_listener_);
+  if (common_) common_->leave(timeline_);
+  if (usable() && queue_.handle() != 0) {
+    queue_.reset();  // before the signals that its packets may still name
+  } else if (usable() && !timeline_.is_done(timeline_.last_begun())) {
+    // Nobody here can stop a borrowed queue: its packets may read and write these yet.
+    kernarg_memory_.leave_to_session();
+    signals_.leave_to_session();
+  }
+  timeline_.release();
+}
+
+void QueueCore::drain() noexcept {
+  const uint64_t last = timeline_.last_begun();
+  if (timeline_.is_done(last)) return;
+  if (timeline_.wait(last, {}, Deadline::after(options_.drain)) == WaitResult::done) return;
+  if (queue_.handle() != 0) hsa_queue_inactivate(handle());
+  timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE, "its Queue was destroyed before the work was finished");
+}
+
+void QueueCore::reclaim(uint32_t limit) noexcept {
+  const uint32_t reclaimed = timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
+    Retained& held = retained(value);
+    kernargs_.retire(held.slabs);
+    held.slabs = {};
+    if (held.pooled_signal) signals_.give_back(signal);
+    for (const hsa_signal_t timing : held.timing_signals) {
+      if (timing.handle != 0) signals_.give_back(timing);
+    }
+    held.timing_signals.clear();
+  });
+  if (reclaimed != 0) publications_level_.set(timeline_.pending());
+}
+
+Pressure QueueCore::pressure() noexcept {
+  const uint64_t read = writer_->read_index();  // first: it does not pass the write index
+  const uint64_t written = aql::view(handle()).load_write_index();
+  note_ring(written - read);
+  return {.ring = ring_level_.level(),
+          .publications = publications_level_.level(),
+          .signals = signals_.level(SignalKind::interrupt),
+          .timing_signals = signals_.interrupts() != 0 ? signals_.level(SignalKind::event_less) : Level{},
+          .kernarg_slabs = kernargs_.level()};
+}
+
+bool QueueCore::wait_for_oldest(Deadline deadline) {
+  check_failed();
+  if (timeline_.pending() == 0 || deadline.is_now()) return false;
+  switch (timeline_.wait(timeline_.oldest_pending(), {}, deadline)) {
+    case WaitResult::done:
+      break;
+    case WaitResult::timed_out:
+      return false;
+    case WaitResult::failed:
+      check_failed();
+      return false;
+  }
+  const uint32_t before = timeline_.pending();
+  reclaim(all);
+  // A waiter of another thread that has just been woken may still hold the signal for a moment.
+  if (timeline_.pending() == before) std::this_thread::yield();
+  return true;
+}
+
+std::byte* QueueCore::try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept {
+  if (std::byte* const block = kernargs_.take(cursor, size_bytes)) return block;
+  reclaim(all);
+  return kernargs_.take(cursor, size_bytes);
+}
+
+std::byte* QueueCore::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline) {
+  if (size_bytes > kernargs_.slab_bytes()) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "BatchSubmitter::dispatch",
+                 .asked = fmt::format("a kernarg block of {} bytes", size_bytes),
+                 .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
+                 .remedy = "make the queue with a larger QueueOptions::kernarg_slab_bytes"});
+  }
+  for (;;) {
+    if (std::byte* const block = try_take_kernargs(cursor, size_bytes)) return block;
+    if (!wait_for_oldest(deadline)) {
+      throw_exhausted("kernarg slab",
+                      fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),
+                      fmt::format("all are in use by {} unfinished publications and by unsubmitted batches",
+                                  timeline_.pending()));
+    }
+  }
+}
+
+void QueueCore::enable_profiling() {
+  if (profiling_ || !agent_) return;
+  if (common_) {
+    common_->enable_profiling();
+  } else {
+    check(hsa_amd_profiling_set_profiler_enabled(handle(), 1), "hsa_amd_profiling_set_profiler_enabled",
+          "timestamps of packets");
+  }
+  profiling_ = true;
+}
+
+void QueueCore::note_timing(uint64_t value) {
+  timeline_.time([this, value](std::vector<PacketTime>& times) {
+    const Retained& held = retained(value);
+    const auto read = [&](hsa_signal_t signal) {
+      if (signal.handle == 0) return;
+      hsa_amd_profiling_dispatch_time_t time{};
+      if (agent_) {
+        hsa_amd_profiling_get_dispatch_time(agent_->handle(), signal, &time);
+      } else {
+        const aql::SignalTimes ticks = aql::signal_times(signal);
+        time = {.start = ticks.start_ticks, .end = ticks.end_ticks};
+      }
+      times.push_back({time.start, time.end});
+    };
+    for (const hsa_signal_t signal : held.timing_signals) read(signal);
+    read(held.completion);
+  });
+}
+
+}  // namespace uptempo::detail
