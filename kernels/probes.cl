@@ -25,6 +25,18 @@ kernel void wait_for_gate(global volatile uint* gate, uint rounds, global uint* 
   out[0] = seen != 0 ? 1u : 2u;
 }
 
+// Half of a hand-shake: raises *mine to `round` and waits until *theirs is `round`, at most `polls` looks; *met = 1 when it was, 2 when it gave up. Launched
+// twice with the flags exchanged, in two queues or one, it proves overlap: each saw the other begin before it ended itself, if and only if both say 1. One alone
+// may say 1 of a partner that is long gone. A flag never goes back: the next round's number is another.
+kernel void meet(global volatile uint* mine, global volatile uint* theirs, uint round, uint polls, global uint* met) {
+  __opencl_atomic_store((global volatile atomic_uint*)mine, round, memory_order_release, memory_scope_all_svm_devices);
+  bool seen = false;
+  for (uint i = 0; i < polls && !seen; ++i) {
+    seen = __opencl_atomic_load((global volatile atomic_uint*)theirs, memory_order_acquire, memory_scope_all_svm_devices) == round;
+  }
+  *met = seen ? 1u : 2u;
+}
+
 typedef struct {
   uint first;
   uchar second;

@@ -1,4 +1,4 @@
-// Every kernel of kernels/, run on the device, against the same computation on the host.
+// The kernels of basics.cl, bitonic_sort.cl and probes.cl, run on the device, against the same computation on the host.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
@@ -257,11 +257,40 @@ TEST_CASE("wait_for_gate sees a store of another queue's kernel", "[kernels]") {
   CHECK(word[32] == 1);
 }
 
+TEST_CASE("meet: kernels of two queues see each other run, those of one queue with barrier bits do not",
+          "[kernels]") {
+  Device device;
+  const auto meet = device.probes.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*>("meet");
+  const DeviceBuffer<uint32_t> flags = device.upload(std::vector<uint32_t>(64, 0));
+  const PinnedBuffer<uint32_t> met{device.gpu, 2};
+  uint32_t* const one = flags.data();
+  uint32_t* const two = flags.data() + 32;
+  Queue second{device.gpu};
+  BatchSubmitter other{second};
+  for (const uint32_t round : {1u, 2u, 3u}) {
+    met[0] = met[1] = 0;
+    device.batch.dispatch(meet, Grid{1}, one, two, round, UINT32_MAX, met.data());
+    const Completion first = device.batch.submit();
+    other.dispatch(meet, Grid{1}, two, one, round, UINT32_MAX, met.data() + 1);
+    other.submit().wait();
+    first.wait();
+    CHECK(met[0] == 1);
+    CHECK(met[1] == 1);
+  }
+  // The second sees what the first left behind, the first nothing of the second.
+  device.batch.dispatch(meet, Grid{1}, one, two, 4u, 100u, met.data());
+  device.batch.dispatch(meet, Grid{1}, two, one, 4u, 100u, met.data() + 1);
+  device.run();
+  CHECK(met[0] == 2);
+  CHECK(met[1] == 1);
+}
+
 TEST_CASE("each program lists its kernels in order of their definition", "[kernels]") {
   Device device;
   CHECK(device.basics.kernel_names() == std::vector<std::string>{"empty", "fill", "iota", "copy",
                                                                  "vector_add", "saxpy", "chain_increment",
                                                                  "count_work_items", "reduce_lds", "tally"});
-  CHECK(device.probes.kernel_names() == std::vector<std::string>{"spin", "wait_for_gate", "probe_arguments",
-                                                                 "probe_geometry", "probe_private"});
+  CHECK(device.probes.kernel_names() == std::vector<std::string>{"spin", "wait_for_gate", "meet",
+                                                                 "probe_arguments", "probe_geometry",
+                                                                 "probe_private"});
 }
