@@ -157,6 +157,7 @@ void QueueCore::reclaim(uint32_t limit) noexcept {
       if (timing.handle != 0) signals_.give_back(timing);
     }
     held.timing_signals.clear();
+    held.loans.clear();
   });
   if (reclaimed != 0) publications_level_.set(timeline_.pending());
 }

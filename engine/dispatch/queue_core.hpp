@@ -78,6 +78,7 @@ class QueueCore {
     bool pooled_signal = false;
     hsa_signal_t completion{0};
     std::vector<hsa_signal_t> timing_signals;
+    std::vector<SignalLoan> loans;  // signals of others that its packets wait for
   };
   static constexpr uint32_t all = UINT32_MAX;
 

@@ -26,6 +26,13 @@ SignalPool::SignalPool(std::span<const hsa_signal_t> signals, const QueueMarks& 
   start(marks);
 }
 
+SignalPool::~SignalPool() {
+  sweep();
+  for (const Lent& lent : std::span(lent_.get(), lent_places_))
+    for (Signal& signal : owned_)
+      if (lent.signal.handle != 0 && signal.handle().handle == lent.signal.handle) signal.leave_to_session();
+}
+
 void SignalPool::sort_in(hsa_signal_t signal) {
   if (aql::has_interrupt(signal)) {
     interrupt_.free.push_back(signal);
@@ -36,7 +43,8 @@ void SignalPool::sort_in(hsa_signal_t signal) {
   }
 }
 
-void SignalPool::start(const QueueMarks& marks) noexcept {
+void SignalPool::start(const QueueMarks& marks) {
+  lent_ = std::shared_ptr<Lent[]>(new Lent[size_t{interrupts_} + event_less_]);
   interrupt_.taken.start(interrupts_, marks.signals);
   without_event_.taken.start(event_less_, interrupts_ != 0 ? marks.timing_signals : marks.signals);
 }
@@ -46,16 +54,59 @@ void SignalPool::leave_to_session() noexcept {
   interrupt_.free.clear();
   without_event_.free.clear();
   interrupts_ = event_less_ = 0;
-  start({});
+  interrupt_.taken.start(0, {});
+  without_event_.taken.start(0, {});
 }
 
 void SignalPool::give_back(hsa_signal_t signal) noexcept {
+  if (lent_places_ != 0 && keep_if_lent(signal)) return;
+  put_free(signal);
+}
+
+void SignalPool::put_free(hsa_signal_t signal) noexcept {
   Kind& to = aql::has_interrupt(signal) ? interrupt_ : without_event_;
   if constexpr (detail::handle_checks)
     if (std::ranges::any_of(to.free, [&](hsa_signal_t free) { return free.handle == signal.handle; }))
       detail::end_with("a pooled signal was given back twice");
   to.free.push_back(signal);
   to.taken.set(to.taken.in_use() - 1);
+}
+
+SignalLoan SignalPool::lend(hsa_signal_t signal) noexcept {
+  sweep();
+  const std::span places(lent_.get(), lent_places_);
+  auto place = std::ranges::find(places, signal.handle, [](const Lent& lent) { return lent.signal.handle; });
+  if (place == places.end())
+    place = std::ranges::find(places, 0u, [](const Lent& lent) { return lent.signal.handle; });
+  Lent& lent = place != places.end() ? *place : lent_[lent_places_++];
+  lent.signal = signal;
+  return SignalLoan({lent_, &lent.users});
+}
+
+bool SignalPool::keep_if_lent(hsa_signal_t signal) noexcept {
+  sweep();
+  for (Lent& lent : std::span(lent_.get(), lent_places_)) {
+    if (lent.signal.handle != signal.handle) continue;
+    lent.given_back = true;
+    return true;
+  }
+  return false;
+}
+
+void SignalPool::sweep() noexcept {
+  for (Lent& lent : std::span(lent_.get(), lent_places_)) {
+    // Acquire: what waited for the signal has seen the last of it before it is armed again.
+    if (lent.signal.handle == 0 || lent.users.load(std::memory_order_acquire) != 0) continue;
+    const hsa_signal_t signal = std::exchange(lent.signal, {0});
+    if (std::exchange(lent.given_back, false)) put_free(signal);
+  }
+  while (lent_places_ != 0 && lent_[lent_places_ - 1].signal.handle == 0) --lent_places_;
+}
+
+uint32_t SignalPool::on_loan() noexcept {
+  sweep();
+  return static_cast<uint32_t>(std::ranges::count_if(std::span(lent_.get(), lent_places_),
+                                                     [](const Lent& lent) { return lent.given_back; }));
 }
 
 }  // namespace uptempo

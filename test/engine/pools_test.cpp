@@ -215,6 +215,52 @@ TEST_CASE("pools report how full they are and were, also between two looks", "[p
   CHECK(pool.level(SignalKind::interrupt).peak == 2);
 }
 
+TEST_CASE("a signal on loan is given out again when the last loan has ended", "[signal_pool]") {
+  std::deque<SignalDouble> doubles;
+  std::vector<hsa_signal_t> signals;
+  for (int i = 0; i < 2; ++i) signals.push_back(doubles.emplace_back(0).handle());
+  SignalPool pool(signals);
+  const hsa_signal_t lent = pool.take(SignalKind::interrupt);
+  SignalLoan first = pool.lend(lent), second = pool.lend(lent);
+  pool.give_back(lent);
+  CHECK(pool.on_loan() == 1);
+  for (int round = 0; round < 3; ++round) {
+    const hsa_signal_t other = pool.take(SignalKind::interrupt);
+    REQUIRE(other.handle != 0);
+    CHECK(other.handle != lent.handle);
+    CHECK(pool.take(SignalKind::interrupt).handle == 0);
+    pool.give_back(other);
+  }
+  first = {};
+  CHECK(pool.on_loan() == 1);
+  second = {};
+  CHECK(pool.on_loan() == 0);
+  CHECK(pool.take(SignalKind::interrupt).handle != 0);
+  CHECK(pool.take(SignalKind::interrupt).handle != 0);
+}
+
+TEST_CASE("a loan that ends before its signal is given back costs nothing", "[signal_pool]") {
+  std::deque<SignalDouble> doubles(1);
+  const hsa_signal_t only = doubles.front().handle();
+  SignalPool pool(std::span(&only, 1));
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(pool.take(SignalKind::interrupt).handle == only.handle);
+    pool.lend(only);
+    pool.give_back(only);
+    CHECK(pool.on_loan() == 0);
+  }
+}
+
+TEST_CASE("a loan may outlive its pool", "[signal_pool]") {
+  SignalDouble signal(0);
+  const hsa_signal_t handle = signal.handle();
+  SignalLoan loan;
+  {
+    SignalPool pool(std::span(&handle, 1));
+    loan = pool.lend(pool.take(SignalKind::interrupt));
+  }
+}
+
 TEST_CASE("counters of several threads add up, also after the threads have ended", "[counters]") {
   const Counters before = Counters::now();
   std::vector<std::thread> threads;
