@@ -64,14 +64,6 @@ class Prepared;
 
 namespace detail {
 
-// Where a kernarg block has the explicit arguments.
-template <class... Args>
-std::array<uint32_t, sizeof...(Args)> offsets(const KernelInfo& kernel) noexcept {
-  std::array<uint32_t, sizeof...(Args)> offsets;
-  for (size_t i = 0; i < sizeof...(Args); ++i) offsets[i] = kernel.arguments.offset(i);
-  return offsets;
-}
-
 // Slots in a row, and a kernarg block for each; null where the kernel takes no arguments.
 struct DispatchSlots {
   aql::Packet64* packets;
@@ -113,7 +105,7 @@ class BatchSubmitter {
                                          const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
     std::byte* block = nullptr;
-    if (takes_block<Args...>(shape)) {
+    if (detail::takes_block<Args...>(shape)) {
       block = state_.try_take_kernargs(publication_.kernargs, shape.block_bytes);
       if (block == nullptr) return {};
     }
@@ -171,12 +163,8 @@ class BatchSubmitter {
     return shapes_.of(kernel, grid);
   }
   template <class... Args>
-  static bool takes_block(const detail::DispatchShape& shape) noexcept {
-    return sizeof...(Args) != 0 || shape.block_bytes != 0;
-  }
-  template <class... Args>
   std::byte* take_block(const detail::DispatchShape& shape) {
-    if (!takes_block<Args...>(shape)) return nullptr;
+    if (!detail::takes_block<Args...>(shape)) return nullptr;
     if (publication_.kernargs.fits(shape.block_bytes)) [[likely]]
       return publication_.kernargs.take(shape.block_bytes);
     return wait_for_block(shape.block_bytes);
@@ -191,19 +179,8 @@ class BatchSubmitter {
   CommandRef append(const detail::DispatchShape& shape, const std::array<uint32_t, sizeof...(Args)>& offsets,
                     std::byte* block, const Args&... args) {
     publication_.touched.next();
-    write(publication_.packets.add(), block, shape, shape.packet, offsets, args...);
+    detail::write_dispatch(publication_.packets.add(), block, shape, shape.packet, offsets, args...);
     return CommandRef(publication_.ref_of_last());
-  }
-  // One dispatch: its block, which is null where the kernel takes no arguments, and its slot. `packet` is the shape's, or a copy of it.
-  template <class... Args>
-  static void write(aql::Packet64& slot, std::byte* block, const detail::DispatchShape& shape,
-                    const aql::Packet64& packet, const std::array<uint32_t, sizeof...(Args)>& offsets,
-                    const Args&... args) noexcept {
-    shape.put_implicit(block);
-    uint32_t group_segment = packet.group_segment_size();
-    [[maybe_unused]] size_t i = 0;
-    (detail::store_argument(block, offsets[i++], args, group_segment), ...);
-    aql::store_behind_gate(slot, packet, block, group_segment);
   }
 
   detail::QueueState& state_;
@@ -261,7 +238,7 @@ void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
     for (const uint32_t end = i + slots.count; i < end; ++i, ++slot, block += block_bytes) {
       const std::tuple<Args...> arguments = arguments_of(i);
       std::apply(
-          [&](const Args&... args) { BatchSubmitter::write(*slot, block, shape, packet, offsets, args...); },
+          [&](const Args&... args) { detail::write_dispatch(*slot, block, shape, packet, offsets, args...); },
           arguments);
     }
   }

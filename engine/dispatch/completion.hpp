@@ -19,6 +19,7 @@ namespace uptempo {
 
 namespace detail {
 class CompletionAwaiter;
+class StreamQueue;
 }
 class CompletionNotifier;
 
@@ -48,6 +49,7 @@ class Completion {
   friend class Recording;
   friend class CompletionNotifier;
   friend class detail::CompletionAwaiter;
+  friend class detail::StreamQueue;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
   // Complete or failed.
   bool finished() const noexcept;

@@ -1,5 +1,5 @@
 // What all dispatches of one kernel with one grid have in common: the packet but for its kernarg address, and the kernarg block but for its explicit
-// arguments. Private to engine/dispatch.
+// arguments. Private to engine/dispatch and engine/stream.
 //
 // Programs launch the same kernels again and again. A dispatch whose shape is at hand is a comparison and a copy; geometry is checked and hidden
 // arguments are worked out once, or again (without allocation) when a kernel's grid changes from one dispatch to the next.
@@ -15,6 +15,7 @@
 
 #include "aql/packet.hpp"
 #include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/program/arguments.hpp"
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"
 
@@ -56,6 +57,31 @@ struct DispatchShape {
     for (const Word& word : implicit) std::memcpy(into + word.offset, &word.value, sizeof word.value);
   }
 };
+
+// Where a kernarg block has the explicit arguments.
+template <class... Args>
+std::array<uint32_t, sizeof...(Args)> offsets(const KernelInfo& kernel) noexcept {
+  std::array<uint32_t, sizeof...(Args)> offsets;
+  for (size_t i = 0; i < sizeof...(Args); ++i) offsets[i] = kernel.arguments.offset(i);
+  return offsets;
+}
+
+template <class... Args>
+bool takes_block(const DispatchShape& shape) noexcept {
+  return sizeof...(Args) != 0 || shape.block_bytes != 0;
+}
+
+// One dispatch: its block, which is null where the kernel takes no arguments, and its packet, in ordinary memory or behind a gate. `like` is the shape's, or a copy of it.
+template <class... Args>
+void write_dispatch(aql::Packet64& packet, std::byte* block, const DispatchShape& shape,
+                    const aql::Packet64& like, const std::array<uint32_t, sizeof...(Args)>& offsets,
+                    const Args&... args) noexcept {
+  shape.put_implicit(block);
+  uint32_t group_segment = like.group_segment_size();
+  [[maybe_unused]] size_t i = 0;
+  (store_argument(block, offsets[i++], args, group_segment), ...);
+  aql::store_behind_gate(packet, like, block, group_segment);
+}
 
 // The shapes at hand: of each kernel the last one, as far as kernels do not share a place.
 class DispatchShapes {

@@ -113,6 +113,10 @@ class Timeline {
   template <class F>
   uint32_t reclaim(uint32_t limit, F&& on_reclaimed) noexcept;
   uint64_t oldest_pending() const noexcept { return reclaimed_ + 1; }
+  // Of a publication that has not been reclaimed.
+  hsa_signal_t signal_of(uint64_t value) noexcept {
+    return {entry(value).signal.load(std::memory_order_relaxed)};
+  }
 
   // Any thread.
   uint64_t last_begun() const noexcept { return last_.load(std::memory_order_acquire); }
