@@ -101,7 +101,7 @@ bool PacketProcessor::launch_next() {
       break;
     case aql::PacketType::barrier_and:
     case aql::PacketType::barrier_or:
-      if (!dependencies_met(packet)) return false;
+      if (!options_.barriers_step_aside && !dependencies_met(packet)) return false;
       break;
     case aql::PacketType::vendor_specific:
       if ((packet.setup() & 0xff) != HSA_AMD_PACKET_TYPE_BARRIER_VALUE) {
@@ -139,6 +139,12 @@ bool PacketProcessor::dependencies_met(const aql::Packet64& packet) {
                      [&](hsa_signal_t s) { return s.handle != 0 && done(s); });
 }
 
+bool PacketProcessor::may_complete(const aql::Packet64& packet) {
+  const aql::PacketType type = aql::packet_type(packet.header());
+  return (type != aql::PacketType::barrier_and && type != aql::PacketType::barrier_or) ||
+         dependencies_met(packet);
+}
+
 void PacketProcessor::advance_active() {
   if (active_.empty()) return;
   for (Active& active : active_) {
@@ -148,7 +154,7 @@ void PacketProcessor::advance_active() {
   const size_t start = random_() % active_.size();
   for (size_t i = 0; i < active_.size(); ++i) {
     const size_t at = (start + i) % active_.size();
-    if (active_[at].steps_left > 0) continue;
+    if (active_[at].steps_left > 0 || !may_complete(active_[at].packet)) continue;
     const Active through = active_[at];
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(at));
     complete(through);

@@ -35,6 +35,9 @@ struct PacketProcessorOptions {
   hsa_queue_type32_t type = HSA_QUEUE_TYPE_MULTI;
   // True: the read index passes a packet when it is launched; false: when it and all before it are complete.
   bool early_read_index = false;
+  // True: a barrier packet whose dependencies are not met steps aside, and packets without barrier bit behind it go on, as the specification allows; false: it
+  // holds up the queue, as command processors do.
+  bool barriers_step_aside = false;
   bool paused = false;  // start without taking packets, until resume()
   // Steps for which a kernel stays active; nothing: 1 to 16, drawn from the seed.
   std::function<unsigned(const hsa_kernel_dispatch_packet_t&)> duration{};
@@ -86,6 +89,7 @@ class PacketProcessor {
   bool launch_next();
   void advance_active();
   bool dependencies_met(const aql::Packet64& packet);
+  bool may_complete(const aql::Packet64& packet);
   void complete(const Active& active);
   void give_back_slots();
 
