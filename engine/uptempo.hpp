@@ -37,3 +37,6 @@
 #include "engine/runtime/runtime.hpp"
 #include "engine/runtime/signal.hpp"
 #include "engine/runtime/signal_budget.hpp"
+#include "engine/stream/event.hpp"
+#include "engine/stream/stream.hpp"
+#include "engine/stream/streams.hpp"

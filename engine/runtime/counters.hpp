@@ -30,6 +30,10 @@ namespace uptempo {
   X(system_releases, "packets that release at system scope")                               \
   X(completion_signals, "packets that carry a completion signal")                          \
   X(doorbells, "doorbell stores")                                                          \
+  X(markers, "barrier packets of streams that carry a completion signal")                  \
+  X(markers_elided, "markers that were not needed: nothing new, or nothing unfinished")    \
+  X(wait_packets, "barrier packets that wait for signals of other queues")                 \
+  X(waits_elided, "waits of streams that took no signal: over, or implied by another")     \
   X(host_waits, "waits of the host for a completion")                                      \
   X(blocked_waits, "of these, waits that slept in the runtime")                            \
   X(drain_wake_ups, "wake-ups of the drain thread that found something finished")          \

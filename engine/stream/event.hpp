@@ -1,0 +1,52 @@
+// Event: a point in the work of a stream, made by Stream::record().
+//
+//   const Event ready = upload.record();
+//   compute.wait(ready);        // work put on `compute` from here on begins after it
+//   ready.wait();               // the host waits
+//
+// A value that owns nothing: copying is free, and one may outlive its stream, its Streams and the Runtime (it is then complete, or failed with its
+// queue). One that was never recorded is complete. Recording again is assignment: `ready = upload.record()`.
+//
+// Complete means that everything put on the stream before is complete, and that what it wrote is visible to the host, to copies and to what waits for the event.
+//
+// Thread safety: as an int; all functions of one that nobody assigns to from any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/dispatch/completion.hpp"
+
+namespace uptempo {
+
+namespace detail {
+class StreamQueue;
+class Track;
+}  // namespace detail
+
+class Event {
+ public:
+  Event() = default;
+
+  // Returns when complete. Throws Error if the queue has failed, with the queue's error.
+  void wait(WaitPolicy policy = {}) const { completion_.wait(policy); }
+  // The same until a deadline: false if it has passed first.
+  [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const {
+    return completion_.wait(deadline, policy);
+  }
+  // True once complete. Makes no call and never waits. Throws Error if the queue has failed.
+  bool ready() const { return completion_.ready(); }
+
+  // For coroutines and descriptors (awaitable.hpp, notifier.hpp).
+  const Completion& completion() const noexcept { return completion_; }
+
+ private:
+  friend class Stream;
+  friend class detail::StreamQueue;
+  Event(detail::Track& track, Completion completion) noexcept : completion_(completion), track_(&track) {}
+
+  Completion completion_;
+  detail::Track* track_ = nullptr;  // null: complete
+  bool behind_host_ = false;        // it may depend on what only the host can do
+};
+
+}  // namespace uptempo

@@ -1,0 +1,214 @@
+#include "engine/stream/stream.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "aql/amd_abi.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/stream/streams_state.hpp"
+
+namespace uptempo {
+
+using detail::count;
+using detail::CounterBlock;
+using detail::StreamQueue;
+using detail::StreamsState;
+
+Stream::Stream(Streams& streams, const StreamOptions& options) : Stream(streams.state_, options, false) {}
+
+Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& options, bool is_default)
+    : streams_(std::move(streams)),
+      options_(options),
+      queue_(&streams_->place(options.priority, options.cu_mask)),
+      follows_others_(streams_->options().default_order == DefaultStreamOrder::legacy && options.blocking),
+      is_default_(is_default) {
+  waits_.reserve(8);
+}
+
+Stream::~Stream() {
+  if (owns_queue_) {
+    streams_->give_back_own_queue(*queue_);
+  } else {
+    streams_->leave(*queue_);
+  }
+}
+
+void Stream::settle() {
+  if (follows_others_) settle_order();
+  drop_finished();
+  if (tail_.empty() && waits_.empty()) settle_place();
+  if (waits_.empty()) return;
+  queue_->wait_for(tail_, waits_);
+  waits_.clear();
+}
+
+void Stream::settle_place() {
+  if (owns_queue_) {
+    if (!is_behind_host()) leave_own_queue();
+  } else if (queue_->busy()) {
+    queue_ = &streams_->place_again(*queue_);
+  }
+}
+
+void Stream::settle_order() {
+  if (is_default_) {
+    std::vector<StreamsState::Standing> standings;
+    streams_->take_blocking(standings);
+    for (StreamsState::Standing& standing : standings) {
+      if (standing.queue == queue_) {
+        // In the same queue the barrier bit is enough.
+        if (tail_.packet < standing.tail.packet) {
+          standing.tail.acquires_system = tail_.acquires_system;
+          tail_ = standing.tail;
+        }
+        continue;
+      }
+      Event event = standing.queue->event_for(standing.tail);
+      event.behind_host_ = standing.behind_host;
+      wait(event);
+    }
+    return;
+  }
+  const uint64_t sequence = streams_->default_sequence();
+  if (sequence == default_followed_) return;
+  default_followed_ = sequence;
+  StreamsState::Standing standing = streams_->default_standing();
+  Event event = standing.queue->event_for(standing.tail);
+  event.behind_host_ = standing.behind_host;
+  wait(event);
+}
+
+void Stream::note_order() {
+  const StreamsState::Standing standing{.queue = queue_, .tail = tail_, .behind_host = is_behind_host()};
+  if (is_default_) {
+    streams_->note_default(standing);
+  } else {
+    streams_->note_blocking(standing);
+  }
+}
+
+void Stream::move_to(StreamQueue& queue) {
+  if (!tail_.empty()) add(queue_->event_for(tail_));
+  tail_ = {};
+  queue_ = &queue;
+}
+
+void Stream::take_own_queue() {
+  if (owns_queue_) return;
+  StreamQueue& own = streams_->take_own_queue(options_.priority, options_.cu_mask);
+  StreamQueue& shared = *queue_;
+  try {
+    move_to(own);
+  } catch (...) {
+    streams_->give_back_own_queue(own);
+    throw;
+  }
+  streams_->leave(shared);
+  owns_queue_ = true;
+}
+
+void Stream::leave_own_queue() noexcept {
+  try {
+    StreamQueue& shared = streams_->place(options_.priority, options_.cu_mask);
+    streams_->give_back_own_queue(*queue_);
+    queue_ = &shared;
+    owns_queue_ = false;
+  } catch (const Error&) {  // no further queue can be made: the stream keeps the one it has
+  }
+}
+
+bool Stream::is_behind_host() {
+  std::erase_if(gates_, [](const Event& gate) { return gate.ready(); });
+  return !gates_.empty();
+}
+
+void Stream::add(const Event& event) {
+  const auto same =
+      std::ranges::find_if(waits_, [&](const Event& other) { return other.track_ == event.track_; });
+  if (same == waits_.end()) {
+    waits_.push_back(event);
+  } else if (same->completion_.value() < event.completion_.value()) {
+    *same = event;
+  }
+}
+
+void Stream::drop_finished() {
+  std::erase_if(waits_, [this](const Event& event) {
+    if (!event.ready()) return false;
+    queue_->note_finished(event, tail_);
+    count(&CounterBlock::waits_elided);
+    return true;
+  });
+}
+
+Event Stream::record() {
+  if (follows_others_ && is_default_) settle_order();
+  drop_finished();
+  Event event;
+  if (tail_.empty() && waits_.size() <= 1) {
+    count(&CounterBlock::markers_elided);
+    if (!waits_.empty()) event = waits_.front();
+    return event;
+  }
+  if (!waits_.empty()) {
+    queue_->wait_for(tail_, waits_);
+    waits_.clear();
+  }
+  event = queue_->event_for(tail_);
+  event.behind_host_ = is_behind_host();
+  return event;
+}
+
+void Stream::wait(const Event& event) {
+  if (event.track_ == nullptr || event.ready()) {
+    queue_->note_finished(event, tail_);
+    count(&CounterBlock::waits_elided);
+    return;
+  }
+  if (event.behind_host_) {
+    take_own_queue();
+    gates_.push_back(event);
+  }
+  add(event);
+}
+
+void Stream::wait(hsa_signal_t signal) {
+  if (aql::load_acquire(signal) == 0) {
+    tail_.acquires_system = true;
+    count(&CounterBlock::waits_elided);
+    return;
+  }
+  take_own_queue();
+  if (!waits_.empty()) queue_->wait_for(tail_, waits_);
+  waits_.clear();
+  gates_.push_back(queue_->wait_for(tail_, signal));
+  if (follows_others_) note_order();
+}
+
+template <class F>
+bool Stream::all_of_it(F&& is_over) {
+  if (follows_others_ && is_default_) settle_order();
+  for (const Event& event : waits_)
+    if (!is_over(event)) return false;
+  if (!tail_.empty() && !is_over(queue_->event_for(tail_))) return false;
+  tail_ = {};
+  waits_.clear();
+  return true;
+}
+
+void Stream::synchronize(WaitPolicy policy) {
+  all_of_it([&](const Event& event) {
+    event.wait(policy);
+    return true;
+  });
+}
+
+bool Stream::synchronize(Deadline deadline, WaitPolicy policy) {
+  return all_of_it([&](const Event& event) { return event.wait(deadline, policy); });
+}
+
+bool Stream::ready() {
+  return all_of_it([](const Event& event) { return event.ready(); });
+}
+
+}  // namespace uptempo

@@ -1,0 +1,129 @@
+// Stream: work that is carried out in the order in which it is put there, beside the work of other streams.
+//
+//   Stream stream{streams};
+//   stream.launch(saxpy, Grid{n}.by(256), y, x, 2.0f, n);
+//   const Event done = stream.record();
+//   other.wait(done);
+//   stream.synchronize();
+//
+// What each thing costs. A launch is one packet, published at once, and nobody is asked to tell of its end. record() is one marker packet where the stream has work that no earlier
+// marker covers, and nothing otherwise; wait() is nothing where the event is complete, in the same hardware queue, or was waited for there already; what remains becomes
+// one packet for up to five events, ahead of the stream's next work. Counters (counters.hpp) tell of all of it: markers, markers_elided, wait_packets, waits_elided.
+// In steady state nothing here allocates, and no call is made but the doorbell's store.
+//
+// What the host wrote. The first launch after synchronize() sees everything the host wrote before. Later ones see what it writes to fine-grained memory (PinnedBuffer, KernargBuffer); after
+// writing to coarse-grained memory while the stream has work, call host_wrote().
+//
+// Waiting for the host. wait(signal) holds the stream until somebody, usually the host, makes the signal zero. A hardware queue is held up by it as well, so
+// the stream gets one of its own, or is refused (StreamsOptions::own_queues). So does a stream that waits for an event behind such a wait.
+//
+// Back-pressure: a call that finds ring, kernarg memory or signals exhausted waits for the oldest work of its queue, StreamsOptions::patience at most, without holding a
+// lock; then it throws Error naming what was short. Nothing is half done then.
+//
+// Thread safety: one thread at a time for one stream; others may use other streams and any event meanwhile. Lifetime: kernels, buffers and signals until completion. A stream may be destroyed
+// with work in flight, which goes on; nobody waits for it and no other stream is held up.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/program/geometry.hpp"
+#include "engine/program/program.hpp"
+#include "engine/runtime/signal.hpp"
+#include "engine/stream/event.hpp"
+#include "engine/stream/stream_queue.hpp"
+#include "engine/stream/streams.hpp"
+
+namespace uptempo {
+
+struct StreamOptions {
+  StreamPriority priority = StreamPriority::normal;
+  std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
+  bool blocking = true;             // ordered against the default stream where that is legacy
+};
+
+class Stream {
+ public:
+  // Throws Error if a hardware queue has to be made and cannot.
+  explicit Stream(Streams& streams, const StreamOptions& options = {});
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Throws Error for a geometry that kernel or agent cannot run, when room does not come in time, and if the queue has failed.
+  template <class... Args>
+  void launch(const Kernel<Args...>& kernel, const Grid& grid, const std::type_identity_t<Args>&... args) {
+    detail::StreamQueue& queue = prepare();
+    detail::StreamQueue::Turn turn = queue.take_turn<Args...>(kernel.info(), grid);
+    aql::Packet64 packet;
+    detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet,
+                           detail::offsets<Args...>(kernel.info()), args...);
+    queue.launch(std::move(turn), tail_, packet);
+    if (follows_others_) [[unlikely]]
+      note_order();
+  }
+
+  // An event that is complete when everything put on the stream so far is.
+  Event record();
+  // What is put on the stream from now on begins after the event. Throws Error where that takes a hardware queue of its own and none is left.
+  void wait(const Event& event);
+  // The same for a signal of the caller's, until it is zero.
+  void wait(const Signal& signal) { wait(signal.handle()); }
+  void wait(hsa_signal_t signal);
+
+  // Later launches see what the host wrote to coarse-grained memory.
+  void host_wrote() noexcept { tail_.acquires_system = true; }
+
+  // Returns when everything put on the stream so far is complete. Throws Error if its queue has failed.
+  void synchronize(WaitPolicy policy = {});
+  // The same until a deadline: false if it has passed first.
+  [[nodiscard]] bool synchronize(Deadline deadline, WaitPolicy policy = {});
+  // True if everything put on the stream so far is complete. May put a marker on it.
+  bool ready();
+
+  hsa_queue_t* hardware_queue() const noexcept { return queue_->handle(); }
+  bool has_own_queue() const noexcept { return owns_queue_; }
+
+ private:
+  friend class Streams;
+  Stream(std::shared_ptr<detail::StreamsState> streams, const StreamOptions& options, bool is_default);
+
+  // The queue for the stream's next packet, with all that it waits for ahead of it.
+  detail::StreamQueue& prepare() {
+    if (tail_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
+      settle();
+    return *queue_;
+  }
+  void settle();
+  void settle_place();
+  // Legacy order: what the stream's next packet comes after, and what comes after its last one.
+  void settle_order();
+  void note_order();
+  void move_to(detail::StreamQueue& queue);
+  void take_own_queue();
+  void leave_own_queue() noexcept;
+  void add(const Event& event);
+  void drop_finished();
+  bool is_behind_host();
+  // What is complete when the stream's work is: the events that it waits for, and one for what is in its queue.
+  template <class F>
+  bool all_of_it(F&& is_over);
+
+  std::shared_ptr<detail::StreamsState> streams_;
+  const StreamOptions options_;
+  detail::StreamQueue* queue_;
+  detail::Tail tail_;
+  std::vector<Event> waits_;  // for the next packet: of each timeline one at most
+  std::vector<Event> gates_;  // of its waits for the host, those that may not be over
+  bool owns_queue_ = false;
+  bool follows_others_ = false;  // it is, or is ordered against, a legacy default stream
+  bool is_default_ = false;
+  uint64_t default_followed_ = 0;  // as far as its packets have followed those of the default stream
+};
+
+}  // namespace uptempo

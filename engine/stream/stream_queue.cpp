@@ -1,0 +1,373 @@
+#include "engine/stream/stream_queue.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <utility>
+
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+using aql::Barrier;
+using aql::FenceScope;
+
+// The oldest epochs that a queue reclaims when it closes one: see queue_state.cpp.
+constexpr uint32_t reclaim_in_passing = 2;
+// Signals of others that an open epoch may hold before a launch closes it.
+constexpr size_t loans_per_epoch = 16;
+// Part of the kernarg memory that an open epoch may hold before a launch closes it.
+constexpr uint64_t kernarg_share = 8;
+
+constexpr aql::HeaderFlags in_between{Barrier::off, FenceScope::agent, FenceScope::agent};
+
+hsa_amd_queue_priority_t driver_priority(StreamPriority priority) noexcept {
+  switch (priority) {
+    case StreamPriority::low:
+      return HSA_AMD_QUEUE_PRIORITY_LOW;
+    case StreamPriority::high:
+      return HSA_AMD_QUEUE_PRIORITY_HIGH;
+    case StreamPriority::normal:
+      break;
+  }
+  return HSA_AMD_QUEUE_PRIORITY_NORMAL;
+}
+
+// gfx9 does not keep fine-grained host memory, in which kernargs lie, in its L2 (AMDGPU memory model of the LLVM User Guide, "Memory Model gfx90a" and "gfx6-gfx9"); gfx940 and
+// later generations are not in the table.
+bool kernargs_need_system_acquire(const Agent* agent) {
+  if (agent == nullptr) return false;
+  static constexpr std::array known = {"gfx900", "gfx902", "gfx904", "gfx906", "gfx908", "gfx909", "gfx90a"};
+  return std::ranges::find(known, agent->name()) == known.end();
+}
+
+StreamQueueOptions checked(StreamQueueOptions options) {
+  if (!options.cu_mask.empty() &&
+      std::ranges::all_of(options.cu_mask, [](uint32_t word) { return word == 0; })) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Stream",
+                 .asked = "a mask of compute units without a bit",
+                 .found = "kernels need at least one compute unit",
+                 .remedy = "set a bit for each compute unit that may be used, or give no mask for all"});
+  }
+  // So that there is always room for a marker: an epoch never fills the ring.
+  options.epoch_packets = std::clamp(options.epoch_packets, 1u, std::max(1u, options.queue.packets / 4));
+  return options;
+}
+
+}  // namespace
+
+StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
+    : QueueCore(agent, checked(options).queue, {}),
+      stream_options_(checked(options)),
+      acquires_system_always_(kernargs_need_system_acquire(&agent)),
+      shapes_(facts(), in_between),
+      closing_launches_(timeline_.places()) {
+  loans_.reserve(loans_per_epoch + 5);
+  if (options.priority != StreamPriority::normal)
+    check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
+          "hsa_amd_queue_set_priority", "another priority than that of most queues");
+  if (!options.cu_mask.empty())
+    check(hsa_amd_queue_cu_set_mask(handle(), static_cast<uint32_t>(32 * options.cu_mask.size()),
+                                    options.cu_mask.data()),
+          "hsa_amd_queue_cu_set_mask", fmt::format("a mask of {} words", options.cu_mask.size()),
+          "give a bit for each compute unit, in whole words, at least one of them set");
+}
+
+StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
+                         const StreamQueueOptions& options)
+    : QueueCore(std::move(parts), signals, options.queue),
+      stream_options_(checked(options)),
+      acquires_system_always_(false),
+      shapes_(facts(), in_between),
+      closing_launches_(timeline_.places()) {
+  loans_.reserve(loans_per_epoch + 5);
+}
+
+void StreamQueue::check_block(uint32_t block_bytes) const {
+  if (block_bytes <= kernargs_.slab_bytes()) return;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "Stream::launch",
+               .asked = fmt::format("a kernarg block of {} bytes", block_bytes),
+               .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
+               .remedy = "make the Streams with a larger QueueOptions::kernarg_slab_bytes"});
+}
+
+bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block) {
+  check_failed();
+  if (!writer_->admits_now(1)) return false;
+  if (!takes_block) return true;
+  block = kernarg_cursor_.fits(block_bytes) ? kernarg_cursor_.take(block_bytes)
+                                            : try_take_kernargs(kernarg_cursor_, block_bytes);
+  return block != nullptr;
+}
+
+bool StreamQueue::can_close() noexcept {
+  reclaim(reclaim_in_passing);
+  if (!signals_.has(SignalKind::interrupt)) signals_.on_loan();  // some may have come back
+  return timeline_.has_room() && signals_.has(SignalKind::interrupt) && writer_->admits_now(1);
+}
+
+void StreamQueue::throw_short() const {
+  const std::string pending = fmt::format("{} epochs are unfinished", timeline_.pending());
+  if (!timeline_.has_room())
+    throw_exhausted("place on the timeline", fmt::format("{} epochs", timeline_.capacity()), pending);
+  if (!signals_.has(SignalKind::interrupt))
+    throw_exhausted("completion signal", fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
+                    fmt::format("{}, and other queues wait for the rest", pending));
+  const aql::Room room = writer_->room();
+  if (room.free == 0)
+    throw_exhausted("slot in the ring", fmt::format("{} slots", room.ring_size), "all are in use");
+  throw_exhausted("kernarg slab",
+                  fmt::format("{} slabs of {} bytes", kernargs_.slabs(), kernargs_.slab_bytes()),
+                  fmt::format("{} are free and {}", kernargs_.free_slabs(), pending));
+}
+
+void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+  // Of an open epoch nothing comes back.
+  if (open_packets_ != 0 && timeline_.pending() == 0 && can_close()) mark();
+  if (ask_ && !signals_.has(SignalKind::interrupt)) {
+    lock.unlock();
+    ask_();
+    lock.lock();
+    if (can_close()) return;
+  }
+  if (deadline.passed()) throw_short();
+  const uint64_t oldest = timeline_.oldest_pending();
+  const bool waits = timeline_.pending() != 0 && !timeline_.is_done(oldest);
+  lock.unlock();
+  if (waits) {
+    timeline_.wait(oldest, {}, deadline);
+  } else {  // what has completed is still looked at, by a waiter or by another queue's packets
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  lock.lock();
+  check_failed();
+  reclaim(all);
+}
+
+bool StreamQueue::needs_barrier(const Tail& tail) noexcept {
+  if (tail.empty() || tail.packet < last_barrier_) return false;
+  return tail.epoch == open_epoch() || !timeline_.is_done(tail.epoch);
+}
+
+void StreamQueue::follow(Tail& tail, uint64_t packet, uint64_t epoch) noexcept {
+  tail.packet = packet;
+  tail.epoch = epoch;
+}
+
+uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept {
+  const uint64_t place = writer_->next_index() + 1;
+  if (closes) {
+    // Invariant 5: its completion means that everything before it is complete and visible.
+    flags.barrier = Barrier::on;
+    flags.release = FenceScope::system;
+    const hsa_signal_t completion = signals_.take(SignalKind::interrupt);
+    packet.set_completion_signal(completion);
+    const uint64_t epoch = timeline_.begin(completion);
+    publications_level_.set(timeline_.pending());
+    Retained& held = retained(epoch);
+    held.slabs = kernargs_.publish(kernarg_cursor_);
+    held.pooled_signal = true;
+    held.completion = completion;
+    held.loans.swap(loans_);
+    closing_launches_[timeline_.place(epoch)] =
+        aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch ? place : 0;
+    open_bytes_ = 0;
+    open_packets_.store(0, std::memory_order_relaxed);
+  } else {
+    open_packets_.store(open_packets_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  const uint16_t header = aql::with_flags(packet.header(), flags);
+  packet.word[0] = aql::first_word(header, packet.setup());
+  if (flags.barrier == Barrier::on) last_barrier_ = place;
+  const uint64_t doorbells = writer_->publish_in_place(packet, 1, {});
+  count_published({.packets = 1, .completion_signals = closes, .doorbells = doorbells, .batches = closes},
+                  aql::costs_of(header));
+  return place;
+}
+
+void StreamQueue::mark() noexcept {
+  aql::Packet64 marker = aql::to_packet(aql::BarrierAnd{});
+  publish(marker, {.barrier = Barrier::on, .acquire = FenceScope::none, .release = FenceScope::system}, true);
+  count(&CounterBlock::markers);
+}
+
+void StreamQueue::launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcept {
+  const std::unique_lock lock = std::move(turn.lock);
+  const aql::HeaderFlags flags{
+      .barrier = needs_barrier(tail) ? Barrier::on : Barrier::off,
+      .acquire = acquires_system_always_ || tail.acquires_system ? FenceScope::system : FenceScope::agent,
+      .release = FenceScope::agent};
+  open_bytes_ += turn.shape->block_bytes;
+  const bool is_long = open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
+                       open_bytes_ >= options_.kernarg_bytes / kernarg_share ||
+                       loans_.size() >= loans_per_epoch;
+  const bool closes = is_long && can_close();
+  const uint64_t epoch = open_epoch();
+  follow(tail, publish(packet, flags, closes), epoch);
+  tail.acquires_system = false;
+}
+
+Event StreamQueue::event_for(Tail& tail) {
+  if (tail.empty()) {
+    count(&CounterBlock::markers_elided);
+    return {};
+  }
+  std::unique_lock lock(mutex_);
+  check_failed();
+  for (std::optional<Deadline> deadline; tail.epoch == open_epoch();) {
+    if (can_close()) {
+      mark();
+      return event_at(tail.epoch);
+    }
+    if (!deadline) deadline = Deadline::after(stream_options_.patience);
+    wait_for_room(lock, *deadline);
+  }
+  count(&CounterBlock::markers_elided);
+  return event_at(tail.epoch);
+}
+
+Event StreamQueue::event_for_all() {
+  Tail tail;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool is_open = open_packets_.load(std::memory_order_relaxed) != 0;
+    if (!is_open && timeline_.is_done(timeline_.last_begun())) return {};
+    follow(tail, last_barrier_ + 1, is_open ? open_epoch() : timeline_.last_begun());
+  }
+  return event_for(tail);
+}
+
+bool StreamQueue::is_outside(const Track& track) const noexcept {
+  return agent_ && (track.writes_within() == nullptr || !(*track.writes_within() == *agent_));
+}
+
+// A wait of this queue's for a later value of the same track serves this stream, too: what comes after that wait, in order, comes after the event.
+bool StreamQueue::is_implied(const Event& event, Tail& tail) noexcept {
+  if (event.track_ == this) {
+    // What closed its epoch has its barrier bit set: what comes later comes after all before that, but after a launch itself only by a barrier bit of its own. An event of
+    // this stream must cover it, too.
+    const uint64_t epoch = event.completion_.value();
+    const uint64_t launch = closing_launches_[timeline_.place(epoch)];
+    follow(tail, std::max({tail.packet, launch, uint64_t{1}}), std::max(tail.epoch, epoch));
+    return true;
+  }
+  const auto at = std::ranges::find(seen_, &event.track_->track_timeline(), &Seen::timeline);
+  if (at == seen_.end() || at->value < event.completion_.value()) return false;
+  if (at->packet > tail.packet) follow(tail, at->packet, at->epoch);
+  return true;
+}
+
+void StreamQueue::note_seen(const Event& event, const Tail& tail) {
+  Timeline& timeline = event.track_->track_timeline();
+  auto at = std::ranges::find(seen_, &timeline, &Seen::timeline);
+  if (at == seen_.end()) at = seen_.insert(at, Seen{});
+  if (at->value > event.completion_.value()) return;
+  *at = {
+      .timeline = &timeline, .value = event.completion_.value(), .packet = tail.packet, .epoch = tail.epoch};
+}
+
+void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
+  constexpr size_t most = std::tuple_size_v<decltype(aql::BarrierAnd::dependencies)>;
+  std::array<Track::Borrowed, most> borrowed;
+  std::array<const Event*, most> waits;
+  for (auto next = events.begin(); next != events.end();) {
+    size_t found = 0;
+    for (; next != events.end() && found < most; ++next) {
+      if (next->track_ == nullptr) continue;
+      if (is_outside(*next->track_)) tail.acquires_system = true;
+      bool implied;
+      {
+        const std::lock_guard lock(mutex_);
+        implied = is_implied(*next, tail);
+      }
+      // Not under the lock: another queue may be borrowing from this one.
+      std::optional<Track::Borrowed> signal;
+      if (!implied) signal = next->track_->borrow(next->completion_.value());
+      if (!signal) {
+        count(&CounterBlock::waits_elided);
+        continue;
+      }
+      borrowed[found] = std::move(*signal);
+      waits[found++] = &*next;
+    }
+    if (found == 0) break;
+
+    aql::BarrierAnd barrier{};
+    for (size_t i = 0; i < found; ++i) barrier.dependencies[i] = borrowed[i].signal;
+    aql::Packet64 packet = aql::to_packet(barrier);
+    std::unique_lock lock(mutex_);
+    check_failed();
+    for (std::optional<Deadline> deadline; !writer_->admits_now(1);) {
+      if (!deadline) deadline = Deadline::after(stream_options_.patience);
+      wait_for_room(lock, *deadline);
+    }
+    const uint64_t epoch = open_epoch();
+    for (size_t i = 0; i < found; ++i) loans_.push_back(std::move(borrowed[i].loan));
+    // The packets of this stream before it need not be over: the next one waits for both.
+    follow(tail, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
+    count(&CounterBlock::wait_packets);
+    for (size_t i = 0; i < found; ++i) note_seen(*waits[i], tail);
+  }
+}
+
+Event StreamQueue::wait_for(Tail& tail, hsa_signal_t signal) {
+  aql::BarrierAnd barrier{};
+  barrier.dependencies[0] = signal;
+  aql::Packet64 packet = aql::to_packet(barrier);
+  {
+    std::unique_lock lock(mutex_);
+    check_failed();
+    for (std::optional<Deadline> deadline; !writer_->admits_now(1);) {
+      if (!deadline) deadline = Deadline::after(stream_options_.patience);
+      wait_for_room(lock, *deadline);
+    }
+    const uint64_t epoch = open_epoch();
+    follow(tail, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
+    tail.acquires_system = true;
+    count(&CounterBlock::wait_packets);
+  }
+  return event_for(tail);
+}
+
+std::optional<Track::Borrowed> StreamQueue::borrow(uint64_t value) {
+  const std::lock_guard lock(mutex_);
+  if (timeline_.is_done(value)) return {};
+  check_failed();
+  const hsa_signal_t signal = timeline_.signal_of(value);
+  return Borrowed{.signal = signal, .loan = signals_.lend(signal)};
+}
+
+void StreamQueue::give_back_loans() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (timeline_.failed()) return;
+  if (!loans_.empty() && can_close()) mark();
+  reclaim(all);
+}
+
+void StreamQueue::finish() noexcept {
+  if (!usable()) return;
+  const Deadline deadline = Deadline::after(options_.drain);
+  try {
+    std::unique_lock lock(mutex_);
+    while (open_packets_.load(std::memory_order_relaxed) != 0 && !timeline_.failed()) {
+      if (can_close()) {
+        mark();
+      } else {
+        wait_for_room(lock, deadline);
+      }
+    }
+  } catch (const Error&) {  // the time is over, or the queue has failed: as after a wait that found nothing
+  }
+  timeline_.wait(timeline_.last_begun(), {}, deadline);
+  const std::lock_guard lock(mutex_);
+  reclaim(all);  // what it has borrowed
+}
+
+}  // namespace uptempo::detail

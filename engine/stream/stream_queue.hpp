@@ -1,0 +1,164 @@
+// A hardware queue that streams share. Private to engine/stream and its tests.
+//
+// Packets are published at once and one by one, with no completion signal of their own. They belong to the queue's open *epoch*, which ends with the next packet that
+// carries a signal: a marker, that is a barrier-AND packet, where somebody wants to know, or now and then a launch, so that kernarg slabs come back. An epoch is
+// a value of the queue's timeline, and kernarg blocks and borrowed signals are held until it is complete.
+//
+// Barrier bits. Packets of different streams may overlap, those of one stream may not. So a packet carries its barrier bit if its own stream's last packet in this
+// queue is unfinished, and no packet since then had its barrier bit set (such a one is launched when all before it are complete, and later ones after it: HSA Platform System
+// Architecture 1.2, 2.9.1). A packet with a completion signal always carries it (invariant 5).
+//
+// Scopes. Dispatches acquire and release at agent scope, which is what kernels of one agent need of each other, and what kernargs need: they lie in
+// fine-grained host memory, which gfx9 does not keep in L2, so that only the first-level caches may be stale. A stream's first launch after the host has waited for it, or after
+// it has waited for what is not a queue of this agent, acquires at system scope; on other targets every launch does. Packets with a completion
+// signal release at system scope.
+//
+// Thread safety: every function from any thread; a lock is held while packets are written, and never while something is waited for. Lifetime: as a Queue.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "aql/packet.hpp"
+#include "engine/dispatch/dispatch_shape.hpp"
+#include "engine/dispatch/queue_core.hpp"
+#include "engine/stream/event.hpp"
+#include "engine/stream/track.hpp"
+
+namespace uptempo {
+
+// Of a stream's packets beside those of others; the driver's three levels (hsa_amd_queue_set_priority).
+enum class StreamPriority : uint8_t { low, normal, high };
+
+namespace detail {
+
+// The last packet of a stream in its queue.
+struct Tail {
+  uint64_t packet = 0;  // its index plus one; 0: nothing unfinished
+  uint64_t epoch = 0;
+  bool acquires_system = true;  // the next launch
+
+  bool empty() const noexcept { return packet == 0; }
+};
+
+struct StreamQueueOptions {
+  QueueOptions queue{};
+  StreamPriority priority = StreamPriority::normal;
+  std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
+  uint32_t epoch_packets = 128;     // launches after which one carries a completion signal
+  std::chrono::nanoseconds patience = std::chrono::seconds(30);
+};
+
+class StreamQueue final : public QueueCore, public Track {
+ public:
+  // Makes an HSA queue. Throws Error.
+  StreamQueue(const Agent& agent, const StreamQueueOptions& options);
+  // Without ROCr; see queue_core.hpp.
+  StreamQueue(Parts parts, std::span<const hsa_signal_t> signals, const StreamQueueOptions& options);
+
+  // A dispatch on its way: the queue is locked, there is room for its packet, and its block is taken (null where the kernel takes no arguments).
+  struct Turn {
+    std::unique_lock<std::mutex> lock;
+    const DispatchShape* shape;
+    std::byte* block;
+  };
+  // Throws Error for a geometry that kernel or agent cannot run, when room does not come in time, and if the queue has failed.
+  template <class... Args>
+  Turn take_turn(const KernelInfo& kernel, const Grid& grid);
+  // Publishes. `packet` is whole but for its header and its completion signal.
+  void launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcept;
+
+  // What is complete when everything up to the tail is. Throws Error as take_turn().
+  Event event_for(Tail& tail);
+  // Everything put into the queue so far. Empty where nothing is unfinished.
+  Event event_for_all();
+  // Sees to it that later packets of the stream wait for the events. Throws Error as take_turn().
+  void wait_for(Tail& tail, std::span<const Event> events);
+  // The same for a signal of somebody else's: until it is zero. The event is complete when it was.
+  Event wait_for(Tail& tail, hsa_signal_t signal);
+
+  // An event of this or another queue was found complete: nothing need be waited for.
+  void note_finished(const Event& event, Tail& tail) const noexcept {
+    if (event.track_ != nullptr && is_outside(*event.track_)) tail.acquires_system = true;
+  }
+
+  // Whether something put into the queue may be unfinished.
+  bool busy() noexcept {
+    return open_packets_.load(std::memory_order_relaxed) != 0 || !timeline_.is_done(timeline_.last_begun());
+  }
+  // Nothing more will come: what is open gets its marker. Returns when all of it is complete, has failed, or the time for it (QueueOptions::drain) is over.
+  void finish() noexcept;
+
+  // Called, without the lock, when signals are short: whoever borrowed some is asked to give them back. Set before the queue is used.
+  void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
+
+  Timeline& track_timeline() noexcept override { return timeline_; }
+  const Agent* writes_within() const noexcept override { return agent(); }
+  std::optional<Borrowed> borrow(uint64_t value) override;
+  void give_back_loans() noexcept override;
+
+ private:
+  // A wait for another track that is in the queue: later packets need not repeat it.
+  struct Seen {
+    const Timeline* timeline = nullptr;
+    uint64_t value = 0;   // the highest one
+    uint64_t packet = 0;  // of that wait, index plus one
+    uint64_t epoch = 0;
+  };
+
+  bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
+  void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
+  void check_block(uint32_t block_bytes) const;
+  uint64_t open_epoch() const noexcept { return timeline_.last_begun() + 1; }
+  bool needs_barrier(const Tail& tail) noexcept;
+  bool can_close() noexcept;
+  [[noreturn]] void throw_short() const;
+  // Returns its index plus one.
+  uint64_t publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept;
+  void mark() noexcept;
+  void follow(Tail& tail, uint64_t packet, uint64_t epoch) noexcept;
+  Event event_at(uint64_t epoch) noexcept { return {*this, Completion(timeline_, epoch)}; }
+  bool is_implied(const Event& event, Tail& tail) noexcept;
+  void note_seen(const Event& event, const Tail& tail);
+  bool is_outside(const Track& track) const noexcept;
+
+  const StreamQueueOptions stream_options_;
+  const bool acquires_system_always_;
+  std::function<void()> ask_;
+  std::mutex mutex_;
+  DispatchShapes shapes_;
+  KernargPool::Cursor kernarg_cursor_;  // of the open epoch
+  std::vector<SignalLoan> loans_;       // of the open epoch
+  std::vector<Seen> seen_;              // one for each track
+  std::vector<uint64_t>
+      closing_launches_;  // of each unfinished epoch, by place: the launch that closed it, index plus one; 0: a marker did
+  uint64_t open_bytes_ = 0;
+  std::atomic<uint32_t> open_packets_{0};
+  uint64_t last_barrier_ = 0;  // packet with barrier bit, index plus one
+};
+
+template <class... Args>
+StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& grid) {
+  Turn turn{.lock = std::unique_lock(mutex_), .shape = &shapes_.of(kernel, grid), .block = nullptr};
+  if (has_turn(turn.shape->block_bytes, takes_block<Args...>(*turn.shape), turn.block)) [[likely]]
+    return turn;
+  const Deadline deadline = Deadline::after(stream_options_.patience);
+  check_block(turn.shape->block_bytes);
+  do {
+    wait_for_room(turn.lock, deadline);
+    turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
+  } while (!has_turn(turn.shape->block_bytes, takes_block<Args...>(*turn.shape), turn.block));
+  return turn;
+}
+
+}  // namespace detail
+}  // namespace uptempo

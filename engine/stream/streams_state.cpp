@@ -1,0 +1,164 @@
+#include "engine/stream/streams_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+
+StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
+    : StreamsState(options, [agent](const StreamQueueOptions& of_queue) {
+        return std::make_unique<StreamQueue>(agent, of_queue);
+      }) {
+  agent_ = agent;
+}
+
+StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue)
+    : options_(options), make_queue_(std::move(make_queue)) {
+  if (options_.hardware_queues != 0) return;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "Streams",
+               .asked = "no hardware queue",
+               .found = "streams need at least one",
+               .remedy = "correct the StreamsOptions"});
+}
+
+StreamsState::~StreamsState() {
+  // All of them before the first one goes: their packets may name each other's signals.
+  for_each_queue([](StreamQueue& queue) { queue.finish(); });
+}
+
+StreamsState::Place& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask,
+                                        bool own) {
+  auto place = std::make_unique<Place>();
+  place->priority = priority;
+  place->cu_mask = cu_mask;
+  place->own = own;
+  place->queue = make_queue_({.queue = options_.queue,
+                              .priority = priority,
+                              .cu_mask = cu_mask,
+                              .epoch_packets = options_.epoch_packets,
+                              .patience = options_.patience});
+  place->queue->ask_when_short(
+      [this] { for_each_queue([](StreamQueue& queue) { queue.give_back_loans(); }); });
+  return *places_.emplace_back(std::move(place));
+}
+
+StreamsState::Place& StreamsState::place_of(const StreamQueue& queue) noexcept {
+  return **std::ranges::find_if(places_, [&](const auto& place) { return place->queue.get() == &queue; });
+}
+
+StreamQueue& StreamsState::place(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
+  const std::lock_guard lock(mutex_);
+  Place* best = nullptr;
+  uint32_t shared = 0;
+  for (const auto& place : places_) {
+    if (place->own || place->priority != priority || place->cu_mask != cu_mask) continue;
+    ++shared;
+    if (best == nullptr || place->streams < best->streams) best = place.get();
+  }
+  if (best == nullptr || (best->streams != 0 && shared < options_.hardware_queues))
+    best = &make(priority, cu_mask, false);
+  ++best->streams;
+  return *best->queue;
+}
+
+StreamQueue& StreamsState::place_again(StreamQueue& queue) noexcept {
+  const std::lock_guard lock(mutex_);
+  Place& now = place_of(queue);
+  for (const auto& place : places_) {
+    if (place->own || place->priority != now.priority || place->cu_mask != now.cu_mask) continue;
+    if (place->queue->busy()) continue;
+    --now.streams;
+    ++place->streams;
+    return *place->queue;
+  }
+  return queue;
+}
+
+void StreamsState::leave(StreamQueue& queue) noexcept {
+  const std::lock_guard lock(mutex_);
+  --place_of(queue).streams;
+}
+
+StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
+  const std::lock_guard lock(mutex_);
+  uint32_t own = 0;
+  for (const auto& place : places_) {
+    if (!place->own) continue;
+    ++own;
+    if (place->streams != 0 || place->queue->busy() || place->priority != priority ||
+        place->cu_mask != cu_mask)
+      continue;
+    place->streams = 1;
+    return *place->queue;
+  }
+  if (own >= options_.own_queues) {
+    throw Error(
+        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+         .call = "Stream::wait",
+         .asked = "a wait for what only the host can do",
+         .found = fmt::format("the stream would hold up others that share its hardware queue, and all {} "
+                              "queues for streams that wait for the host are in use",
+                              options_.own_queues),
+         .remedy = "make the Streams with more own_queues, or synchronize and destroy streams that wait "
+                   "for the host"});
+  }
+  Place& place = make(priority, cu_mask, true);
+  place.streams = 1;
+  return *place.queue;
+}
+
+void StreamsState::give_back_own_queue(StreamQueue& queue) noexcept {
+  try {
+    queue.event_for_all();  // so that it is known when what is open is over
+  } catch (
+      const Error&) {  // failed, or full for as long as patience lasts: it stays busy, and is not used again
+  }
+  leave(queue);
+}
+
+void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
+  std::vector<StreamQueue*> queues;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& place : places_) queues.push_back(place->queue.get());
+  }
+  for (StreamQueue* const queue : queues) f(*queue);
+}
+
+uint32_t StreamsState::queues() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<uint32_t>(places_.size());
+}
+
+void StreamsState::take_blocking(std::vector<Standing>& standings) {
+  const std::lock_guard lock(order_mutex_);
+  for (Standing& standing : blocking_)
+    if (!standing.tail.empty())
+      standings.push_back(std::exchange(standing, {.queue = standing.queue, .tail = {}}));
+}
+
+void StreamsState::note_blocking(const Standing& standing) {
+  const std::lock_guard lock(order_mutex_);
+  auto at = std::ranges::find(blocking_, standing.queue, &Standing::queue);
+  if (at == blocking_.end()) at = blocking_.insert(at, Standing{});
+  // Of several streams in one queue the last packet stands for all: an epoch covers everything before it.
+  if (at->tail.packet < standing.tail.packet) *at = standing;
+}
+
+StreamsState::Standing StreamsState::default_standing() {
+  const std::lock_guard lock(order_mutex_);
+  return default_;
+}
+
+void StreamsState::note_default(const Standing& standing) {
+  const std::lock_guard lock(order_mutex_);
+  default_ = standing;
+  default_sequence_.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,82 @@
+// What the streams of an agent have in common. Private to engine/stream and its tests, which may make one over queues without ROCr.
+//
+// Thread safety: every function from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/stream/event.hpp"
+#include "engine/stream/stream_queue.hpp"
+#include "engine/stream/streams.hpp"
+
+namespace uptempo::detail {
+
+class StreamsState {
+ public:
+  using MakeQueue = std::function<std::unique_ptr<StreamQueue>(const StreamQueueOptions& options)>;
+
+  StreamsState(const Agent& agent, const StreamsOptions& options);
+  StreamsState(const StreamsOptions& options, MakeQueue make_queue);
+  ~StreamsState();
+  StreamsState(const StreamsState&) = delete;
+  StreamsState& operator=(const StreamsState&) = delete;
+
+  const StreamsOptions& options() const noexcept { return options_; }
+  const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
+
+  // The queue for a new stream: one more, or the one with the fewest streams. Throws Error.
+  StreamQueue& place(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
+  // The same for a stream that has nothing unfinished: the one it has, or an idle one if that is busy.
+  StreamQueue& place_again(StreamQueue& queue) noexcept;
+  void leave(StreamQueue& queue) noexcept;
+  // A queue that nobody shares. Throws Error if none is left.
+  StreamQueue& take_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
+  void give_back_own_queue(StreamQueue& queue) noexcept;
+
+  // Legacy order. Where a stream's work stands, for those that must follow it.
+  struct Standing {
+    StreamQueue* queue = nullptr;
+    Tail tail;
+    bool behind_host = false;
+  };
+  // Takes, and forgets, the standings of all blocking streams: one for each queue that they have used since.
+  void take_blocking(std::vector<Standing>& standings);
+  void note_blocking(const Standing& standing);
+  // How often something was put on the default stream, and where it stands.
+  uint64_t default_sequence() const noexcept { return default_sequence_.load(std::memory_order_acquire); }
+  Standing default_standing();
+  void note_default(const Standing& standing);
+
+  // Calls f for each queue, of all priorities, that there is.
+  void for_each_queue(const std::function<void(StreamQueue&)>& f);
+  uint32_t queues();
+
+ private:
+  struct Place {
+    StreamPriority priority;
+    std::vector<uint32_t> cu_mask;
+    std::unique_ptr<StreamQueue> queue;
+    uint32_t streams = 0;
+    bool own = false;
+  };
+  Place& make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own);
+  Place& place_of(const StreamQueue& queue) noexcept;
+
+  std::optional<Agent> agent_;
+  const StreamsOptions options_;
+  const MakeQueue make_queue_;
+  std::mutex mutex_;  // of places_; not taken by launches
+  std::vector<std::unique_ptr<Place>> places_;
+  std::mutex order_mutex_;  // of the standings
+  std::vector<Standing> blocking_;
+  Standing default_;
+  std::atomic<uint64_t> default_sequence_{0};
+};
+
+}  // namespace uptempo::detail

@@ -1,0 +1,37 @@
+// What work of streams runs on, one thing after another: a hardware queue. Each track tells on a timeline how far it is. Private to engine/stream.
+//
+// Thread safety: every function from any thread.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/dispatch/signal_pool.hpp"
+#include "engine/dispatch/timeline.hpp"
+#include "engine/runtime/agent.hpp"
+
+namespace uptempo::detail {
+
+class Track {
+ public:
+  // A signal that is zero once a value of the track's timeline is complete, and stays so while the loan lasts.
+  struct Borrowed {
+    hsa_signal_t signal{0};
+    SignalLoan loan;
+  };
+
+  virtual Timeline& track_timeline() noexcept = 0;
+  // Whose packets see what this track has written only after an acquire at system scope: all but those of this agent. Null: everybody's.
+  virtual const Agent* writes_within() const noexcept = 0;
+  // For packets to wait for. Empty: the value is complete. Throws Error if the track has failed.
+  virtual std::optional<Borrowed> borrow(uint64_t value) = 0;
+  // Ends the loans of what has completed.
+  virtual void give_back_loans() noexcept = 0;
+
+ protected:
+  ~Track() = default;
+};
+
+}  // namespace uptempo::detail

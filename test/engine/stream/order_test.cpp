@@ -1,0 +1,271 @@
+// Streams that are ordered by more than events: the default stream, and waits for the host.
+#include <random>
+#include <string>
+
+#include "engine/runtime/counters.hpp"
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+void launch(Stream& stream, uint32_t number) {
+  static const auto kernel = number_kernel();
+  stream.launch(kernel, Grid{1}, number);
+}
+
+StreamDevicesOptions legacy(uint32_t queues = 4) {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = queues;
+  options.streams.default_order = DefaultStreamOrder::legacy;
+  return options;
+}
+
+void open(const SignalDouble& gate) {
+  std::atomic_ref(const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(gate.handle().handle)->value))
+      .store(0);
+}
+
+}  // namespace
+
+TEST_CASE("the legacy default stream comes after and before what is put on blocking streams",
+          "[stream][default]") {
+  for (const uint32_t queues : {1u, 2u, 4u}) {
+    for (const uint64_t seed : {1u, 2u}) {
+      StreamDevicesOptions options = legacy(queues);
+      options.device = {.seed = seed, .barriers_step_aside = seed == 2};
+      StreamDevices devices(options);
+      Stream& default_stream = devices.streams().default_stream();
+      std::deque<Stream> streams;
+      for (int i = 0; i < 6; ++i) streams.emplace_back(devices, StreamOptions{.blocking = i != 0});
+      std::mt19937_64 random(seed);
+      std::vector<std::optional<size_t>> stream_of;  // nothing: the default stream
+      for (uint32_t number = 0; number < 2000; ++number) {
+        if (random() % 5 == 0) {
+          launch(default_stream, number);
+          stream_of.emplace_back();
+        } else {
+          const size_t which = random() % streams.size();
+          launch(streams[which], number);
+          stream_of.emplace_back(which);
+          if (random() % 16 == 0) streams[which].synchronize();
+        }
+      }
+      default_stream.synchronize();
+      for (uint32_t number = 0; number < 2000; ++number)
+        if (stream_of[number] != 0) REQUIRE(devices.log.ended(number) != 0);  // synchronize() really waits
+      devices.streams().synchronize();
+      std::optional<uint32_t> last_default;
+      std::vector<uint32_t> since;  // on blocking streams
+      for (uint32_t number = 0; number < 2000; ++number) {
+        CAPTURE(number, queues, seed);
+        if (stream_of[number] == 0) continue;  // does not block
+        if (last_default) REQUIRE(devices.log.is_before(*last_default, number));
+        if (stream_of[number]) {
+          since.push_back(number);
+          continue;
+        }
+        for (const uint32_t before : since) REQUIRE(devices.log.is_before(before, number));
+        since.clear();
+        last_default = number;
+      }
+    }
+  }
+}
+
+TEST_CASE("an independent default stream is a stream like any other", "[stream][default]") {
+  StreamDevicesOptions options;
+  options.device.paused = true;
+  StreamDevices devices(options);
+  Stream& default_stream = devices.streams().default_stream();
+  Stream other(devices);
+  launch(other, 0);
+  launch(default_stream, 1);
+  devices.device_of(default_stream).resume();
+  default_stream.synchronize();
+  CHECK(devices.log.ended(1) != 0);
+  CHECK(devices.log.ended(0) == 0);
+  devices.resume();
+}
+
+TEST_CASE("idle streams add no packets to launches on the default stream", "[stream][default]") {
+  std::optional<Counters> alone;
+  for (const size_t idle : {0, 1, 8, 32, 64}) {
+    StreamDevicesOptions options = legacy();
+    options.streams.queue.packets = options.device.ring_size = 2048;
+    options.streams.queue.kernarg_bytes = 1 << 20;
+    StreamDevices devices(options);
+    Stream& default_stream = devices.streams().default_stream();
+    std::deque<Stream> streams;
+    for (size_t i = 0; i < idle; ++i) launch(streams.emplace_back(devices), static_cast<uint32_t>(i));
+    devices.streams().synchronize();
+    launch(default_stream, 999);  // comes after what was put on the streams, which is complete
+    devices.pause();
+    const Counters before = Counters::now();
+    for (uint32_t i = 0; i < 1000; ++i) launch(default_stream, 1000 + i);
+    const Counters spent = Counters::now() - before;
+    devices.resume();
+    default_stream.synchronize();
+    CAPTURE(idle);
+    CHECK(spent.packets == 1000);
+    CHECK(spent.markers == 0);
+    CHECK(spent.wait_packets == 0);
+    if (!alone) alone = spent;
+    CHECK(spent.barrier_bits == alone->barrier_bits);
+    CHECK(spent.completion_signals == alone->completion_signals);
+    CHECK(spent.doorbells == 1000);
+  }
+}
+
+TEST_CASE("busy streams cost the default stream a marker for each hardware queue, and one packet",
+          "[stream][default]") {
+  StreamDevicesOptions options = legacy(4);
+  options.device.paused = true;
+  StreamDevices devices(options);
+  Stream& default_stream = devices.streams().default_stream();
+  std::deque<Stream> streams;
+  for (uint32_t i = 0; i < 32; ++i) launch(streams.emplace_back(devices), i);
+  const Counters before = Counters::now();
+  launch(default_stream, 100);
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.markers <= 3);
+  CHECK(spent.wait_packets == 1);
+  CHECK(spent.packets == spent.markers + 2);
+  devices.resume();
+  default_stream.synchronize();
+  for (uint32_t i = 0; i < 32; ++i) CHECK(devices.log.is_before(i, 100));
+}
+
+TEST_CASE("a stream that waits for the host holds up nobody else", "[stream][gate]") {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = 1;
+  StreamDevices devices(options);
+  const SignalDouble gate(1);
+  Stream a(devices), b(devices);
+  REQUIRE(a.hardware_queue() == b.hardware_queue());
+  launch(a, 0);
+  a.wait(gate.handle());
+  launch(a, 1);
+  const Event behind = a.record();
+  CHECK(a.has_own_queue());
+  for (uint32_t i = 10; i < 50; ++i) launch(b, i);
+  b.synchronize();
+  CHECK(devices.log.ended(49) != 0);
+  CHECK(devices.log.began(1) == 0);
+  CHECK_FALSE(a.ready());
+  CHECK_FALSE(behind.wait(Deadline::after(5ms)));
+  open(gate);
+  a.synchronize();
+  CHECK(behind.ready());
+  CHECK(devices.log.is_before(0, 1));
+  launch(a, 2);  // back among the others
+  CHECK_FALSE(a.has_own_queue());
+  CHECK(a.hardware_queue() == b.hardware_queue());
+  a.synchronize();
+  CHECK(devices.log.is_before(1, 2));
+}
+
+TEST_CASE("so does one that waits for an event behind such a wait", "[stream][gate]") {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = 1;
+  StreamDevices devices(options);
+  const SignalDouble gate(1);
+  Stream a(devices), b(devices), c(devices);
+  const Event before = a.record();
+  a.wait(gate.handle());
+  launch(a, 0);
+  b.wait(a.record());
+  launch(b, 1);
+  CHECK(b.has_own_queue());
+  Stream d(devices);
+  d.wait(b.record());
+  launch(d, 2);
+  CHECK(d.has_own_queue());
+  c.wait(before);
+  launch(c, 3);
+  CHECK_FALSE(c.has_own_queue());
+  c.synchronize();
+  CHECK(devices.log.began(1) == 0);
+  open(gate);
+  d.synchronize();
+  CHECK(devices.log.is_before(0, 1));
+  CHECK(devices.log.is_before(1, 2));
+}
+
+TEST_CASE("a wait for the host that would need one more queue than there are is refused, and changes nothing",
+          "[stream][gate]") {
+  StreamDevicesOptions options;
+  options.streams.own_queues = 2;
+  StreamDevices devices(options);
+  const SignalDouble gate(1);
+  std::deque<Stream> held;
+  for (int i = 0; i < 2; ++i) held.emplace_back(devices).wait(gate.handle());
+  Stream refused(devices);
+  launch(refused, 0);
+  const std::string text = error_of<Error>([&] { refused.wait(gate.handle()); });
+  CAPTURE(text);
+  CHECK(contains(text, "all 2 queues for streams that wait for the host are in use"));
+  launch(refused, 1);
+  refused.synchronize();
+  CHECK(devices.log.is_before(0, 1));
+  open(gate);
+  for (Stream& stream : held) stream.synchronize();
+  held.pop_front();  // its queue is free again
+  const SignalDouble another(1);
+  refused.wait(another.handle());
+  launch(refused, 2);
+  CHECK(refused.has_own_queue());
+  open(another);
+  refused.synchronize();
+}
+
+TEST_CASE("a wait for a signal that is zero already costs nothing", "[stream][gate]") {
+  StreamDevices devices;
+  const SignalDouble open_gate(0);
+  Stream a(devices);
+  a.wait(open_gate.handle());
+  CHECK_FALSE(a.has_own_queue());
+}
+
+TEST_CASE("a stream that waits for the host is destroyed, and its work goes on when the host lets it",
+          "[stream][gate]") {
+  StreamDevices devices;
+  const SignalDouble gate(1);
+  Event event;
+  {
+    Stream a(devices);
+    a.wait(gate.handle());
+    launch(a, 0);
+    event = a.record();
+  }
+  Stream other(devices);
+  launch(other, 1);
+  other.synchronize();
+  CHECK_FALSE(event.ready());
+  open(gate);
+  event.wait();
+  CHECK(devices.log.ended(0) != 0);
+}
+
+TEST_CASE("the legacy default stream behind a wait for the host takes a queue of its own, too",
+          "[stream][gate][default]") {
+  StreamDevices devices(legacy(1));
+  const SignalDouble gate(1);
+  Stream a(devices), free(devices, {.blocking = false});
+  Stream& default_stream = devices.streams().default_stream();
+  a.wait(gate.handle());
+  launch(a, 0);
+  launch(default_stream, 1);
+  CHECK(default_stream.has_own_queue());
+  launch(free, 2);
+  free.synchronize();
+  CHECK(devices.log.ended(2) != 0);
+  CHECK(devices.log.began(1) == 0);
+  open(gate);
+  default_stream.synchronize();
+  CHECK(devices.log.is_before(0, 1));
+}

@@ -1,0 +1,157 @@
+// Streams over packet processor doubles: as many hardware queues as are asked for, each with a device of its own, and a note of when each kernel began and ended.
+//
+// Kernels carry one argument, a 32-bit number, by which they are known.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "double_device.hpp"
+#include "engine/stream/stream.hpp"
+#include "engine/stream/streams_state.hpp"
+#include "support/packet_processor.hpp"
+#include "support/queue_double.hpp"
+
+namespace uptempo::test {
+
+// When what began and ended: a moment later than another has a higher number. Numbers of kernels are below `kernels`.
+class Log {
+ public:
+  explicit Log(size_t kernels) : began_(kernels), ended_(kernels) {}
+
+  void begin(uint32_t number) { began_.at(number).store(++now_); }
+  void end(uint32_t number) { ended_.at(number).store(++now_); }
+  uint64_t began(uint32_t number) const { return began_[number]; }
+  uint64_t ended(uint32_t number) const { return ended_[number]; }
+  bool is_before(uint32_t first, uint32_t second) const {
+    return ended(first) != 0 && began(second) != 0 && ended(first) < began(second);
+  }
+  bool overlap(uint32_t one, uint32_t other) const {
+    return began(one) < ended(other) && began(other) < ended(one);
+  }
+
+ private:
+  std::atomic<uint64_t> now_{0};
+  std::vector<std::atomic<uint64_t>> began_, ended_;
+};
+
+struct StreamDevicesOptions {
+  StreamsOptions streams{.queue = {.packets = 64,
+                                   .publications = 16,
+                                   .timing_signals = 0,
+                                   .kernarg_bytes = 64 << 10,
+                                   .kernarg_slab_bytes = 1024,
+                                   .drain = std::chrono::seconds(5)},
+                         .epoch_packets = 16,
+                         .patience = std::chrono::seconds(10)};
+  PacketProcessorOptions device{};
+  size_t kernels = 1 << 16;
+};
+
+class StreamDevices {
+ public:
+  explicit StreamDevices(StreamDevicesOptions options = {}) : log(options.kernels) {
+    state_ = std::make_shared<detail::StreamsState>(
+        options.streams, [this, options](const detail::StreamQueueOptions& of_queue) {
+          const std::lock_guard lock(mutex_);
+          return devices_.emplace_back(*this, options, of_queue, devices_.size()).make_queue(of_queue);
+        });
+    streams_ = std::make_unique<Streams>(state_);
+  }
+
+  Streams& streams() { return *streams_; }
+  operator Streams&() { return *streams_; }
+  detail::StreamsState& state() { return *state_; }
+  size_t devices() const { return devices_.size(); }
+  PacketProcessor& device(size_t index) { return devices_.at(index).processor; }
+  PacketProcessor& device_of(const Stream& stream) {
+    for (Device& device : devices_)
+      if (device.processor.queue() == stream.hardware_queue()) return device.processor;
+    throw std::runtime_error("a queue without device");
+  }
+  void pause() {
+    for (Device& device : devices_) device.processor.pause();
+  }
+  void resume() {
+    for (Device& device : devices_) device.processor.resume();
+  }
+  uint64_t completed() {
+    uint64_t sum = 0;
+    for (Device& device : devices_) sum += device.processor.completed_count();
+    return sum;
+  }
+  // What was put into the queue of that device, in order, as far as its ring still has it.
+  std::vector<aql::Packet64> ring(size_t index) {
+    QueueDouble& memory = devices_.at(index).processor.memory();
+    std::vector<aql::Packet64> packets;
+    for (uint64_t i = memory.read_index().load(); i < memory.write_index().load(); ++i)
+      packets.push_back(memory.slot(i));
+    return packets;
+  }
+  std::vector<aql::Packet64> ring_of(const Stream& stream) {
+    for (size_t i = 0; i < devices_.size(); ++i)
+      if (devices_[i].processor.queue() == stream.hardware_queue()) return ring(i);
+    throw std::runtime_error("a queue without device");
+  }
+  // The Streams and everything they keep; streams must have gone.
+  void destroy_streams() {
+    streams_.reset();
+    state_.reset();
+  }
+
+  Log log;
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  struct Device {
+    Device(StreamDevices& all, const StreamDevicesOptions& options,
+           const detail::StreamQueueOptions& of_queue, size_t index)
+        : kernargs(of_queue.queue.kernarg_bytes / 64),
+          processor(with_log(all, options.device, index),
+                    [&all](const hsa_kernel_dispatch_packet_t& packet, uint64_t) {
+                      all.log.end(number_of(packet));
+                    }) {
+      for (uint32_t i = 0; i < of_queue.queue.publications; ++i)
+        handles.push_back(signals.emplace_back(0).handle());
+    }
+    std::unique_ptr<detail::StreamQueue> make_queue(const detail::StreamQueueOptions& of_queue) {
+      return std::make_unique<detail::StreamQueue>(
+          detail::StreamQueue::Parts{.queue = processor.queue(),
+                                     .producers = aql::Producers::exclusive,
+                                     .kernargs = {kernargs.front().bytes, kernargs.size() * 64},
+                                     .foreign_error = &processor.error()},
+          handles, of_queue);
+    }
+    std::vector<Line> kernargs;
+    std::deque<SignalDouble> signals;
+    std::vector<hsa_signal_t> handles;
+    PacketProcessor processor;
+  };
+
+  static uint32_t number_of(const hsa_kernel_dispatch_packet_t& packet) {
+    return *static_cast<const volatile uint32_t*>(packet.kernarg_address);
+  }
+  static PacketProcessorOptions with_log(StreamDevices& all, PacketProcessorOptions options, size_t index) {
+    options.seed = options.seed * 1000 + index;
+    auto duration = options.duration;
+    options.duration = [&all, duration, random = std::make_shared<std::mt19937_64>(options.seed)](
+                           const hsa_kernel_dispatch_packet_t& packet) {
+      all.log.begin(number_of(packet));
+      return duration ? duration(packet) : 1 + static_cast<unsigned>((*random)() % 16);
+    };
+    return options;
+  }
+
+  std::mutex mutex_;
+  std::deque<Device> devices_;  // outlive the queues
+  std::shared_ptr<detail::StreamsState> state_;
+  std::unique_ptr<Streams> streams_;
+};
+
+}  // namespace uptempo::test

@@ -1,0 +1,537 @@
+// Streams over doubles: order, barrier bits, events, waits, and what they cost in packets.
+#include <random>
+#include <string>
+#include <thread>
+
+#include "engine/runtime/counters.hpp"
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+using aql::Barrier;
+using aql::FenceScope;
+
+namespace {
+
+const Kernel<uint32_t>& kernel() {
+  static const auto number = number_kernel();
+  return number;
+}
+
+void launch(Stream& stream, uint32_t number) { stream.launch(kernel(), Grid{1}, number); }
+
+StreamDevicesOptions paused(uint32_t queues = 4) {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = queues;
+  options.device.paused = true;
+  return options;
+}
+
+// "D" for a dispatch, "A" for a barrier-AND with dependencies, "M" for a marker; behind it "|" with barrier bit.
+std::string text_of(const std::vector<aql::Packet64>& packets) {
+  std::string text;
+  for (const aql::Packet64& packet : packets) {
+    const bool is_dispatch = aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch;
+    const bool has_signal = aql::packet_as<hsa_barrier_and_packet_t>(packet).completion_signal.handle != 0;
+    text += is_dispatch ? 'D' : has_signal ? 'M' : 'A';
+    if (aql::header_flags(packet.header()).barrier == Barrier::on) text += '|';
+  }
+  return text;
+}
+
+// What a part of a program cost.
+class Spent {
+ public:
+  Counters operator()() const { return Counters::now() - before_; }
+
+ private:
+  Counters before_ = Counters::now();
+};
+
+unsigned dependencies(const aql::Packet64& packet) {
+  const auto barrier = aql::packet_as<hsa_barrier_and_packet_t>(packet);
+  return static_cast<unsigned>(
+      std::ranges::count_if(barrier.dep_signal, [](hsa_signal_t s) { return s.handle != 0; }));
+}
+
+}  // namespace
+
+TEST_CASE("a packet carries its barrier bit only behind an unfinished packet of its own stream", "[stream]") {
+  StreamDevices devices(paused(1));
+  Stream a(devices), b(devices), c(devices);
+  launch(a, 0);
+  launch(b, 1);
+  CHECK(text_of(devices.ring(0)) == "DD");
+  launch(a, 2);  // behind 0
+  CHECK(text_of(devices.ring(0)) == "DDD|");
+  launch(b, 3);  // behind 1, which the barrier bit of 2 covers
+  launch(c, 4);
+  CHECK(text_of(devices.ring(0)) == "DDD|DD");
+  launch(a, 5);  // behind 2, which has the last barrier bit and covers only what is before it
+  CHECK(text_of(devices.ring(0)) == "DDD|DDD|");
+  launch(c, 6);
+  CHECK(text_of(devices.ring(0)) == "DDD|DDD|D");
+  devices.resume();
+  devices.streams().synchronize();
+}
+
+TEST_CASE("a stream whose work is known to be over needs no barrier bit", "[stream]") {
+  StreamDevices devices(paused(1));
+  Stream a(devices);
+  launch(a, 0);
+  devices.resume();
+  a.synchronize();
+  devices.pause();
+  launch(a, 1);
+  CHECK(text_of(devices.ring(0)) == "D");
+  devices.resume();
+}
+
+TEST_CASE(
+    "a stream's first launch after the host has waited acquires at system scope, later ones at agent scope",
+    "[stream]") {
+  StreamDevices devices(paused(1));
+  Stream a(devices);
+  launch(a, 0);
+  launch(a, 1);
+  a.host_wrote();
+  launch(a, 2);
+  const auto packets = devices.ring(0);
+  REQUIRE(packets.size() == 3);
+  CHECK(aql::header_flags(packets[0].header()) ==
+        aql::HeaderFlags{Barrier::off, FenceScope::system, FenceScope::agent});
+  CHECK(aql::header_flags(packets[1].header()) ==
+        aql::HeaderFlags{Barrier::on, FenceScope::agent, FenceScope::agent});
+  CHECK(aql::header_flags(packets[2].header()) ==
+        aql::HeaderFlags{Barrier::on, FenceScope::system, FenceScope::agent});
+  a.record();
+  CHECK(aql::header_flags(devices.ring(0)[3].header()) ==
+        aql::HeaderFlags{Barrier::on, FenceScope::none, FenceScope::system});
+  devices.resume();
+}
+
+TEST_CASE("recording costs a marker where there is work that no marker covers, and nothing otherwise",
+          "[stream]") {
+  StreamDevices devices(paused(1));
+  Stream a(devices), idle(devices);
+  const Spent spent;
+  CHECK(idle.record().ready());
+  CHECK(spent().packets == 0);
+  launch(a, 0);
+  const Event first = a.record();
+  CHECK_FALSE(first.ready());
+  CHECK(spent().markers == 1);
+  CHECK(a.record().completion() == first.completion());
+  CHECK(a.record().completion() == first.completion());
+  CHECK(spent().packets == 2);
+  CHECK(spent().markers == 1);
+  CHECK(spent().markers_elided == 3);
+  devices.resume();
+  first.wait();
+  CHECK(a.record().ready());
+  CHECK(spent().packets == 2);
+}
+
+TEST_CASE("one marker serves all streams whose work it covers", "[stream]") {
+  StreamDevices devices(paused(1));
+  Stream a(devices), b(devices);
+  launch(a, 0);
+  launch(b, 1);
+  const Event of_b = b.record();
+  CHECK(a.record().completion() == of_b.completion());
+  CHECK(text_of(devices.ring(0)) == "DDM|");
+  devices.resume();
+}
+
+TEST_CASE(
+    "waiting costs a packet only for what is unfinished, in another queue, and not waited for there already",
+    "[stream]") {
+  StreamDevices devices(paused(2));
+  Stream a(devices), b(devices), c(devices);  // c shares a's queue
+  REQUIRE(c.hardware_queue() == a.hardware_queue());
+  const Spent spent;
+  b.wait(Event{});
+  launch(b, 0);
+  CHECK(spent().packets == 1);
+  CHECK(spent().waits_elided == 1);
+
+  launch(a, 1);
+  const Event first = a.record();
+  c.wait(first);
+  launch(c, 2);
+  CHECK(text_of(devices.ring_of(a)) == "DM|D");
+  CHECK(spent().wait_packets == 0);
+  CHECK(spent().waits_elided == 2);
+
+  b.wait(first);
+  CHECK(text_of(devices.ring_of(b)) == "D");  // not before there is something to wait
+  launch(b, 3);
+  CHECK(text_of(devices.ring_of(b)) == "DAD|");
+  b.wait(first);
+  launch(b, 4);
+  CHECK(text_of(devices.ring_of(b)) == "DAD|D|");
+  CHECK(spent().wait_packets == 1);
+  CHECK(spent().waits_elided == 3);
+
+  devices.resume();
+  devices.streams().synchronize();
+  devices.pause();
+  b.wait(first);
+  launch(b, 5);
+  CHECK(text_of(devices.ring_of(b)).back() == 'D');
+  CHECK(spent().wait_packets == 1);
+  devices.resume();
+  devices.streams().synchronize();
+  CHECK(devices.log.is_before(1, 3));
+  CHECK(devices.log.is_before(1, 2));
+}
+
+TEST_CASE("a wait that another stream of the queue has put there serves this one, which then stays behind it",
+          "[stream]") {
+  StreamDevices devices(paused(2));
+  Stream a(devices), b(devices), c(devices), d(devices);
+  REQUIRE(d.hardware_queue() == b.hardware_queue());
+  launch(a, 0);
+  const Event event = a.record();
+  b.wait(event);
+  launch(b, 1);
+  CHECK(text_of(devices.ring_of(b)) == "AD|");
+  d.wait(event);
+  launch(d, 2);  // the barrier bit of 1 covers the wait
+  CHECK(text_of(devices.ring_of(b)) == "AD|D");
+  devices.resume();
+  devices.streams().synchronize();
+  CHECK(devices.log.is_before(0, 1));
+  CHECK(devices.log.is_before(0, 2));
+
+  devices.pause();
+  launch(a, 3);
+  const Event later = a.record();
+  b.wait(later);
+  b.record();  // puts the wait into the queue, and a marker behind it
+  d.wait(later);
+  launch(d, 4);
+  CHECK(text_of(devices.ring_of(b)) == "AM|D");
+  devices.resume();
+  devices.streams().synchronize();
+  CHECK(devices.log.is_before(3, 4));
+}
+
+TEST_CASE("what waits for a launch that carries a signal, in the same queue, comes after that launch",
+          "[stream]") {
+  StreamDevicesOptions options = paused(1);
+  options.streams.epoch_packets = 2;
+  StreamDevices devices(options);
+  Stream a(devices), b(devices);
+  launch(a, 0);
+  launch(b, 1);  // closes the epoch in which 0 is, too
+  a.wait(b.record());
+  launch(a, 2);
+  CHECK(text_of(devices.ring(0)) == "DD|D|");
+  devices.resume();
+  devices.streams().synchronize();
+  CHECK(devices.log.is_before(1, 2));
+}
+
+TEST_CASE("up to five events are one packet, six are two", "[stream]") {
+  StreamDevices devices(paused(8));
+  std::deque<Stream> others;
+  Stream waiter(devices);
+  for (uint32_t i = 0; i < 6; ++i) launch(others.emplace_back(devices), i);
+  for (uint32_t i = 0; i < 5; ++i) waiter.wait(others[i].record());
+  launch(waiter, 10);
+  REQUIRE(text_of(devices.ring_of(waiter)) == "AD|");
+  CHECK(dependencies(devices.ring_of(waiter)[0]) == 5);
+  for (uint32_t i = 0; i < 6; ++i) {
+    launch(others[i], 20 + i);
+    waiter.wait(others[i].record());
+  }
+  launch(waiter, 11);
+  REQUIRE(text_of(devices.ring_of(waiter)) == "AD|AAD|");
+  CHECK(dependencies(devices.ring_of(waiter)[2]) == 5);
+  CHECK(dependencies(devices.ring_of(waiter)[3]) == 1);
+  devices.resume();
+  devices.streams().synchronize();
+  for (uint32_t i = 0; i < 6; ++i) CHECK(devices.log.is_before(20 + i, 11));
+}
+
+TEST_CASE("of several events of one queue the latest is waited for", "[stream]") {
+  StreamDevices devices(paused(2));
+  Stream a(devices), b(devices);
+  for (uint32_t i = 0; i < 4; ++i) {
+    launch(a, i);
+    b.wait(a.record());
+  }
+  launch(b, 10);
+  REQUIRE(text_of(devices.ring_of(b)) == "AD|");
+  CHECK(dependencies(devices.ring_of(b)[0]) == 1);
+  devices.resume();
+  devices.streams().synchronize();
+  CHECK(devices.log.is_before(3, 10));
+}
+
+TEST_CASE("a stream that only waits passes on what it waits for", "[stream]") {
+  StreamDevices devices(paused(2));
+  Stream a(devices), b(devices);
+  launch(a, 0);
+  const Event event = a.record();
+  b.wait(event);
+  CHECK(b.record().completion() == event.completion());
+  CHECK_FALSE(b.ready());
+  CHECK(devices.ring_of(b).empty());
+  devices.resume();
+  b.synchronize();
+  CHECK(event.ready());
+}
+
+TEST_CASE("a signal that packets wait for is not used again before they have seen it", "[stream]") {
+  StreamDevicesOptions options = paused(2);
+  options.streams.queue.publications = 4;
+  StreamDevices devices(options);
+  Stream a(devices), b(devices);
+  launch(a, 0);
+  b.wait(a.record());
+  launch(b, 1);
+  const hsa_signal_t lent = aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
+  // a goes on for many markers, while b's queue stands still.
+  devices.device_of(a).resume();
+  for (uint32_t i = 2; i < 50; ++i) {
+    launch(a, i);
+    a.record().wait();
+    REQUIRE(aql::load_acquire(lent) == 0);
+  }
+  devices.resume();
+  devices.streams().synchronize();
+  CHECK(devices.log.is_before(0, 1));
+  // Now it may be, when all of them are needed.
+  b.synchronize();
+  devices.pause();
+  bool used = false;
+  for (uint32_t i = 50; i < 54; ++i) {
+    launch(a, i);
+    a.record();
+    used = used || aql::load_acquire(lent) != 0;
+  }
+  devices.resume();
+  CHECK(used);
+}
+
+TEST_CASE("signals lent to a queue that has gone quiet come back when they are short", "[stream]") {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = 2;
+  options.streams.queue.publications = 4;
+  StreamDevices devices(options);
+  Stream a(devices), b(devices);
+  for (uint32_t i = 0; i < 400; ++i) {
+    launch(a, 2 * i);
+    b.wait(a.record());
+    launch(b, 2 * i + 1);
+  }
+  devices.streams().synchronize();
+  for (uint32_t i = 0; i < 400; ++i) REQUIRE(devices.log.is_before(2 * i, 2 * i + 1));
+}
+
+TEST_CASE("streams that share queues keep each their order, whatever overlaps", "[stream][stress]") {
+  for (const bool aside : {false, true}) {
+    for (const uint64_t seed : {1u, 2u, 3u}) {
+      StreamDevicesOptions options;
+      options.streams.hardware_queues = 2;
+      options.device = {.seed = seed, .early_read_index = seed == 2, .barriers_step_aside = aside};
+      StreamDevices devices(options);
+      std::mt19937_64 random(seed);
+      std::deque<Stream> streams;
+      for (int i = 0; i < 7; ++i) streams.emplace_back(devices);
+      // What each kernel must come after: the last kernels of streams, as its own stream knows them.
+      std::vector<std::vector<uint32_t>> after;
+      std::vector<std::vector<uint32_t>> known(streams.size());
+      struct Recorded {
+        Event event;
+        std::vector<uint32_t> covers;
+      };
+      std::vector<Recorded> events;
+      for (uint32_t step = 0; step < 4000; ++step) {
+        const size_t which = random() % streams.size();
+        Stream& stream = streams[which];
+        switch (random() % 8) {
+          case 0:
+            events.push_back({stream.record(), known[which]});
+            break;
+          case 1:
+            if (!events.empty()) {
+              const Recorded& event =
+                  events[events.size() - 1 - random() % std::min<size_t>(events.size(), 8)];
+              stream.wait(event.event);
+              known[which].insert(known[which].end(), event.covers.begin(), event.covers.end());
+            }
+            break;
+          case 2:
+            if (random() % 16 == 0) {
+              stream.synchronize();
+              for (const uint32_t number : known[which]) REQUIRE(devices.log.ended(number) != 0);
+            }
+            break;
+          default:
+            launch(stream, static_cast<uint32_t>(after.size()));
+            known[which] = {static_cast<uint32_t>((after.push_back(known[which]), after.size() - 1))};
+        }
+      }
+      devices.streams().synchronize();
+      bool overlapped = false;
+      for (uint32_t number = 0; number < after.size(); ++number) {
+        CAPTURE(number, seed, aside);
+        REQUIRE(devices.log.ended(number) != 0);
+        for (const uint32_t before : after[number]) {
+          CAPTURE(before);
+          REQUIRE(devices.log.is_before(before, number));
+        }
+        if (number != 0) overlapped = overlapped || devices.log.overlap(number - 1, number);
+      }
+      CHECK(overlapped);
+    }
+  }
+}
+
+TEST_CASE("a stream with nothing unfinished moves from a busy queue to an idle one", "[stream]") {
+  StreamDevices devices(paused(2));
+  Stream a(devices), b(devices), c(devices);
+  REQUIRE(a.hardware_queue() == c.hardware_queue());
+  launch(a, 0);
+  launch(c, 1);
+  CHECK(c.hardware_queue() == b.hardware_queue());
+  launch(b, 2);
+  launch(c, 3);  // has unfinished work where it is
+  CHECK(c.hardware_queue() == b.hardware_queue());
+  devices.resume();
+}
+
+TEST_CASE("no more hardware queues are made than asked for, and each when a stream first needs it",
+          "[stream]") {
+  StreamDevices devices(paused(3));
+  CHECK(devices.streams().hardware_queues() == 0);
+  std::deque<Stream> streams;
+  for (unsigned i = 1; i <= 64; ++i) {
+    streams.emplace_back(devices);
+    CHECK(devices.streams().hardware_queues() == std::min(i, 3u));
+  }
+  Stream urgent(devices, {.priority = StreamPriority::high});
+  CHECK(devices.streams().hardware_queues() == 4);
+  Stream masked(devices, {.cu_mask = {0xff}});
+  CHECK(devices.streams().hardware_queues() == 5);
+  for (const Stream& stream : streams) {
+    CHECK(stream.hardware_queue() != urgent.hardware_queue());
+    CHECK(stream.hardware_queue() != masked.hardware_queue());
+  }
+}
+
+TEST_CASE("kernarg memory and slots come back without anybody waiting", "[stream]") {
+  StreamDevices devices;
+  Stream a(devices);
+  const Spent spent;
+  for (uint32_t i = 0; i < 20000; ++i) launch(a, i);
+  CHECK(spent().markers == 0);
+  CHECK(spent().packets == 20000);
+  a.synchronize();
+  for (uint32_t i = 1; i < 20000; ++i) REQUIRE(devices.log.is_before(i - 1, i));
+}
+
+TEST_CASE("a full ring is waited for as long as patience lasts, and then named", "[stream]") {
+  StreamDevicesOptions options = paused(1);
+  options.streams.patience = 20ms;
+  StreamDevices devices(options);
+  Stream a(devices);
+  std::string text;
+  uint32_t launched = 0;
+  text = error_of<Error>([&] {
+    for (;; ++launched) launch(a, launched);
+  });
+  CAPTURE(text);
+  CHECK(launched == 64);
+  CHECK(contains(text, "slot in the ring"));
+  CHECK(contains(text, "64 slots"));
+  devices.resume();
+  a.synchronize();
+  for (uint32_t i = 1; i < 64; ++i) CHECK(devices.log.is_before(i - 1, i));
+  launch(a, 100);  // nothing was lost by it
+  a.synchronize();
+  CHECK(devices.log.ended(100) != 0);
+}
+
+TEST_CASE("a stream is destroyed with work in flight, which goes on and holds up nobody", "[stream]") {
+  StreamDevices devices(paused(1));
+  Stream other(devices);
+  Event event;
+  {
+    Stream a(devices);
+    launch(a, 0);
+    launch(a, 1);
+    event = a.record();
+  }
+  launch(other, 2);
+  CHECK(text_of(devices.ring(0)) == "DD|M|D");
+  devices.resume();
+  other.synchronize();
+  event.wait();
+  CHECK(devices.log.is_before(0, 1));
+}
+
+TEST_CASE("the queues live until the last stream has gone, and finish their work", "[stream]") {
+  StreamDevices devices;
+  {
+    Stream a(devices);
+    devices.destroy_streams();
+    for (uint32_t i = 0; i < 100; ++i) launch(a, i);
+  }
+  for (uint32_t i = 0; i < 100; ++i) CHECK(devices.log.ended(i) != 0);
+}
+
+TEST_CASE("an event outlives streams and queues", "[stream]") {
+  Event event;
+  {
+    StreamDevices devices;
+    Stream a(devices);
+    launch(a, 0);
+    event = a.record();
+  }
+  CHECK(event.ready());
+}
+
+TEST_CASE("when a queue fails its streams end with the error, and others go on", "[stream]") {
+  StreamDevices devices(paused(2));
+  Stream a(devices), b(devices), waits(devices);
+  REQUIRE(waits.hardware_queue() == a.hardware_queue());
+  launch(b, 0);
+  const Event of_b = b.record();
+  devices.device_of(b).fail(HSA_STATUS_ERROR_INVALID_ISA);
+  CHECK(contains(error_of<Error>([&] { of_b.wait(); }), "HSA_STATUS_ERROR_INVALID_ISA"));
+  CHECK(contains(error_of<Error>([&] { launch(b, 1); }), "HSA_STATUS_ERROR_INVALID_ISA"));
+  CHECK(contains(error_of<Error>([&] { b.record(); }), "HSA_STATUS_ERROR_INVALID_ISA"));
+  CHECK(contains(error_of<Error>([&] { b.synchronize(); }), "HSA_STATUS_ERROR_INVALID_ISA"));
+  CHECK(contains(error_of<Error>([&] { waits.wait(of_b); }), "HSA_STATUS_ERROR_INVALID_ISA"));
+  devices.device_of(a).resume();
+  launch(a, 2);
+  a.synchronize();
+  CHECK(devices.log.ended(2) != 0);
+}
+
+TEST_CASE("the current stream of a thread is the innermost chosen one of these Streams", "[stream]") {
+  StreamDevices devices, others;
+  Stream a(devices), b(devices), c(others);
+  Stream& default_stream = devices.streams().default_stream();
+  CHECK(&devices.streams().current() == &default_stream);
+  {
+    const CurrentStream outer(a);
+    CHECK(&devices.streams().current() == &a);
+    CHECK(&others.streams().current() == &others.streams().default_stream());
+    {
+      const CurrentStream inner(b), elsewhere(c);
+      CHECK(&devices.streams().current() == &b);
+      CHECK(&others.streams().current() == &c);
+      std::thread([&] { CHECK(&devices.streams().current() == &default_stream); }).join();
+    }
+    CHECK(&devices.streams().current() == &a);
+  }
+  CHECK(&devices.streams().current() == &default_stream);
+}

@@ -1,0 +1,78 @@
+// Streams of several threads: each its own, over common hardware queues, with events between them. Of most use under a thread sanitizer.
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+TEST_CASE("threads with a stream each, and events between them, keep all order there is",
+          "[stream][stress]") {
+  constexpr uint32_t threads = 4, each = 600;
+  for (const auto order : {DefaultStreamOrder::independent, DefaultStreamOrder::legacy}) {
+    StreamDevicesOptions options;
+    options.streams.hardware_queues = 2;
+    options.streams.queue.publications = 8;
+    options.streams.default_order = order;
+    StreamDevices devices(options);
+    struct Board {
+      std::mutex mutex;
+      std::vector<std::pair<Event, uint32_t>> events;  // and what each covers
+    } board;
+    std::vector<std::vector<std::pair<uint32_t, uint32_t>>> before(threads);
+    std::atomic<uint32_t> failed{0};
+    const auto work = [&](uint32_t which) {
+      std::mt19937_64 random(which);
+      const auto kernel = number_kernel();
+      Stream own(devices);
+      Stream& stream = which == 0 ? devices.streams().default_stream() : own;
+      std::optional<uint32_t> last;
+      for (uint32_t i = 0; i < each; ++i) {
+        const uint32_t number = which * each + i;
+        std::optional<uint32_t> waited;
+        if (random() % 4 == 0) {
+          std::pair<Event, uint32_t> event;
+          {
+            const std::lock_guard lock(board.mutex);
+            if (!board.events.empty()) {
+              event = board.events[random() % board.events.size()];
+              waited = event.second;
+            }
+          }
+          if (random() % 4 == 0) {
+            failed += !event.first.wait(Deadline::after(60s));
+          } else {
+            stream.wait(event.first);
+          }
+        }
+        stream.launch(kernel, Grid{1}, number);
+        if (last) before[which].emplace_back(*last, number);
+        if (waited) before[which].emplace_back(*waited, number);
+        last = number;
+        if (random() % 3 == 0) {
+          const Event event = stream.record();
+          const std::lock_guard lock(board.mutex);
+          board.events.emplace_back(event, number);
+          if (board.events.size() > 16) board.events.erase(board.events.begin());
+        }
+        if (random() % 64 == 0) stream.synchronize();
+        if (random() % 64 == 0) devices.streams().synchronize();
+      }
+      failed += !stream.synchronize(Deadline::after(60s));
+    };
+    std::vector<std::thread> others;
+    for (uint32_t which = 1; which < threads; ++which) others.emplace_back(work, which);
+    work(0);
+    for (std::thread& other : others) other.join();
+    CHECK(failed == 0);
+    for (const auto& pairs : before)
+      for (const auto& [first, second] : pairs) {
+        CAPTURE(first, second);
+        REQUIRE(devices.log.is_before(first, second));
+      }
+  }
+}
