@@ -40,3 +40,4 @@
 #include "engine/stream/event.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams.hpp"
+#include "engine/stream/timed_event.hpp"

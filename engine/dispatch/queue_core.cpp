@@ -228,22 +228,22 @@ void QueueCore::enable_profiling() {
   profiling_ = true;
 }
 
+PacketTime QueueCore::time_of(hsa_signal_t signal) const {
+  if (!agent_) {
+    const aql::SignalTimes ticks = aql::signal_times(signal);
+    return {ticks.start_ticks, ticks.end_ticks};
+  }
+  hsa_amd_profiling_dispatch_time_t time{};
+  hsa_amd_profiling_get_dispatch_time(agent_->handle(), signal, &time);
+  return {time.start, time.end};
+}
+
 void QueueCore::note_timing(uint64_t value) {
   timeline_.time([this, value](std::vector<PacketTime>& times) {
     const Retained& held = retained(value);
-    const auto read = [&](hsa_signal_t signal) {
-      if (signal.handle == 0) return;
-      hsa_amd_profiling_dispatch_time_t time{};
-      if (agent_) {
-        hsa_amd_profiling_get_dispatch_time(agent_->handle(), signal, &time);
-      } else {
-        const aql::SignalTimes ticks = aql::signal_times(signal);
-        time = {.start = ticks.start_ticks, .end = ticks.end_ticks};
-      }
-      times.push_back({time.start, time.end});
-    };
-    for (const hsa_signal_t signal : held.timing_signals) read(signal);
-    read(held.completion);
+    for (const hsa_signal_t signal : held.timing_signals)
+      if (signal.handle != 0) times.push_back(time_of(signal));
+    times.push_back(time_of(held.completion));
   });
 }
 

@@ -97,6 +97,8 @@ class QueueCore {
     ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(occupancy, writer_->ring_size())));
   }
   void enable_profiling();
+  // Of the packet that completed the signal last; times were on.
+  PacketTime time_of(hsa_signal_t signal) const;
   // The last begun publication is timed, and retained.
   void note_timing(uint64_t value);
   Retained& retained(uint64_t value) noexcept { return retained_[timeline_.place(value)]; }

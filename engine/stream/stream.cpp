@@ -5,6 +5,7 @@
 
 #include "aql/amd_abi.hpp"
 #include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
 #include "engine/stream/streams_state.hpp"
 
 namespace uptempo {
@@ -37,9 +38,7 @@ void Stream::settle() {
   if (follows_others_) settle_order();
   drop_finished();
   if (tail_.empty() && waits_.empty()) settle_place();
-  if (waits_.empty()) return;
-  queue_->wait_for(tail_, waits_);
-  waits_.clear();
+  put_waits();
 }
 
 void Stream::settle_place() {
@@ -141,22 +140,38 @@ void Stream::drop_finished() {
   });
 }
 
+// What the stream waits for is in its queue afterwards.
+void Stream::put_waits() {
+  if (waits_.empty()) return;
+  queue_->wait_for(tail_, waits_);
+  waits_.clear();
+}
+
 Event Stream::record() {
   if (follows_others_ && is_default_) settle_order();
   drop_finished();
-  Event event;
-  if (tail_.empty() && waits_.size() <= 1) {
+  if (tail_.empty() && waits_.size() == 1) {
     count(&CounterBlock::markers_elided);
-    if (!waits_.empty()) event = waits_.front();
-    return event;
+    return waits_.front();
   }
-  if (!waits_.empty()) {
-    queue_->wait_for(tail_, waits_);
-    waits_.clear();
-  }
-  event = queue_->event_for(tail_);
+  put_waits();
+  Event event = queue_->event_for(tail_);
   event.behind_host_ = is_behind_host();
   return event;
+}
+
+void Stream::record(TimedEvent& event) {
+  if (follows_others_ && is_default_) settle_order();
+  drop_finished();
+  put_waits();
+  event.event_ = {};
+  if (!tail_.empty()) event.event_ = queue_->timed_event_for(tail_, event.time_);
+  event.event_.behind_host_ = is_behind_host();
+  if (event.event_.track_ != nullptr) return;
+  count(&CounterBlock::markers_elided);
+  uint64_t now_ns = 0;
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &now_ns), "hsa_system_get_info", "the system's time");
+  event.time_->set(now_ns);
 }
 
 void Stream::wait(const Event& event) {
@@ -179,8 +194,7 @@ void Stream::wait(hsa_signal_t signal) {
     return;
   }
   take_own_queue();
-  if (!waits_.empty()) queue_->wait_for(tail_, waits_);
-  waits_.clear();
+  put_waits();
   gates_.push_back(queue_->wait_for(tail_, signal));
   if (follows_others_) note_order();
 }

@@ -38,6 +38,7 @@
 #include "engine/stream/event.hpp"
 #include "engine/stream/stream_queue.hpp"
 #include "engine/stream/streams.hpp"
+#include "engine/stream/timed_event.hpp"
 
 namespace uptempo {
 
@@ -70,6 +71,8 @@ class Stream {
 
   // An event that is complete when everything put on the stream so far is.
   Event record();
+  // The same, with the time at which it was reached.
+  void record(TimedEvent& event);
   // What is put on the stream from now on begins after the event. Throws Error where that takes a hardware queue of its own and none is left.
   void wait(const Event& event);
   // The same for a signal of the caller's, until it is zero.
@@ -101,6 +104,7 @@ class Stream {
   }
   void settle();
   void settle_place();
+  void put_waits();
   // Legacy order: what the stream's next packet comes after, and what comes after its last one.
   void settle_order();
   void note_order();

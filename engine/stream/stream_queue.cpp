@@ -67,7 +67,8 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       stream_options_(checked(options)),
       acquires_system_always_(kernargs_need_system_acquire(&agent)),
       shapes_(facts(), in_between),
-      closing_launches_(timeline_.places()) {
+      closing_launches_(timeline_.places()),
+      timed_(timeline_.places()) {
   loans_.reserve(loans_per_epoch + 5);
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
@@ -85,7 +86,8 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
       stream_options_(checked(options)),
       acquires_system_always_(false),
       shapes_(facts(), in_between),
-      closing_launches_(timeline_.places()) {
+      closing_launches_(timeline_.places()),
+      timed_(timeline_.places()) {
   loans_.reserve(loans_per_epoch + 5);
 }
 
@@ -214,6 +216,14 @@ void StreamQueue::launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcep
   tail.acquires_system = false;
 }
 
+// The lock may have been left meanwhile.
+void StreamQueue::await_closable(std::unique_lock<std::mutex>& lock) {
+  if (can_close()) return;
+  const Deadline deadline = Deadline::after(stream_options_.patience);
+  do wait_for_room(lock, deadline);
+  while (!can_close());
+}
+
 Event StreamQueue::event_for(Tail& tail) {
   if (tail.empty()) {
     count(&CounterBlock::markers_elided);
@@ -221,16 +231,56 @@ Event StreamQueue::event_for(Tail& tail) {
   }
   std::unique_lock lock(mutex_);
   check_failed();
-  for (std::optional<Deadline> deadline; tail.epoch == open_epoch();) {
-    if (can_close()) {
-      mark();
-      return event_at(tail.epoch);
-    }
-    if (!deadline) deadline = Deadline::after(stream_options_.patience);
-    wait_for_room(lock, *deadline);
+  if (tail.epoch == open_epoch()) await_closable(lock);
+  if (tail.epoch == open_epoch()) {
+    mark();
+  } else {
+    count(&CounterBlock::markers_elided);
   }
-  count(&CounterBlock::markers_elided);
   return event_at(tail.epoch);
+}
+
+Event StreamQueue::timed_event_for(Tail& tail, const std::shared_ptr<EventTime>& time) {
+  std::unique_lock lock(mutex_);
+  check_failed();
+  enable_profiling();
+  const bool is_closed = tail.epoch != open_epoch();
+  if (is_closed && timeline_.is_done(tail.epoch)) return {};
+  Timed* timed = &timed_[timeline_.place(tail.epoch)];
+  if (is_closed && timed->epoch == tail.epoch) {  // somebody else's marker, which is timed
+    count(&CounterBlock::markers_elided);
+  } else {
+    await_closable(lock);
+    const uint64_t epoch = open_epoch();
+    mark();
+    timed = &timed_[timeline_.place(epoch)];
+    {
+      const std::lock_guard timed_lock(timed_mutex_);
+      timed->epoch = epoch;
+      timed->ns.reset();
+      timed->wanted.clear();
+    }
+    timeline_.time([this, timed](std::vector<PacketTime>& times) { read_time(*timed, times); });
+  }
+  time->expect(timeline_, timed->epoch);
+  const std::lock_guard timed_lock(timed_mutex_);
+  if (timed->ns) {
+    time->set(timeline_, timed->epoch, *timed->ns);
+  } else {
+    timed->wanted.push_back(time);
+  }
+  return event_at(timed->epoch);
+}
+
+// Called by whoever asks for the times of a complete epoch, and when it is reclaimed.
+void StreamQueue::read_time(Timed& timed, std::vector<PacketTime>& times) {
+  const PacketTime time = time_of(retained(timed.epoch).completion);
+  times.push_back(time);
+  const std::lock_guard timed_lock(timed_mutex_);
+  timed.ns = time.end_ns;
+  for (const std::shared_ptr<EventTime>& wanted : timed.wanted)
+    wanted->set(timeline_, timed.epoch, time.end_ns);
+  timed.wanted.clear();
 }
 
 Event StreamQueue::event_for_all() {

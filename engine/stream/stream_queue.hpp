@@ -32,6 +32,7 @@
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/queue_core.hpp"
 #include "engine/stream/event.hpp"
+#include "engine/stream/timed_event.hpp"
 #include "engine/stream/track.hpp"
 
 namespace uptempo {
@@ -79,6 +80,8 @@ class StreamQueue final : public QueueCore, public Track {
 
   // What is complete when everything up to the tail is. Throws Error as take_turn().
   Event event_for(Tail& tail);
+  // The same with the time at which it was reached. Empty, and `time` is not set, where it was reached already; the tail is not empty.
+  Event timed_event_for(Tail& tail, const std::shared_ptr<EventTime>& time);
   // Everything put into the queue so far. Empty where nothing is unfinished.
   Event event_for_all();
   // Sees to it that later packets of the stream wait for the events. Throws Error as take_turn().
@@ -121,7 +124,16 @@ class StreamQueue final : public QueueCore, public Track {
   uint64_t open_epoch() const noexcept { return timeline_.last_begun() + 1; }
   bool needs_barrier(const Tail& tail) noexcept;
   bool can_close() noexcept;
+  // Who wants to know when an epoch was complete.
+  struct Timed {
+    uint64_t epoch = 0;
+    std::optional<uint64_t> ns{};  // when it is known
+    std::vector<std::shared_ptr<EventTime>> wanted{};
+  };
+
   [[noreturn]] void throw_short() const;
+  void await_closable(std::unique_lock<std::mutex>& lock);
+  void read_time(Timed& timed, std::vector<PacketTime>& times);
   // Returns its index plus one.
   uint64_t publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept;
   void mark() noexcept;
@@ -141,6 +153,8 @@ class StreamQueue final : public QueueCore, public Track {
   std::vector<Seen> seen_;              // one for each track
   std::vector<uint64_t>
       closing_launches_;  // of each unfinished epoch, by place: the launch that closed it, index plus one; 0: a marker did
+  std::mutex timed_mutex_;    // of what follows; taken last
+  std::vector<Timed> timed_;  // by place
   uint64_t open_bytes_ = 0;
   std::atomic<uint32_t> open_packets_{0};
   uint64_t last_barrier_ = 0;  // packet with barrier bit, index plus one

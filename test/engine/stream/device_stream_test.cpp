@@ -57,3 +57,63 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   }
   CHECK_THROWS_AS(Stream(streams, {.cu_mask = {0}}), Error);
 }
+
+TEST_CASE("timed events tell how long the work between them took on the device", "[device][stream][timed]") {
+  Device device;
+  Streams streams(device.gpu, {.hardware_queues = 2});
+  Stream stream(streams), other(streams);
+  const auto spin = device.probes.kernel<uint32_t*, uint32_t, uint32_t>("spin");
+  DeviceBuffer<uint32_t> out(device.gpu, 64);
+  TimedEvent idle, begin, middle, same, end;
+  CHECK_THROWS_AS(idle.ns(), Error);
+  stream.record(idle);  // nothing unfinished: the host's time
+  const uint64_t idle_ns = idle.ns();
+  stream.launch(spin, Grid{64}, out.data(), 1000u, 1u);
+  stream.record(begin);
+  stream.launch(spin, Grid{64}, out.data(), 20000u, 1u);
+  const Counters before = Counters::now();
+  stream.record(middle);
+  stream.record(same);
+  CHECK((Counters::now() - before).markers == 1);
+  other.wait(middle);
+  other.launch(spin, Grid{64}, out.data(), 1000u, 1u);
+  other.record(end);
+  end.wait();
+  CHECK(same.ns() == middle.ns());
+  CHECK(idle_ns <= begin.ns());
+  CHECK(elapsed(begin, middle) > 0ns);
+  CHECK(elapsed(middle, end) > 0ns);
+  CHECK(elapsed(end, begin) == -(elapsed(begin, middle) + elapsed(middle, end)));
+}
+
+TEST_CASE("a timed event keeps its time over many later ones, and forgets it when recorded again",
+          "[device][stream][timed]") {
+  Device device;
+  PinnedBuffer<uint32_t> values(device.gpu, 64);
+  TimedEvent first, again;
+  uint64_t first_ns = 0;
+  {
+    Streams streams(device.gpu, {.queue = {.publications = 4}});
+    Stream stream(streams);
+    stream.launch(device.chain, Grid{64}, values.data(), 0u);
+    stream.record(first);
+    uint64_t last_ns = 0;
+    for (uint32_t i = 0; i < 100; ++i) {
+      stream.launch(device.chain, Grid{64}, values.data(), i);
+      stream.record(again);
+      if (i % 3 == 0) {
+        again.wait();
+        CHECK(again.ns() > last_ns);
+        last_ns = again.ns();
+      }
+    }
+    again.wait();
+    first_ns = first.ns();
+    CHECK(first_ns < last_ns);
+    CHECK(elapsed(first, again) > 0ns);
+    stream.launch(device.chain, Grid{64}, values.data(), 0u);
+    stream.record(again);
+  }
+  CHECK(first.ns() == first_ns);
+  CHECK(again.ns() > first_ns);  // the queue has finished its work
+}

@@ -1,0 +1,46 @@
+#include "engine/stream/timed_event.hpp"
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo {
+
+namespace detail {
+
+void EventTime::expect(const Timeline& timeline, uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  timeline_ = &timeline;
+  epoch_ = epoch;
+  ns_.reset();
+}
+
+void EventTime::set(const Timeline& timeline, uint64_t epoch, uint64_t ns) {
+  const std::lock_guard lock(mutex_);
+  if (timeline_ == &timeline && epoch_ == epoch) ns_ = ns;
+}
+
+void EventTime::set(uint64_t ns) {
+  const std::lock_guard lock(mutex_);
+  timeline_ = nullptr;
+  ns_ = ns;
+}
+
+std::optional<uint64_t> EventTime::ns() const {
+  const std::lock_guard lock(mutex_);
+  return ns_;
+}
+
+}  // namespace detail
+
+uint64_t TimedEvent::ns() const {
+  const bool is_complete = ready();  // throws if its queue has failed
+  // Asked for, the times of an epoch that has not been reclaimed are read.
+  if (is_complete && !time_->ns()) event_.completion().times();
+  if (const std::optional<uint64_t> ns = time_->ns(); ns && is_complete) return *ns;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "TimedEvent::ns",
+               .asked = "when an event was reached",
+               .found = is_complete ? "it was never recorded" : "it is not complete",
+               .remedy = "record it, and wait for it first"});
+}
+
+}  // namespace uptempo
