@@ -1,0 +1,155 @@
+// What runs beside what, as kernels see it themselves: a hand-shake succeeds between kernels that run at the same time, however long each step takes, and no others.
+#include <engine/uptempo.hpp>
+#include <kernels/probes.hpp>
+
+#include <algorithm>
+#include <deque>
+
+#include "on_device.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+// Looks at the other's flag: of who must find it, and of who must not.
+constexpr uint32_t for_ever = UINT32_MAX, a_while = 20'000;
+
+// Two kernels that look for each other.
+class Meeting {
+ public:
+  explicit Meeting(const StreamsOptions& options = {}) : options_(options) {
+    std::ranges::fill(words_.span(), 0u);
+  }
+
+  Streams& streams() { return streams_; }
+
+  void first(Stream& stream, uint32_t looks = for_ever) {
+    ++round_;
+    first_ = &stream;
+    words_[met] = words_[met + 1] = 0;
+    stream.launch(meet_, Grid{1}, &words_[flag], &words_[other_flag], round_, looks, &words_[met]);
+  }
+  void second(Stream& stream, uint32_t looks = for_ever) {
+    second_ = &stream;
+    stream.launch(meet_, Grid{1}, &words_[other_flag], &words_[flag], round_, looks, &words_[met + 1]);
+  }
+  // After both: whether they ran at the same time. The second one finds the flag of a first one that is long gone as well, so it is the first one that tells.
+  bool met_each_other() {
+    REQUIRE(first_->synchronize(test::soon()));
+    REQUIRE(second_->synchronize(test::soon()));
+    REQUIRE(words_[met + 1] == 1);
+    return words_[met] == 1;
+  }
+  bool overlap(Stream& one, Stream& other) {
+    first(one);
+    second(other);
+    return met_each_other();
+  }
+
+ private:
+  static constexpr size_t flag = 0, other_flag = 32, met = 64;
+
+  Runtime runtime_;
+  Agent gpu_ = runtime_.gpu();
+  Program probes_{gpu_, kernels::probes()};
+  Kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*> meet_ =
+      probes_.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*>("meet");
+  PinnedBuffer<uint32_t> words_{gpu_, 96};
+  uint32_t round_ = 0;
+  Stream* first_ = nullptr;
+  Stream* second_ = nullptr;
+  StreamsOptions options_;
+  Streams streams_{gpu_, options_};
+};
+
+}  // namespace
+
+TEST_CASE("kernels of two streams run at the same time, in hardware queues of their own",
+          "[device][stream][overlap]") {
+  Meeting meeting;
+  Stream a(meeting.streams()), b(meeting.streams());
+  REQUIRE(a.hardware_queue() != b.hardware_queue());
+  for (int round = 0; round < 10; ++round) {
+    CHECK(meeting.overlap(a, b));
+    CHECK(meeting.overlap(b, a));
+  }
+}
+
+TEST_CASE("kernels of two streams run at the same time in one hardware queue", "[device][stream][overlap]") {
+  Meeting meeting({.hardware_queues = 1});
+  Stream a(meeting.streams()), b(meeting.streams());
+  REQUIRE(a.hardware_queue() == b.hardware_queue());
+  for (int round = 0; round < 10; ++round) {
+    CHECK(meeting.overlap(a, b));
+    CHECK(meeting.overlap(b, a));
+  }
+}
+
+TEST_CASE("each two of nine streams over four hardware queues run at the same time",
+          "[device][stream][overlap]") {
+  Meeting meeting;
+  std::deque<Stream> streams;
+  for (int i = 0; i < 9; ++i) streams.emplace_back(meeting.streams());
+  REQUIRE(meeting.streams().hardware_queues() == 4);
+  for (size_t i = 0; i < streams.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      CAPTURE(i, j);
+      CHECK(meeting.overlap(streams[i], streams[j]));
+    }
+}
+
+TEST_CASE("a stream that waits for the host holds up nobody", "[device][stream][overlap]") {
+  Meeting meeting({.hardware_queues = 1});
+  Stream a(meeting.streams()), b(meeting.streams()), waits(meeting.streams());
+  const Signal gate;
+  waits.wait(gate);
+  CHECK_FALSE(waits.ready());
+  CHECK(meeting.overlap(a, b));
+  hsa_signal_store_screlease(gate.handle(), 0);
+  CHECK(meeting.overlap(waits, b));
+}
+
+TEST_CASE("kernels of one stream do not run at the same time", "[device][stream][overlap]") {
+  Meeting meeting;
+  Stream a(meeting.streams());
+  for (int round = 0; round < 3; ++round) {
+    meeting.first(a, a_while);
+    meeting.second(a);
+    CHECK_FALSE(meeting.met_each_other());
+  }
+}
+
+TEST_CASE("what waits for an event does not run at the same time as what the event covers",
+          "[device][stream][overlap]") {
+  for (const uint32_t queues : {1u, 4u}) {
+    CAPTURE(queues);
+    Meeting meeting({.hardware_queues = queues});
+    Stream a(meeting.streams()), b(meeting.streams());
+    for (int round = 0; round < 3; ++round) {
+      meeting.first(a, a_while);
+      b.wait(a.record());
+      meeting.second(b);
+      CHECK_FALSE(meeting.met_each_other());
+    }
+  }
+}
+
+TEST_CASE("a legacy default stream overlaps with streams that do not block, and with no others",
+          "[device][stream][overlap]") {
+  for (const uint32_t queues : {1u, 4u}) {
+    CAPTURE(queues);
+    Meeting meeting({.hardware_queues = queues, .default_order = DefaultStreamOrder::legacy});
+    Stream& legacy = meeting.streams().default_stream();
+    Stream blocking(meeting.streams()), other(meeting.streams(), {.blocking = false});
+    CHECK(meeting.overlap(legacy, other));
+    CHECK(meeting.overlap(other, legacy));
+    CHECK(meeting.overlap(blocking, other));
+    meeting.first(legacy, a_while);
+    meeting.second(blocking);
+    CHECK_FALSE(meeting.met_each_other());
+    meeting.first(blocking, a_while);
+    meeting.second(legacy);
+    CHECK_FALSE(meeting.met_each_other());
+  }
+}
