@@ -102,6 +102,11 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
            fmt::format("a kernel that needs {}", alignment_),
            "align the kernel's argument types to 64 bytes or less");
   }
+  if (size_ > UINT32_MAX - 63) {
+    refuse(HSA_STATUS_ERROR_INVALID_CODE_OBJECT, kernel_,
+           "a kernarg block whose size, in whole lines of 64 bytes, fits 32 bits",
+           fmt::format("a kernarg segment of {} bytes", size_), "pass the arguments in a buffer");
+  }
   for (const ArgumentMetadata& argument : kernel.arguments) {
     switch (argument.kind) {
       case ArgumentKind::by_value:

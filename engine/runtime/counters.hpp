@@ -23,6 +23,8 @@ namespace uptempo {
   X(signals_pooled, "signals taken from a pool")                                           \
   X(kernarg_allocations, "allocations of kernarg memory")                                  \
   X(kernarg_blocks, "kernarg blocks of a pool that were published")                        \
+  X(spills, "kernarg blocks larger than a slab, in memory of their own")                   \
+  X(spill_bytes, "bytes of these")                                                         \
   X(batches, "batches published")                                                          \
   X(packets, "packets published")                                                          \
   X(barrier_bits, "packets with their barrier bit set")                                    \

@@ -14,6 +14,9 @@
 // What the host wrote. The first launch after synchronize() sees everything the host wrote before. Later ones see what it writes to fine-grained memory (PinnedBuffer, KernargBuffer); after
 // writing to coarse-grained memory while the stream has work, call host_wrote().
 //
+// Large arguments. What does not fit a kernarg slab (QueueOptions::kernarg_slab_bytes) gets memory of its own, which is used again when the kernel is complete: the first such launches
+// of a size allocate, and no others pay. StreamsOptions::spill_bytes bounds it; a launch beyond what is free waits as below, and a kernel beyond all of it is refused.
+//
 // Waiting for the host. wait(signal) holds the stream until somebody, usually the host, makes the signal zero. A hardware queue is held up by it as well, so
 // the stream gets one of its own, or is refused (StreamsOptions::own_queues). So does a stream that waits for an event behind such a wait.
 //

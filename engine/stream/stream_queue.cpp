@@ -63,7 +63,8 @@ StreamQueueOptions checked(StreamQueueOptions options) {
 }  // namespace
 
 StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
-    : QueueCore(agent, checked(options).queue, {}),
+    : StreamSpills(options.spill_bytes),
+      QueueCore(agent, checked(options).queue, {}),
       stream_options_(checked(options)),
       acquires_system_always_(kernargs_need_system_acquire(&agent)),
       shapes_(facts(), in_between),
@@ -82,7 +83,8 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
 
 StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
                          const StreamQueueOptions& options)
-    : QueueCore(std::move(parts), signals, options.queue),
+    : StreamSpills(options.spill_bytes),
+      QueueCore(std::move(parts), signals, options.queue),
       stream_options_(checked(options)),
       acquires_system_always_(false),
       shapes_(facts(), in_between),
@@ -91,22 +93,65 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
   loans_.reserve(loans_per_epoch + 5);
 }
 
-void StreamQueue::check_block(uint32_t block_bytes) const {
-  if (block_bytes <= kernargs_.slab_bytes()) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "Stream::launch",
-               .asked = fmt::format("a kernarg block of {} bytes", block_bytes),
-               .found = fmt::format("slabs of {}", kernargs_.slab_bytes()),
-               .remedy = "make the Streams with a larger QueueOptions::kernarg_slab_bytes"});
-}
-
 bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block) {
   check_failed();
   if (!writer_->admits_now(1)) return false;
   if (!takes_block) return true;
-  block = kernarg_cursor_.fits(block_bytes) ? kernarg_cursor_.take(block_bytes)
-                                            : try_take_kernargs(kernarg_cursor_, block_bytes);
+  block = kernarg_cursor_.fits(block_bytes) ? kernarg_cursor_.take(block_bytes) : take_elsewhere(block_bytes);
   return block != nullptr;
+}
+
+std::byte* StreamQueue::take_elsewhere(uint32_t block_bytes) noexcept {
+  // Held by the open epoch, to which the dispatch will belong: its packet is written before the lock is released.
+  if (is_large(block_bytes)) return spills_.take(block_bytes, open_epoch(), timeline_);
+  return try_take_kernargs(kernarg_cursor_, block_bytes);
+}
+
+bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
+                            uint32_t block_bytes) {
+  const uint64_t capacity = SpillPool::capacity_for(block_bytes);
+  const auto refuse = [&](std::string found, const char* remedy) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Stream::launch",
+                 .asked = fmt::format("kernel '{}', whose arguments take {} bytes", kernel.name, block_bytes),
+                 .found = std::move(found),
+                 .remedy = remedy});
+  };
+  if (capacity > spills_.limit_bytes())
+    refuse(fmt::format("{} bytes at most for blocks larger than a slab, each rounded up to a power of two",
+                       spills_.limit_bytes()),
+           "make the Streams with a larger StreamsOptions::spill_bytes, or pass a buffer's address");
+  std::vector<KernargMemory> dropped;  // given back without the lock, and allocated so: either may take long
+  if (!spills_.reserve(block_bytes, timeline_, dropped)) return false;
+  lock.unlock();
+  dropped.clear();
+  KernargMemory memory;
+  try {
+    if (agent_)
+      if (const size_t pool = find_pool(*agent_, MemoryKind::kernarg).size_bytes; capacity > pool)
+        refuse(fmt::format("a pool of {} bytes of kernarg memory", pool), "pass a buffer's address");
+    memory = KernargMemory(agent(), capacity);
+  } catch (...) {
+    lock.lock();
+    spills_.unreserve(block_bytes);
+    throw;
+  }
+  lock.lock();
+  spills_.add(std::move(memory));
+  return true;
+}
+
+void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel,
+                                uint32_t block_bytes, Deadline deadline) {
+  if (is_large(block_bytes) && !spills_.has_free(block_bytes, timeline_)) {
+    if (add_spill(lock, kernel, block_bytes)) return;
+    if (deadline.passed())
+      throw_exhausted(
+          fmt::format("block of {} bytes for the arguments of kernel '{}'", block_bytes, kernel.name),
+          fmt::format("{} bytes of blocks larger than a slab", spills_.limit_bytes()),
+          fmt::format("{} are in use by {} unfinished epochs", spills_.size_bytes(), timeline_.pending()));
+  }
+  wait_for_room(lock, deadline);
 }
 
 bool StreamQueue::can_close() noexcept {

@@ -31,6 +31,7 @@
 #include "aql/packet.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/queue_core.hpp"
+#include "engine/dispatch/spill_pool.hpp"
 #include "engine/stream/event.hpp"
 #include "engine/stream/timed_event.hpp"
 #include "engine/stream/track.hpp"
@@ -57,9 +58,16 @@ struct StreamQueueOptions {
   std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
   uint32_t epoch_packets = 128;     // launches after which one carries a completion signal
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
+  uint64_t spill_bytes = 32 << 20;  // of kernarg blocks larger than a slab
 };
 
-class StreamQueue final : public QueueCore, public Track {
+// Where those lie. A base, so that it goes after the queue whose packets read them.
+struct StreamSpills {
+  explicit StreamSpills(uint64_t limit_bytes) noexcept : spills_(limit_bytes) {}
+  SpillPool spills_;
+};
+
+class StreamQueue final : private StreamSpills, public QueueCore, public Track {
  public:
   // Makes an HSA queue. Throws Error.
   StreamQueue(const Agent& agent, const StreamQueueOptions& options);
@@ -120,7 +128,13 @@ class StreamQueue final : public QueueCore, public Track {
 
   bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
   void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
-  void check_block(uint32_t block_bytes) const;
+  // The same for a dispatch, which may lack memory for a block larger than a slab instead.
+  void wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes,
+                     Deadline deadline);
+  bool is_large(uint32_t block_bytes) const noexcept { return block_bytes > kernargs_.slab_bytes(); }
+  // False if blocks in use have to come back first.
+  bool add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes);
+  std::byte* take_elsewhere(uint32_t block_bytes) noexcept;
   uint64_t open_epoch() const noexcept { return timeline_.last_begun() + 1; }
   bool needs_barrier(const Tail& tail) noexcept;
   bool can_close() noexcept;
@@ -166,9 +180,8 @@ StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& g
   if (has_turn(turn.shape->block_bytes, takes_block<Args...>(*turn.shape), turn.block)) [[likely]]
     return turn;
   const Deadline deadline = Deadline::after(stream_options_.patience);
-  check_block(turn.shape->block_bytes);
   do {
-    wait_for_room(turn.lock, deadline);
+    wait_for_turn(turn.lock, kernel, turn.shape->block_bytes, deadline);
     turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
   } while (!has_turn(turn.shape->block_bytes, takes_block<Args...>(*turn.shape), turn.block));
   return turn;

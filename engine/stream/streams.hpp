@@ -50,6 +50,8 @@ struct StreamsOptions {
   uint32_t epoch_packets =
       128;  // launches of a queue after which one carries a completion signal, so that kernarg memory comes back
   std::chrono::nanoseconds patience = std::chrono::seconds(30);  // how long a call waits for room
+  uint64_t spill_bytes =
+      32 << 20;  // of each queue, at most, for kernarg blocks that are larger than a slab (Stream::launch)
 };
 
 class Streams {

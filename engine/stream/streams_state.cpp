@@ -41,7 +41,8 @@ StreamsState::Place& StreamsState::make(StreamPriority priority, const std::vect
                               .priority = priority,
                               .cu_mask = cu_mask,
                               .epoch_packets = options_.epoch_packets,
-                              .patience = options_.patience});
+                              .patience = options_.patience,
+                              .spill_bytes = options_.spill_bytes});
   place->queue->ask_when_short(
       [this] { for_each_queue([](StreamQueue& queue) { queue.give_back_loans(); }); });
   return *places_.emplace_back(std::move(place));

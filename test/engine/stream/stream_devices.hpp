@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -50,6 +51,8 @@ struct StreamDevicesOptions {
                          .patience = std::chrono::seconds(10)};
   PacketProcessorOptions device{};
   size_t kernels = 1 << 16;
+  // When a kernel ends, while its arguments are still its own. On a thread of its device.
+  std::function<void(const hsa_kernel_dispatch_packet_t& packet)> at_end{};
 };
 
 class StreamDevices {
@@ -114,7 +117,8 @@ class StreamDevices {
            const detail::StreamQueueOptions& of_queue, size_t index)
         : kernargs(of_queue.queue.kernarg_bytes / 64),
           processor(with_log(all, options.device, index),
-                    [&all](const hsa_kernel_dispatch_packet_t& packet, uint64_t) {
+                    [&all, at_end = options.at_end](const hsa_kernel_dispatch_packet_t& packet, uint64_t) {
+                      if (at_end) at_end(packet);
                       all.log.end(number_of(packet));
                     }) {
       for (uint32_t i = 0; i < of_queue.queue.publications; ++i)

@@ -1,0 +1,71 @@
+#include "engine/dispatch/spill_pool.hpp"
+
+#include <bit>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/runtime/counters.hpp"
+
+namespace uptempo::detail {
+
+KernargMemory::KernargMemory(const Agent* agent, uint64_t size_bytes)
+    : size_bytes_(KernargPool::block_bytes(size_bytes)) {
+  if (agent != nullptr) {
+    memory_ = KernargBuffer(*agent, size_bytes_);
+  } else {
+    host_.reset(static_cast<std::byte*>(std::aligned_alloc(KernargPool::block_alignment, size_bytes_)));
+    if (!host_) throw std::bad_alloc();
+  }
+}
+
+void KernargMemory::Free::operator()(std::byte* memory) const noexcept { std::free(memory); }
+
+uint64_t SpillPool::capacity_for(uint64_t block_bytes) noexcept { return std::bit_ceil(block_bytes); }
+
+bool SpillPool::is_free(const Block& block, Timeline& timeline) noexcept {
+  // The timeline knows nothing of the open epoch yet.
+  return block.epoch <= timeline.last_begun() && timeline.is_done(block.epoch);
+}
+
+SpillPool::Block* SpillPool::find(uint64_t block_bytes, Timeline& timeline) noexcept {
+  Block* best = nullptr;
+  for (Block& block : blocks_) {
+    const uint64_t size = block.memory.size_bytes();
+    if (size < block_bytes || (best != nullptr && best->memory.size_bytes() <= size)) continue;
+    if (is_free(block, timeline)) best = &block;
+  }
+  return best;
+}
+
+std::byte* SpillPool::take(uint64_t block_bytes, uint64_t epoch, Timeline& timeline) noexcept {
+  Block* const block = find(block_bytes, timeline);
+  if (block == nullptr) return nullptr;
+  block->epoch = epoch;
+  count(&CounterBlock::spills);
+  count(&CounterBlock::spill_bytes, block_bytes);
+  return block->memory.data();
+}
+
+bool SpillPool::reserve(uint64_t block_bytes, Timeline& timeline, std::vector<KernargMemory>& dropped) {
+  const uint64_t capacity = capacity_for(block_bytes);
+  if (capacity > limit_bytes_) return false;
+  for (size_t i = 0; i < blocks_.size() && size_bytes_ > limit_bytes_ - capacity;) {
+    if (!is_free(blocks_[i], timeline)) {
+      ++i;
+      continue;
+    }
+    size_bytes_ -= blocks_[i].memory.size_bytes();
+    dropped.push_back(std::move(blocks_[i].memory));
+    std::swap(blocks_[i], blocks_.back());
+    blocks_.pop_back();
+  }
+  if (size_bytes_ > limit_bytes_ - capacity) return false;
+  size_bytes_ += capacity;
+  return true;
+}
+
+void SpillPool::add(KernargMemory memory) { blocks_.push_back({std::move(memory)}); }
+
+}  // namespace uptempo::detail

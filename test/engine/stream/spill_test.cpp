@@ -1,0 +1,206 @@
+// Kernarg blocks larger than a slab, over doubles.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "engine/runtime/counters.hpp"
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "tools/support/cost_meter.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A kernel of one argument, which begins with the number by which the log knows it and ends with the same number.
+template <size_t Bytes>
+struct Numbered {
+  explicit Numbered(uint32_t number = 0) : first(number), last(number) {}
+  uint32_t first;
+  std::array<uint32_t, Bytes / 4 - 2> between{};
+  uint32_t last;
+};
+
+template <size_t Bytes>
+const Kernel<Numbered<Bytes>>& kernel_of() {
+  static const auto kernel = [] {
+    KernelMetadata metadata;
+    metadata.name = "numbered_" + std::to_string(Bytes);
+    metadata.kernarg_size = Bytes;
+    metadata.kernarg_alignment = 8;
+    metadata.arguments = {{.kind = ArgumentKind::by_value,
+                           .kind_name = "by_value",
+                           .offset = 0,
+                           .size = Bytes,
+                           .name = {},
+                           .type_name = {}}};
+    return Kernel<Numbered<Bytes>>::trusted(
+        std::make_shared<const KernelInfo>(KernelInfo{.name = metadata.name,
+                                                      .object = 0x1000 + Bytes,
+                                                      .group_segment_size = 0,
+                                                      .private_segment_size = 0,
+                                                      .max_workgroup_size = 1024,
+                                                      .required_workgroup_size = {},
+                                                      .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                                                      .arguments = ArgumentLayout(metadata, false)}));
+  }();
+  return kernel;
+}
+
+template <size_t Bytes>
+void launch(Stream& stream, uint32_t number) {
+  const auto arguments = std::make_unique<Numbered<Bytes>>(number);
+  stream.launch(kernel_of<Bytes>(), Grid{1}, *arguments);
+  *arguments = Numbered<Bytes>(0xdeadbeef);  // the caller's again at once
+}
+
+// Each size has an object of its own, so that the device knows where the last argument lies.
+struct Checked {
+  std::atomic<uint32_t> right{0}, wrong{0};
+  void operator()(const hsa_kernel_dispatch_packet_t& packet) {
+    const size_t bytes = packet.kernel_object - 0x1000;
+    const auto* const block = static_cast<const volatile uint32_t*>(packet.kernarg_address);
+    ++(block[0] == block[bytes / 4 - 1] ? right : wrong);
+  }
+};
+
+constexpr size_t in_slab = 1024, large = 1028, larger = 70'000, largest = 131'056;
+
+StreamDevicesOptions options_with(std::shared_ptr<Checked> checked, uint32_t queues = 2) {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = queues;
+  options.at_end = [checked](const hsa_kernel_dispatch_packet_t& packet) { (*checked)(packet); };
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("what fits a slab lies in it, what is larger by a byte has memory of its own", "[stream][spill]") {
+  const auto checked = std::make_shared<Checked>();
+  StreamDevices devices(options_with(checked));
+  Stream a(devices);
+  const Counters before = Counters::now();
+  launch<in_slab>(a, 0);
+  CHECK((Counters::now() - before).spills == 0);
+  launch<large>(a, 1);
+  CHECK((Counters::now() - before).spills == 1);
+  CHECK((Counters::now() - before).spill_bytes == 1088);
+  launch<largest>(a, 2);
+  CHECK((Counters::now() - before).spills == 2);
+  CHECK((Counters::now() - before).spill_bytes == 1088 + 131'072);
+  a.synchronize();
+  CHECK(checked->right == 3);
+  CHECK(checked->wrong == 0);
+}
+
+TEST_CASE("memory of large blocks is not used again before its kernel is complete", "[stream][spill]") {
+  for (const uint64_t seed : {1u, 2u, 3u}) {
+    const auto checked = std::make_shared<Checked>();
+    StreamDevicesOptions options = options_with(checked);
+    options.streams.spill_bytes = 4 << 20;
+    options.device = {.seed = seed, .barriers_step_aside = seed == 2};
+    StreamDevices devices(options);
+    std::deque<Stream> streams;
+    for (int i = 0; i < 5; ++i) streams.emplace_back(devices);
+    std::mt19937_64 random(seed);
+    constexpr uint32_t launches = 2000;
+    for (uint32_t i = 0; i < launches; ++i) {
+      Stream& stream = streams[random() % streams.size()];
+      switch (random() % 4) {
+        case 0:
+          launch<in_slab>(stream, i);
+          break;
+        case 1:
+          launch<large>(stream, i);
+          break;
+        case 2:
+          launch<larger>(stream, i);
+          break;
+        default:
+          launch<largest>(stream, i);
+      }
+      if (random() % 32 == 0) streams[random() % streams.size()].wait(stream.record());
+      if (random() % 128 == 0) stream.synchronize();
+    }
+    devices.streams().synchronize();
+    for (Stream& stream : streams) stream.synchronize();
+    CHECK(checked->right == launches);
+    CHECK(checked->wrong == 0);
+  }
+}
+
+TEST_CASE("in a steady state large blocks are not allocated", "[stream][spill]") {
+  const auto checked = std::make_shared<Checked>();
+  StreamDevices devices(options_with(checked, 1));
+  Stream a(devices);
+  const Numbered<larger> arguments(7);
+  const auto step = [&] {
+    for (uint32_t i = 0; i < 8; ++i) a.launch(kernel_of<larger>(), Grid{1}, arguments);
+    a.synchronize();
+  };
+  for (int i = 0; i < 20; ++i) step();
+  const support::Cost cost = support::cost_of([&] {
+    for (int i = 0; i < 20; ++i) step();
+  });
+  CHECK(cost.allocations == 0);
+  CHECK(checked->wrong == 0);
+}
+
+TEST_CASE("a launch without room for its large block waits for it as long as patience lasts, and names it",
+          "[stream][spill]") {
+  const auto checked = std::make_shared<Checked>();
+  StreamDevicesOptions options = options_with(checked, 1);
+  options.device.paused = true;
+  options.streams.patience = 20ms;
+  options.streams.spill_bytes = 512 << 10;
+  StreamDevices devices(options);
+  Stream a(devices);
+  uint32_t launched = 0;
+  const std::string text = error_of<Error>([&] {
+    for (;; ++launched) launch<largest>(a, launched);
+  });
+  CAPTURE(text);
+  CHECK(launched == 4);
+  CHECK(contains(text, "131072 bytes for the arguments of kernel 'numbered_131056'"));
+  CHECK(contains(text, "524288 bytes of blocks larger than a slab"));
+  launch<in_slab>(a, 100);  // others are not held up
+  devices.resume();
+  for (uint32_t i = 0; i < 50; ++i) launch<larger>(a, 101 + i);  // kept blocks make way for another size
+  a.synchronize();
+  CHECK(checked->right == 55);
+  CHECK(checked->wrong == 0);
+}
+
+TEST_CASE("a kernel whose arguments never fit is refused at once, with its name, size and the limit",
+          "[stream][spill]") {
+  const auto checked = std::make_shared<Checked>();
+  StreamDevicesOptions options = options_with(checked, 1);
+  options.streams.spill_bytes = 100'000;
+  StreamDevices devices(options);
+  Stream a(devices);
+  launch<large>(a, 0);
+  const std::string text = error_of<Error>([&] { launch<largest>(a, 1); });
+  CAPTURE(text);
+  CHECK(contains(text, "kernel 'numbered_131056', whose arguments take 131072 bytes"));
+  CHECK(contains(text, "100000 bytes at most"));
+  CHECK(contains(text, "spill_bytes"));
+  launch<large>(a, 2);
+  a.synchronize();
+  CHECK(checked->right == 2);
+}
+
+TEST_CASE("large blocks outlive the stream, and what is unfinished when the queues go", "[stream][spill]") {
+  const auto checked = std::make_shared<Checked>();
+  {
+    StreamDevices devices(options_with(checked, 2));
+    Stream a(devices), b(devices);
+    for (uint32_t i = 0; i < 12; ++i) launch<larger>(i % 2 == 0 ? a : b, i);
+  }
+  CHECK(checked->right == 12);
+  CHECK(checked->wrong == 0);
+}
