@@ -51,6 +51,7 @@ constexpr FreeBar kFree[] = {
     {"uptempo-dispatch", kAllocations},       {"uptempo-dispatch", kSystemCalls},
     {"uptempo-prepared", kAllocations},       {"uptempo-prepared", kSystemCalls},
     {"uptempo-batch", kAllocations},          {"uptempo-batch", kSystemCalls},
+    {"uptempo-stream", kAllocations},         {"uptempo-stream", kSystemCalls},
     {"uptempo-replay", kAllocations},         {"uptempo-replay", kSystemCalls},
     {"uptempo-replay-patched", kAllocations}, {"uptempo-replay-patched", kSystemCalls},
 };

@@ -1,0 +1,52 @@
+// Launches on a stream, one by one: each is published at once, and one event is recorded behind all of them.
+#include <memory>
+#include <string_view>
+
+#include "dispatch_bench/row.hpp"
+#include "engine/stream/stream.hpp"
+
+namespace uptempo::bench {
+namespace {
+
+class StreamRow final : public Row {
+ public:
+  explicit StreamRow(const Workload& workload)
+      : workload_(workload),
+        streams_(workload.gpu,
+                 {.own_queues = 1,  // for the gate
+                  .queue = {.packets = kRing,
+                            .publications = 128,
+                            .timing_signals = 1,
+                            .kernarg_bytes = 8 << 20}}),
+        stream_(streams_) {}
+
+  std::string_view name() const override { return "uptempo-stream"; }
+  void prepare(const Load&) override {}
+  void close_gate() override {
+    hsa_signal_store_screlease(gate_.handle(), 1);
+    stream_.wait(gate_);
+  }
+  void open_gate() override { hsa_signal_store_screlease(gate_.handle(), 0); }
+  void submit(const Load& load) override {
+    for (uint32_t i = 0; i < load.dispatches(); ++i)
+      stream_.launch(workload_.tally, Grid{Workload::items}, workload_.tallies.data(), i);
+    stream_.record();
+  }
+  void wait() override { stream_.synchronize({.mode = WaitMode::active}); }
+
+ private:
+  const Workload& workload_;
+  Signal gate_{SignalKind::event_less, 0};
+  Streams streams_;
+  Stream stream_;
+};
+
+}  // namespace
+
+Rows stream_rows(const Workload& workload) {
+  Rows rows;
+  rows.push_back(std::make_unique<StreamRow>(workload));
+  return rows;
+}
+
+}  // namespace uptempo::bench
