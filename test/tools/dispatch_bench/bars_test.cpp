@@ -28,6 +28,7 @@ Results good() {
     results.all.push_back(steady("floor-packets-kernargs", batch, 5));
     results.all.push_back(steady("hsa-careful", batch, 6));
     results.all.push_back(steady("uptempo-single", batch, 20));
+    results.all.push_back(steady("uptempo-stream", batch, 20));
     results.all.push_back(steady("uptempo-dispatch", batch, 12));
     results.all.push_back(steady("uptempo-prepared", batch, 10));
     results.all.push_back(steady("uptempo-batch", batch, 7));
