@@ -72,6 +72,17 @@ void SignalPool::put_free(hsa_signal_t signal) noexcept {
   to.taken.set(to.taken.in_use() - 1);
 }
 
+bool SignalPool::may_lend(hsa_signal_t signal) noexcept {
+  sweep();
+  uint32_t of_kind = 0;
+  for (const Lent& lent : std::span(lent_.get(), lent_places_)) {
+    if (lent.signal.handle == signal.handle) return true;
+    of_kind += lent.signal.handle != 0 && aql::has_interrupt(lent.signal) == aql::has_interrupt(signal);
+  }
+  const uint32_t all = aql::has_interrupt(signal) ? interrupts_ : event_less_;
+  return of_kind + std::max(1u, all / 4) < all;
+}
+
 SignalLoan SignalPool::lend(hsa_signal_t signal) noexcept {
   sweep();
   const std::span places(lent_.get(), lent_places_);

@@ -67,7 +67,10 @@ class SignalPool {
   // with an event-less one: a wait for it polls instead of sleeping.
   hsa_signal_t take(SignalKind kind) noexcept;
   void give_back(hsa_signal_t signal) noexcept;
-  // Lends a signal that has been taken and not given back.
+  // Whether the signal may be lent: it is on loan already, or enough others are not. A pool never lends its last quarter, and at least one signal, so that whoever
+  // borrows, and for how long, there are some for its owner.
+  bool may_lend(hsa_signal_t signal) noexcept;
+  // Lends a signal that has been taken and not given back, and that may be lent.
   SignalLoan lend(hsa_signal_t signal) noexcept;
   // Signals that were given back, and are on loan.
   uint32_t on_loan() noexcept;

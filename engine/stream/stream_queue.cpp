@@ -70,7 +70,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       shapes_(facts(), in_between),
       closing_launches_(timeline_.places()),
       timed_(timeline_.places()) {
-  loans_.reserve(loans_per_epoch + 5);
+  reserve_loans();
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
           "hsa_amd_queue_set_priority", "another priority than that of most queues");
@@ -90,7 +90,13 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
       shapes_(facts(), in_between),
       closing_launches_(timeline_.places()),
       timed_(timeline_.places()) {
+  reserve_loans();
+}
+
+// They change places when an epoch ends.
+void StreamQueue::reserve_loans() {
   loans_.reserve(loans_per_epoch + 5);
+  for (Retained& held : retained_) held.loans.reserve(loans_per_epoch + 5);
 }
 
 bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block) {
@@ -368,6 +374,26 @@ void StreamQueue::note_seen(const Event& event, const Tail& tail) {
       .timeline = &timeline, .value = event.completion_.value(), .packet = tail.packet, .epoch = tail.epoch};
 }
 
+std::optional<Track::Borrowed> StreamQueue::borrow_from(const Event& event) {
+  const uint64_t value = event.completion_.value();
+  for (std::optional<Deadline> deadline;;) {
+    std::optional<Borrowed> signal = event.track_->borrow(value);
+    if (!signal || signal->signal.handle != 0) return signal;
+    if (!deadline) deadline = Deadline::after(stream_options_.patience);
+    if (deadline->passed()) {
+      throw Error(
+          {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+           .call = "Stream::wait",
+           .asked = "a completion signal of another queue, for packets to wait for",
+           .found = "packets of other queues wait for all those that it may lend, and have not come up",
+           .remedy = "wait in the host, or make the Streams with more QueueOptions::publications"});
+    }
+    if (ask_) ask_();
+    // None is needed when the event is complete.
+    event.track_->track_timeline().wait(value, {}, Deadline::after(std::chrono::milliseconds(1)));
+  }
+}
+
 void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
   constexpr size_t most = std::tuple_size_v<decltype(aql::BarrierAnd::dependencies)>;
   std::array<Track::Borrowed, most> borrowed;
@@ -384,7 +410,7 @@ void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
       }
       // Not under the lock: another queue may be borrowing from this one.
       std::optional<Track::Borrowed> signal;
-      if (!implied) signal = next->track_->borrow(next->completion_.value());
+      if (!implied) signal = borrow_from(*next);
       if (!signal) {
         count(&CounterBlock::waits_elided);
         continue;
@@ -436,6 +462,7 @@ std::optional<Track::Borrowed> StreamQueue::borrow(uint64_t value) {
   if (timeline_.is_done(value)) return {};
   check_failed();
   const hsa_signal_t signal = timeline_.signal_of(value);
+  if (!signals_.may_lend(signal)) return Borrowed{};
   return Borrowed{.signal = signal, .loan = signals_.lend(signal)};
 }
 

@@ -127,6 +127,8 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   };
 
   bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
+  // As Track::borrow(), and waits for a signal that may be lent.
+  std::optional<Borrowed> borrow_from(const Event& event);
   void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
   // The same for a dispatch, which may lack memory for a block larger than a slab instead.
   void wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes,
@@ -135,6 +137,7 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   // False if blocks in use have to come back first.
   bool add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes);
   std::byte* take_elsewhere(uint32_t block_bytes) noexcept;
+  void reserve_loans();
   uint64_t open_epoch() const noexcept { return timeline_.last_begun() + 1; }
   bool needs_barrier(const Tail& tail) noexcept;
   bool can_close() noexcept;

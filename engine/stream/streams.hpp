@@ -46,7 +46,7 @@ struct StreamsOptions {
   uint32_t hardware_queues = 4;  // at most, of each priority and mask that streams ask for
   uint32_t own_queues = 4;       // at most, of streams that wait for the host (Stream::wait)
   DefaultStreamOrder default_order = DefaultStreamOrder::independent;
-  QueueOptions queue{};  // of each of them; `publications` are markers that may be unfinished
+  QueueOptions queue{};  // of each of them; `publications` are markers that may be unfinished, two at least
   uint32_t epoch_packets =
       128;  // launches of a queue after which one carries a completion signal, so that kernarg memory comes back
   std::chrono::nanoseconds patience = std::chrono::seconds(30);  // how long a call waits for room

@@ -18,12 +18,16 @@ StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
 
 StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue)
     : options_(options), make_queue_(std::move(make_queue)) {
-  if (options_.hardware_queues != 0) return;
-  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
-               .call = "Streams",
-               .asked = "no hardware queue",
-               .found = "streams need at least one",
-               .remedy = "correct the StreamsOptions"});
+  const auto refuse = [](const char* asked, const char* found) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+                 .call = "Streams",
+                 .asked = asked,
+                 .found = found,
+                 .remedy = "correct the StreamsOptions"});
+  };
+  if (options_.hardware_queues == 0) refuse("no hardware queue", "streams need at least one");
+  if (options_.queue.publications < 2)
+    refuse("less than two publications", "streams need one for others to wait for, and one to go on with");
 }
 
 StreamsState::~StreamsState() {

@@ -25,7 +25,8 @@ class Track {
   virtual Timeline& track_timeline() noexcept = 0;
   // Whose packets see what this track has written only after an acquire at system scope: all but those of this agent. Null: everybody's.
   virtual const Agent* writes_within() const noexcept = 0;
-  // For packets to wait for. Empty: the value is complete. Throws Error if the track has failed.
+  // For packets to wait for. Empty: the value is complete. The null signal: all that the track may lend are on loan; some may come back when their borrowers give back loans. Throws
+  // Error if the track has failed.
   virtual std::optional<Borrowed> borrow(uint64_t value) = 0;
   // Ends the loans of what has completed.
   virtual void give_back_loans() noexcept = 0;

@@ -1,0 +1,194 @@
+// Streams whose pools are as small as they may be: two or three markers, rings of 64, kernarg memory of a few slabs. Everything is short all the time, and nothing
+// may stand still, be lost or lose its order.
+#include <random>
+#include <string>
+#include <thread>
+
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+void launch(Stream& stream, uint32_t number) {
+  static const auto kernel = number_kernel();
+  stream.launch(kernel, Grid{1}, number);
+}
+
+StreamDevicesOptions tiny(uint32_t queues, uint32_t publications) {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = queues;
+  options.streams.queue.publications = publications;
+  options.streams.queue.kernarg_bytes = 4 << 10;
+  return options;
+}
+
+void open(const SignalDouble& gate) {
+  std::atomic_ref(const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(gate.handle().handle)->value))
+      .store(0);
+}
+
+}  // namespace
+
+TEST_CASE("queues that wait for each other with two markers each always go on", "[stream][short]") {
+  for (const uint32_t publications : {2u, 3u, 4u}) {
+    CAPTURE(publications);
+    StreamDevicesOptions options = tiny(2, publications);
+    options.device.paused = true;
+    StreamDevices devices(options);
+    Stream a(devices), b(devices);
+    REQUIRE(a.hardware_queue() != b.hardware_queue());
+    // Each queue's signals are lent to the other's open epoch, as many as there are to lend, before either device has moved.
+    std::thread device([&] {
+      std::this_thread::sleep_for(50ms);
+      devices.resume();
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    for (uint32_t i = 0; i < 200; ++i) {
+      launch(a, 2 * i);
+      launch(b, 2 * i + 1);
+      const Event of_a = a.record(), of_b = b.record();
+      a.wait(of_b);
+      b.wait(of_a);
+    }
+    launch(a, 400);
+    launch(b, 401);
+    devices.streams().synchronize();
+    device.join();
+    CHECK(std::chrono::steady_clock::now() - begin < 8s);  // patience, and luck, have nothing to do with it
+    for (uint32_t i = 0; i < 400; ++i) {
+      REQUIRE(devices.log.is_before(i, i / 2 * 2 + 2));
+      REQUIRE(devices.log.is_before(i, i / 2 * 2 + 3));
+    }
+  }
+}
+
+TEST_CASE("two queues that could lend each other all their signals keep one back each", "[stream][short]") {
+  for (const uint32_t publications : {2u, 3u, 4u}) {
+    CAPTURE(publications);
+    StreamDevicesOptions options = tiny(2, publications);
+    options.device.paused = true;
+    options.streams.patience = 2s;
+    StreamDevices devices(options);
+    Stream a(devices), b(devices);
+    std::vector<Event> of_a, of_b;
+    for (uint32_t i = 0; i < publications; ++i) {
+      launch(a, i);
+      of_a.push_back(a.record());
+      launch(b, 10 + i);
+      of_b.push_back(b.record());
+    }
+    std::thread device([&] {  // when everything that can be lent has been
+      std::this_thread::sleep_for(50ms);
+      devices.resume();
+    });
+    for (uint32_t i = 0; i < publications; ++i) {
+      b.wait(of_a[i]);
+      launch(b, 20 + i);
+      a.wait(of_b[i]);
+      launch(a, 30 + i);
+    }
+    std::atomic<bool> failed{false};
+    const auto synchronize = [&](Stream& stream) {
+      try {
+        stream.synchronize();
+      } catch (const Error&) {
+        failed = true;
+      }
+    };
+    std::thread other(synchronize, std::ref(a));
+    synchronize(b);
+    other.join();
+    device.join();
+    REQUIRE_FALSE(failed);
+    for (uint32_t i = 0; i < publications; ++i) {
+      CHECK(devices.log.is_before(i, 20 + i));
+      CHECK(devices.log.is_before(10 + i, 30 + i));
+    }
+  }
+}
+
+TEST_CASE("a stream that the host holds up takes the signals of no other queue away", "[stream][short]") {
+  StreamDevicesOptions options = tiny(1, 4);
+  options.streams.patience = 50ms;
+  StreamDevices devices(options);
+  const SignalDouble gate(1);
+  Stream free(devices), held(devices);
+  held.wait(gate.handle());
+  const auto hold = [&](uint32_t number) {
+    free.synchronize();
+    devices.pause();
+    launch(free, number);
+    held.wait(free.record());
+    try {
+      launch(held, 1000 + number);
+    } catch (const Error& error) {
+      CHECK(contains(error.what(), "a completion signal of another queue"));
+    }
+    devices.resume();
+  };
+  for (uint32_t i = 0; i < 16; ++i) hold(i);
+  for (uint32_t i = 100; i < 130; ++i) {
+    launch(free, i);
+    free.record().wait();
+  }
+  CHECK(devices.log.ended(129) != 0);
+  CHECK(devices.log.began(1000) == 0);
+  open(gate);
+  held.synchronize();
+  CHECK(devices.log.is_before(0, 1000));
+}
+
+TEST_CASE("random streams with tiny pools keep all order there is", "[stream][short][stress]") {
+  for (const uint32_t publications : {2u, 3u, 4u}) {
+    for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
+      CAPTURE(publications, seed);
+      StreamDevicesOptions options = tiny(1 + static_cast<uint32_t>(seed % 4), publications);
+      options.device = {.seed = seed, .early_read_index = seed == 2, .barriers_step_aside = seed == 3};
+      StreamDevices devices(options);
+      std::mt19937_64 random(seed);
+      std::deque<Stream> streams;
+      for (int i = 0; i < 6; ++i) streams.emplace_back(devices);
+      std::vector<std::vector<uint32_t>> after, known(streams.size());
+      std::vector<std::pair<Event, std::vector<uint32_t>>> events;
+      const auto begin = std::chrono::steady_clock::now();
+      for (uint32_t step = 0; step < 2000; ++step) {
+        const size_t which = random() % streams.size();
+        switch (random() % 4) {
+          case 0:
+            events.emplace_back(streams[which].record(), known[which]);
+            break;
+          case 1:
+            if (!events.empty()) {
+              const auto& [event, covers] =
+                  events[events.size() - 1 - random() % std::min<size_t>(events.size(), 6)];
+              streams[which].wait(event);
+              known[which].insert(known[which].end(), covers.begin(), covers.end());
+            }
+            break;
+          default:
+            launch(streams[which], static_cast<uint32_t>(after.size()));
+            after.push_back(known[which]);
+            known[which] = {static_cast<uint32_t>(after.size() - 1)};
+        }
+      }
+      devices.streams().synchronize();
+      CHECK(std::chrono::steady_clock::now() - begin < 8s);
+      for (uint32_t number = 0; number < after.size(); ++number)
+        for (const uint32_t before : after[number]) {
+          CAPTURE(before, number);
+          REQUIRE(devices.log.is_before(before, number));
+        }
+    }
+  }
+}
+
+TEST_CASE("streams with one marker at a time are refused", "[stream][short]") {
+  const std::string text = error_of<Error>([&] { StreamDevices(tiny(1, 1)); });
+  CAPTURE(text);
+  CHECK(contains(text, "less than two publications"));
+}
