@@ -40,10 +40,9 @@ hsa_amd_queue_priority_t driver_priority(StreamPriority priority) noexcept {
 
 // gfx9 does not keep fine-grained host memory, in which kernargs lie, in its L2 (AMDGPU memory model of the LLVM User Guide, "Memory Model gfx90a" and "gfx6-gfx9"); gfx940 and
 // later generations are not in the table.
-bool kernargs_need_system_acquire(const Agent* agent) {
-  if (agent == nullptr) return false;
+bool kernargs_need_system_acquire(const Agent& agent) {
   static constexpr std::array known = {"gfx900", "gfx902", "gfx904", "gfx906", "gfx908", "gfx909", "gfx90a"};
-  return std::ranges::find(known, agent->name()) == known.end();
+  return std::ranges::find(known, agent.name()) == known.end();
 }
 
 StreamQueueOptions checked(StreamQueueOptions options) {
@@ -66,7 +65,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
     : StreamSpills(options.spill_bytes),
       QueueCore(agent, checked(options).queue, {}),
       stream_options_(checked(options)),
-      acquires_system_always_(kernargs_need_system_acquire(&agent)),
+      acquires_system_always_(options.system_acquires || kernargs_need_system_acquire(agent)),
       shapes_(facts(), in_between),
       closing_launches_(timeline_.places()),
       timed_(timeline_.places()) {
@@ -86,7 +85,7 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
     : StreamSpills(options.spill_bytes),
       QueueCore(std::move(parts), signals, options.queue),
       stream_options_(checked(options)),
-      acquires_system_always_(false),
+      acquires_system_always_(options.system_acquires),
       shapes_(facts(), in_between),
       closing_launches_(timeline_.places()),
       timed_(timeline_.places()) {

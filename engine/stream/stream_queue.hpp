@@ -57,6 +57,7 @@ struct StreamQueueOptions {
   StreamPriority priority = StreamPriority::normal;
   std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
   uint32_t epoch_packets = 128;     // launches after which one carries a completion signal
+  bool system_acquires = false;     // of every launch, whatever the target
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
   uint64_t spill_bytes = 32 << 20;  // of kernarg blocks larger than a slab
 };

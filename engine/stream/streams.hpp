@@ -49,6 +49,8 @@ struct StreamsOptions {
   QueueOptions queue{};  // of each of them; `publications` are markers that may be unfinished, two at least
   uint32_t epoch_packets =
       128;  // launches of a queue after which one carries a completion signal, so that kernarg memory comes back
+  // Every launch acquires at system scope, as the specification's text asks for arguments that the host has just written; on gfx9 agent scope is enough (stream_queue.hpp).
+  bool system_acquires = false;
   std::chrono::nanoseconds patience = std::chrono::seconds(30);  // how long a call waits for room
   uint64_t spill_bytes =
       32 << 20;  // of each queue, at most, for kernarg blocks that are larger than a slab (Stream::launch)

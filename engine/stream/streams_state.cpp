@@ -45,6 +45,7 @@ StreamsState::Place& StreamsState::make(StreamPriority priority, const std::vect
                               .priority = priority,
                               .cu_mask = cu_mask,
                               .epoch_packets = options_.epoch_packets,
+                              .system_acquires = options_.system_acquires,
                               .patience = options_.patience,
                               .spill_bytes = options_.spill_bytes});
   place->queue->ask_when_short(
