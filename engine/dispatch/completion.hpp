@@ -45,6 +45,7 @@ class Completion {
 
  private:
   friend class Queue;
+  friend class Stream;
   friend class BatchSubmitter;
   friend class Recording;
   friend class CompletionNotifier;

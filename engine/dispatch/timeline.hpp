@@ -121,6 +121,8 @@ class Timeline {
   // Any thread.
   uint64_t last_begun() const noexcept { return last_.load(std::memory_order_acquire); }
   bool is_done(uint64_t value) noexcept;
+  // Whether somebody has found it complete already: a load.
+  bool is_known(uint64_t value) const noexcept { return noted(value); }
   WaitResult wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept;
   // Times of a done, timed publication; empty if it was not timed or more than capacity() publications have followed.
   std::vector<PacketTime> times(uint64_t value);

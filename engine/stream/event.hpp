@@ -12,6 +12,8 @@
 // Thread safety: as an int; all functions of one that nobody assigns to from any thread.
 #pragma once
 
+#include <hsa/hsa.h>
+
 #include <cstdint>
 
 #include "engine/dispatch/completion.hpp"
@@ -42,10 +44,12 @@ class Event {
  private:
   friend class Stream;
   friend class detail::StreamQueue;
-  Event(detail::Track& track, Completion completion) noexcept : completion_(completion), track_(&track) {}
+  Event(detail::Track& track, Completion completion, hsa_agent_t writer = {}) noexcept
+      : completion_(completion), track_(&track), writer_(writer) {}
 
   Completion completion_;
-  detail::Track* track_ = nullptr;  // null: complete
+  detail::Track* track_ = nullptr;  // null: complete; may have gone when the event is complete
+  hsa_agent_t writer_{};            // whose packets alone wrote what the event covers; null: others did, too
   bool behind_host_ = false;        // it may depend on what only the host can do
 };
 

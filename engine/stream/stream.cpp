@@ -49,36 +49,31 @@ void Stream::settle_place() {
   }
 }
 
+// What throws leaves the rest to be followed by the next call.
 void Stream::settle_order() {
   if (is_default_) {
-    std::vector<StreamsState::Standing> standings;
-    streams_->take_blocking(standings);
-    for (StreamsState::Standing& standing : standings) {
-      if (standing.queue == queue_) {
-        // In the same queue the barrier bit is enough.
-        if (tail_.packet < standing.tail.packet) {
-          standing.tail.acquires_system = tail_.acquires_system;
-          tail_ = standing.tail;
-        }
-        continue;
-      }
-      Event event = standing.queue->event_for(standing.tail);
-      event.behind_host_ = standing.behind_host;
-      wait(event);
-    }
+    streams_->take_blocking(to_follow_);
+    for (; !to_follow_.empty(); to_follow_.pop_back()) follow(to_follow_.back());
     return;
   }
   const uint64_t sequence = streams_->default_sequence();
   if (sequence == default_followed_) return;
+  follow(streams_->default_standing());
   default_followed_ = sequence;
-  StreamsState::Standing standing = streams_->default_standing();
+}
+
+void Stream::follow(detail::Standing standing) {
+  if (standing.queue == queue_) {
+    queue_->come_after(tail_, standing.tail);
+    return;
+  }
   Event event = standing.queue->event_for(standing.tail);
   event.behind_host_ = standing.behind_host;
   wait(event);
 }
 
 void Stream::note_order() {
-  const StreamsState::Standing standing{.queue = queue_, .tail = tail_, .behind_host = is_behind_host()};
+  const detail::Standing standing{.queue = queue_, .tail = tail_, .behind_host = is_behind_host()};
   if (is_default_) {
     streams_->note_default(standing);
   } else {
@@ -112,18 +107,19 @@ void Stream::leave_own_queue() noexcept {
     streams_->give_back_own_queue(*queue_);
     queue_ = &shared;
     owns_queue_ = false;
-  } catch (const Error&) {  // no further queue can be made: the stream keeps the one it has
+  } catch (const std::exception&) {  // no further queue can be made: the stream keeps the one it has
   }
 }
 
+// Forgets those waits that are over.
 bool Stream::is_behind_host() {
   std::erase_if(gates_, [](const Event& gate) { return gate.ready(); });
   return !gates_.empty();
 }
 
 void Stream::add(const Event& event) {
-  const auto same =
-      std::ranges::find_if(waits_, [&](const Event& other) { return other.track_ == event.track_; });
+  const auto same = std::ranges::find_if(
+      waits_, [&](const Event& other) { return other.completion_.timeline_ == event.completion_.timeline_; });
   if (same == waits_.end()) {
     waits_.push_back(event);
   } else if (same->completion_.value() < event.completion_.value()) {
@@ -181,6 +177,7 @@ void Stream::wait(const Event& event) {
     return;
   }
   if (event.behind_host_) {
+    is_behind_host();
     take_own_queue();
     gates_.push_back(event);
   }
@@ -193,7 +190,10 @@ void Stream::wait(hsa_signal_t signal) {
     count(&CounterBlock::waits_elided);
     return;
   }
+  is_behind_host();
+  gates_.reserve(gates_.size() + 1);
   take_own_queue();
+  drop_finished();
   put_waits();
   gates_.push_back(queue_->wait_for(tail_, signal));
   if (follows_others_) note_order();

@@ -11,7 +11,7 @@
 // one packet for up to five events, ahead of the stream's next work. Counters (counters.hpp) tell of all of it: markers, markers_elided, wait_packets, waits_elided.
 // In steady state nothing here allocates, and no call is made but the doorbell's store.
 //
-// What the host wrote. The first launch after synchronize() sees everything the host wrote before. Later ones see what it writes to fine-grained memory (PinnedBuffer, KernargBuffer); after
+// What the host wrote. The first launch after synchronize(), or after any other wait of the host that covers the stream's last work, sees everything the host wrote before. Later ones see what it writes to fine-grained memory (PinnedBuffer, KernargBuffer); after
 // writing to coarse-grained memory while the stream has work, call host_wrote().
 //
 // Large arguments. What does not fit a kernarg slab (QueueOptions::kernarg_slab_bytes) gets memory of its own, which is used again when the kernel is complete: the first such launches
@@ -110,6 +110,7 @@ class Stream {
   void put_waits();
   // Legacy order: what the stream's next packet comes after, and what comes after its last one.
   void settle_order();
+  void follow(detail::Standing standing);
   void note_order();
   void move_to(detail::StreamQueue& queue);
   void take_own_queue();
@@ -125,8 +126,9 @@ class Stream {
   const StreamOptions options_;
   detail::StreamQueue* queue_;
   detail::Tail tail_;
-  std::vector<Event> waits_;  // for the next packet: of each timeline one at most
-  std::vector<Event> gates_;  // of its waits for the host, those that may not be over
+  std::vector<Event> waits_;                 // for the next packet: of each timeline one at most
+  std::vector<detail::Standing> to_follow_;  // of blocking streams, by the default stream
+  std::vector<Event> gates_;                 // of its waits for the host, those that may not be over
   bool owns_queue_ = false;
   bool follows_others_ = false;  // it is, or is ordered against, a legacy default stream
   bool is_default_ = false;

@@ -213,6 +213,10 @@ void StreamQueue::follow(Tail& tail, uint64_t packet, uint64_t epoch) noexcept {
   tail.epoch = epoch;
 }
 
+void StreamQueue::inherit(Tail& tail, uint64_t packet, uint64_t epoch) noexcept {
+  follow(tail, std::max(tail.packet, packet), std::max(tail.epoch, epoch));
+}
+
 uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept {
   const uint64_t place = writer_->next_index() + 1;
   if (closes) {
@@ -252,10 +256,11 @@ void StreamQueue::mark() noexcept {
 
 void StreamQueue::launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcept {
   const std::unique_lock lock = std::move(turn.lock);
-  const aql::HeaderFlags flags{
-      .barrier = needs_barrier(tail) ? Barrier::on : Barrier::off,
-      .acquire = acquires_system_always_ || tail.acquires_system ? FenceScope::system : FenceScope::agent,
-      .release = FenceScope::agent};
+  const aql::HeaderFlags flags{.barrier = needs_barrier(tail) ? Barrier::on : Barrier::off,
+                               .acquire = acquires_system_always_ || tail.acquires_system || is_over(tail)
+                                              ? FenceScope::system
+                                              : FenceScope::agent,
+                               .release = FenceScope::agent};
   open_bytes_ += turn.shape->block_bytes;
   const bool is_long = open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
                        open_bytes_ >= options_.kernarg_bytes / kernarg_share ||
@@ -287,7 +292,7 @@ Event StreamQueue::event_for(Tail& tail) {
   } else {
     count(&CounterBlock::markers_elided);
   }
-  return event_at(tail.epoch);
+  return event_at(tail.epoch, tail);
 }
 
 Event StreamQueue::timed_event_for(Tail& tail, const std::shared_ptr<EventTime>& time) {
@@ -319,7 +324,7 @@ Event StreamQueue::timed_event_for(Tail& tail, const std::shared_ptr<EventTime>&
   } else {
     timed->wanted.push_back(time);
   }
-  return event_at(timed->epoch);
+  return event_at(timed->epoch, tail);
 }
 
 // Called by whoever asks for the times of a complete epoch, and when it is reclaimed.
@@ -344,10 +349,6 @@ Event StreamQueue::event_for_all() {
   return event_for(tail);
 }
 
-bool StreamQueue::is_outside(const Track& track) const noexcept {
-  return agent_ && (track.writes_within() == nullptr || !(*track.writes_within() == *agent_));
-}
-
 // A wait of this queue's for a later value of the same track serves this stream, too: what comes after that wait, in order, comes after the event.
 bool StreamQueue::is_implied(const Event& event, Tail& tail) noexcept {
   if (event.track_ == this) {
@@ -355,12 +356,12 @@ bool StreamQueue::is_implied(const Event& event, Tail& tail) noexcept {
     // this stream must cover it, too.
     const uint64_t epoch = event.completion_.value();
     const uint64_t launch = closing_launches_[timeline_.place(epoch)];
-    follow(tail, std::max({tail.packet, launch, uint64_t{1}}), std::max(tail.epoch, epoch));
+    inherit(tail, std::max(launch, uint64_t{1}), epoch);
     return true;
   }
   const auto at = std::ranges::find(seen_, &event.track_->track_timeline(), &Seen::timeline);
   if (at == seen_.end() || at->value < event.completion_.value()) return false;
-  if (at->packet > tail.packet) follow(tail, at->packet, at->epoch);
+  inherit(tail, at->packet, at->epoch);
   return true;
 }
 
@@ -401,7 +402,7 @@ void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
     size_t found = 0;
     for (; next != events.end() && found < most; ++next) {
       if (next->track_ == nullptr) continue;
-      if (is_outside(*next->track_)) tail.acquires_system = true;
+      if (is_outside(*next)) tail.acquires_system = true;
       bool implied;
       {
         const std::lock_guard lock(mutex_);
@@ -441,19 +442,15 @@ Event StreamQueue::wait_for(Tail& tail, hsa_signal_t signal) {
   aql::BarrierAnd barrier{};
   barrier.dependencies[0] = signal;
   aql::Packet64 packet = aql::to_packet(barrier);
-  {
-    std::unique_lock lock(mutex_);
-    check_failed();
-    for (std::optional<Deadline> deadline; !writer_->admits_now(1);) {
-      if (!deadline) deadline = Deadline::after(stream_options_.patience);
-      wait_for_room(lock, *deadline);
-    }
-    const uint64_t epoch = open_epoch();
-    follow(tail, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
-    tail.acquires_system = true;
-    count(&CounterBlock::wait_packets);
-  }
-  return event_for(tail);
+  std::unique_lock lock(mutex_);
+  check_failed();
+  await_closable(lock);
+  const uint64_t epoch = open_epoch();
+  follow(tail, publish(packet, {Barrier::on, FenceScope::none, FenceScope::system}, true), epoch);
+  closing_launches_[timeline_.place(epoch)] = tail.packet;
+  tail.acquires_system = true;
+  count(&CounterBlock::wait_packets);
+  return event_at(epoch, tail);
 }
 
 std::optional<Track::Borrowed> StreamQueue::borrow(uint64_t value) {
@@ -463,6 +460,11 @@ std::optional<Track::Borrowed> StreamQueue::borrow(uint64_t value) {
   const hsa_signal_t signal = timeline_.signal_of(value);
   if (!signals_.may_lend(signal)) return Borrowed{};
   return Borrowed{.signal = signal, .loan = signals_.lend(signal)};
+}
+
+void StreamQueue::close_open() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (open_packets_.load(std::memory_order_relaxed) != 0 && !timeline_.failed() && can_close()) mark();
 }
 
 void StreamQueue::give_back_loans() noexcept {

@@ -98,15 +98,22 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   // The same for a signal of somebody else's: until it is zero. The event is complete when it was.
   Event wait_for(Tail& tail, hsa_signal_t signal);
 
+  // Later packets of the stream come after the tail of another one in this queue.
+  void come_after(Tail& tail, const Tail& other) noexcept {
+    inherit(tail, other.packet, other.epoch);
+    tail.acquires_system = tail.acquires_system || other.acquires_system;
+  }
   // An event of this or another queue was found complete: nothing need be waited for.
   void note_finished(const Event& event, Tail& tail) const noexcept {
-    if (event.track_ != nullptr && is_outside(*event.track_)) tail.acquires_system = true;
+    if (event.track_ != nullptr && is_outside(event)) tail.acquires_system = true;
   }
 
   // Whether something put into the queue may be unfinished.
   bool busy() noexcept {
     return open_packets_.load(std::memory_order_relaxed) != 0 || !timeline_.is_done(timeline_.last_begun());
   }
+  // Puts a marker behind what is open, if there is room for one now.
+  void close_open() noexcept;
   // Nothing more will come: what is open gets its marker. Returns when all of it is complete, has failed, or the time for it (QueueOptions::drain) is over.
   void finish() noexcept;
 
@@ -114,7 +121,6 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
 
   Timeline& track_timeline() noexcept override { return timeline_; }
-  const Agent* writes_within() const noexcept override { return agent(); }
   std::optional<Borrowed> borrow(uint64_t value) override;
   void give_back_loans() noexcept override;
 
@@ -156,10 +162,20 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   uint64_t publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept;
   void mark() noexcept;
   void follow(Tail& tail, uint64_t packet, uint64_t epoch) noexcept;
-  Event event_at(uint64_t epoch) noexcept { return {*this, Completion(timeline_, epoch)}; }
+  // The stream comes after that packet, and its events cover that epoch, as well.
+  void inherit(Tail& tail, uint64_t packet, uint64_t epoch) noexcept;
+  // Passes on what the stream has waited for and no launch has acquired yet.
+  Event event_at(uint64_t epoch, const Tail& tail) noexcept {
+    return {*this, Completion(timeline_, epoch), tail.acquires_system ? hsa_agent_t{} : writer()};
+  }
   bool is_implied(const Event& event, Tail& tail) noexcept;
   void note_seen(const Event& event, const Tail& tail);
-  bool is_outside(const Track& track) const noexcept;
+  // Whether something else than this agent's packets wrote what the event covers: only an acquire at system scope sees that.
+  bool is_outside(const Event& event) const noexcept { return event.writer_.handle != writer().handle; }
+  // Queues without an agent are of the same.
+  hsa_agent_t writer() const noexcept { return agent_ ? agent_->handle() : hsa_agent_t{UINT64_MAX}; }
+  // Complete, and known to be: the host may have written since.
+  bool is_over(const Tail& tail) const noexcept { return tail.empty() || timeline_.is_known(tail.epoch); }
 
   const StreamQueueOptions stream_options_;
   const bool acquires_system_always_;
@@ -170,12 +186,19 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   std::vector<SignalLoan> loans_;       // of the open epoch
   std::vector<Seen> seen_;              // one for each track
   std::vector<uint64_t>
-      closing_launches_;  // of each unfinished epoch, by place: the launch that closed it, index plus one; 0: a marker did
+      closing_launches_;  // of each unfinished epoch, by place: the launch or wait that closed it, index plus one; 0: a marker did
   std::mutex timed_mutex_;    // of what follows; taken last
   std::vector<Timed> timed_;  // by place
   uint64_t open_bytes_ = 0;
   std::atomic<uint32_t> open_packets_{0};
   uint64_t last_barrier_ = 0;  // packet with barrier bit, index plus one
+};
+
+// Where a stream's work stands, for those that must follow it.
+struct Standing {
+  StreamQueue* queue = nullptr;
+  Tail tail;
+  bool behind_host = false;
 };
 
 template <class... Args>

@@ -96,9 +96,9 @@ StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::ve
   for (const auto& place : places_) {
     if (!place->own) continue;
     ++own;
-    if (place->streams != 0 || place->queue->busy() || place->priority != priority ||
-        place->cu_mask != cu_mask)
-      continue;
+    if (place->streams != 0 || place->priority != priority || place->cu_mask != cu_mask) continue;
+    place->queue->close_open();  // there may have been no room for it when it was given back
+    if (place->queue->busy()) continue;
     place->streams = 1;
     return *place->queue;
   }
@@ -119,11 +119,7 @@ StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::ve
 }
 
 void StreamsState::give_back_own_queue(StreamQueue& queue) noexcept {
-  try {
-    queue.event_for_all();  // so that it is known when what is open is over
-  } catch (
-      const Error&) {  // failed, or full for as long as patience lasts: it stays busy, and is not used again
-  }
+  queue.close_open();  // so that it is known when what is open is over
   leave(queue);
 }
 
@@ -156,7 +152,7 @@ void StreamsState::note_blocking(const Standing& standing) {
   if (at->tail.packet < standing.tail.packet) *at = standing;
 }
 
-StreamsState::Standing StreamsState::default_standing() {
+Standing StreamsState::default_standing() {
   const std::lock_guard lock(order_mutex_);
   return default_;
 }

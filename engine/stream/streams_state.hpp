@@ -39,12 +39,7 @@ class StreamsState {
   StreamQueue& take_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
   void give_back_own_queue(StreamQueue& queue) noexcept;
 
-  // Legacy order. Where a stream's work stands, for those that must follow it.
-  struct Standing {
-    StreamQueue* queue = nullptr;
-    Tail tail;
-    bool behind_host = false;
-  };
+  // Legacy order.
   // Takes, and forgets, the standings of all blocking streams: one for each queue that they have used since.
   void take_blocking(std::vector<Standing>& standings);
   void note_blocking(const Standing& standing);

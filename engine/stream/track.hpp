@@ -10,7 +10,6 @@
 
 #include "engine/dispatch/signal_pool.hpp"
 #include "engine/dispatch/timeline.hpp"
-#include "engine/runtime/agent.hpp"
 
 namespace uptempo::detail {
 
@@ -23,8 +22,6 @@ class Track {
   };
 
   virtual Timeline& track_timeline() noexcept = 0;
-  // Whose packets see what this track has written only after an acquire at system scope: all but those of this agent. Null: everybody's.
-  virtual const Agent* writes_within() const noexcept = 0;
   // For packets to wait for. Empty: the value is complete. The null signal: all that the track may lend are on loan; some may come back when their borrowers give back loans. Throws
   // Error if the track has failed.
   virtual std::optional<Borrowed> borrow(uint64_t value) = 0;

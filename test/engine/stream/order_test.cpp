@@ -1,6 +1,7 @@
 // Streams that are ordered by more than events: the default stream, and waits for the host.
 #include <random>
 #include <string>
+#include <thread>
 
 #include "engine/runtime/counters.hpp"
 #include "stream_devices.hpp"
@@ -267,5 +268,102 @@ TEST_CASE("the legacy default stream behind a wait for the host takes a queue of
   CHECK(devices.log.began(1) == 0);
   open(gate);
   default_stream.synchronize();
+  CHECK(devices.log.is_before(0, 1));
+}
+
+TEST_CASE("what the default stream must follow is not forgotten when a call throws", "[stream][default]") {
+  StreamDevicesOptions options = legacy(2);
+  options.streams.own_queues = 1;
+  StreamDevices devices(options);
+  const SignalDouble gate(1);
+  Stream a(devices);
+  Stream& default_stream = devices.streams().default_stream();
+  SECTION("of blocking streams") {
+    a.wait(gate.handle());
+    launch(a, 0);
+    CHECK_THROWS_AS(launch(default_stream, 1), Error);  // it would need a queue of its own as well
+    CHECK_THROWS_AS(launch(default_stream, 1), Error);
+    CHECK(devices.log.began(1) == 0);
+    open(gate);
+    a.synchronize();
+    launch(default_stream, 2);
+    default_stream.synchronize();
+    CHECK(devices.log.is_before(0, 2));
+  }
+  SECTION("of the default stream") {
+    default_stream.wait(gate.handle());
+    launch(default_stream, 0);
+    CHECK_THROWS_AS(launch(a, 1), Error);
+    CHECK_THROWS_AS(launch(a, 1), Error);
+    CHECK(devices.log.began(1) == 0);
+    open(gate);
+    default_stream.synchronize();
+    launch(a, 2);
+    a.synchronize();
+    CHECK(devices.log.is_before(0, 2));
+  }
+}
+
+TEST_CASE("in one hardware queue the default stream and the others cost each other a barrier bit",
+          "[stream][default]") {
+  StreamDevicesOptions options = legacy(1);
+  options.device.paused = true;
+  StreamDevices devices(options);
+  Stream a(devices);
+  Stream& default_stream = devices.streams().default_stream();
+  const Counters before = Counters::now();
+  for (uint32_t i = 0; i < 6; ++i) launch(i % 2 == 0 ? default_stream : a, i);
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.packets == 6);
+  CHECK(spent.barrier_bits == 5);
+  devices.resume();
+  devices.streams().synchronize();
+  for (uint32_t i = 1; i < 6; ++i) CHECK(devices.log.is_before(i - 1, i));
+}
+
+TEST_CASE("a wait for a signal of the caller's is put on the stream whole, or not at all", "[stream][gate]") {
+  StreamDevicesOptions options;
+  options.streams.queue.publications = 2;
+  options.streams.patience = std::chrono::milliseconds(20);
+  StreamDevices devices(options);
+  const SignalDouble gate(1);
+  Stream a(devices);
+  a.wait(gate.handle());
+  a.wait(gate.handle());
+  const uint64_t written = devices.ring_of(a).size();
+  CHECK_THROWS_AS(a.wait(gate.handle()), Error);  // no marker is left
+  CHECK(devices.ring_of(a).size() == written);
+  open(gate);
+  a.synchronize();
+}
+
+TEST_CASE("a stream behind the host, whose queue is full, is destroyed without a wait", "[stream][gate]") {
+  StreamDevicesOptions options;
+  options.streams.own_queues = 1;
+  options.streams.queue.publications = 2;
+  StreamDevices devices(options);
+  const SignalDouble gate(1);
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Stream a(devices);
+    a.wait(gate.handle());
+    launch(a, 0);
+    a.record();
+    launch(a, 1);
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  open(gate);
+  const SignalDouble another(1);
+  Stream b(devices);
+  for (const Deadline patience = Deadline::after(5s); !b.has_own_queue() && !patience.passed();) {
+    try {
+      b.wait(another.handle());
+    } catch (const Error&) {  // the queue of a is busy still
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  CHECK(b.has_own_queue());  // the queue of a has come back
+  open(another);
+  b.synchronize();
   CHECK(devices.log.is_before(0, 1));
 }

@@ -236,6 +236,66 @@ TEST_CASE("what waits for a launch that carries a signal, in the same queue, com
   CHECK(devices.log.is_before(1, 2));
 }
 
+TEST_CASE("an event covers all that its stream waits for, whichever wait came last", "[stream]") {
+  StreamDevices devices(paused(2));
+  Stream a(devices), b(devices), c(devices), d(devices);
+  REQUIRE(d.hardware_queue() == b.hardware_queue());
+  launch(a, 0);
+  const Event of_a = a.record();
+  b.wait(of_a);
+  launch(b, 1);
+  b.record();
+  launch(b, 2);
+  const Event of_b = b.record();
+  d.wait(of_b);
+  d.wait(of_a);  // in the queue already, in an epoch before that of of_b
+  CHECK(d.record().completion().value() >= of_b.completion().value());
+  devices.resume();
+  devices.streams().synchronize();
+}
+
+TEST_CASE("a launch after any wait of the host for the stream's work acquires at system scope", "[stream]") {
+  StreamDevices devices;
+  Stream a(devices);
+  const auto acquire_of_launch = [&] {
+    devices.pause();
+    launch(a, 0);
+    const FenceScope scope = aql::header_flags(devices.ring(0).back().header()).acquire;
+    devices.resume();
+    return scope;
+  };
+  CHECK(acquire_of_launch() == FenceScope::system);
+  a.record().wait();
+  CHECK(acquire_of_launch() == FenceScope::system);
+  devices.streams().synchronize();
+  CHECK(acquire_of_launch() == FenceScope::system);
+  CHECK(acquire_of_launch() == FenceScope::agent);
+}
+
+TEST_CASE("who waits for an event acquires what that stream has not acquired itself", "[stream]") {
+  StreamDevices devices(paused(2));
+  Stream a(devices), b(devices);
+  launch(a, 0);
+  launch(b, 1);
+  const auto acquire_behind = [&](const Event& event) {
+    b.wait(event);
+    launch(b, 2);
+    return aql::header_flags(devices.ring_of(b).back().header()).acquire;
+  };
+  CHECK(acquire_behind(a.record()) == FenceScope::agent);
+  launch(a, 3);
+  a.host_wrote();
+  const Event passed_on = a.record();
+  CHECK(acquire_behind(passed_on) == FenceScope::system);
+  b.wait(passed_on);  // implied by the first wait
+  launch(b, 4);
+  CHECK(aql::header_flags(devices.ring_of(b).back().header()).acquire == FenceScope::system);
+  launch(a, 5);  // acquires
+  CHECK(acquire_behind(a.record()) == FenceScope::agent);
+  devices.resume();
+  devices.streams().synchronize();
+}
+
 TEST_CASE("up to five events are one packet, six are two", "[stream]") {
   StreamDevices devices(paused(8));
   std::deque<Stream> others;
