@@ -1,7 +1,11 @@
 // Streams on a device.
+#include <dlfcn.h>
+#include <hsa/hsa_ext_amd.h>
+#include <deque>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
+#include <map>
 #include <vector>
 
 #include "on_device.hpp"
@@ -11,6 +15,9 @@ using namespace uptempo;
 using namespace std::chrono_literals;
 
 namespace {
+
+// What queues were given, which nobody tells afterwards.
+std::map<const hsa_queue_t*, hsa_amd_queue_priority_t> priorities;
 
 struct Device {
   Runtime runtime;
@@ -22,6 +29,14 @@ struct Device {
 };
 
 }  // namespace
+
+// In the place of ROCr's, which is called.
+extern "C" hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue, hsa_amd_queue_priority_t priority) {
+  static const auto real =
+      reinterpret_cast<decltype(&hsa_amd_queue_set_priority)>(dlsym(RTLD_NEXT, "hsa_amd_queue_set_priority"));
+  priorities[queue] = priority;
+  return real(queue, priority);
+}
 
 TEST_CASE("a chain through several streams gives what the host computes, whatever launches acquire",
           "[device][stream]") {
@@ -48,9 +63,23 @@ TEST_CASE("a chain through several streams gives what the host computes, whateve
 TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   Device device;
   Streams streams(device.gpu);
-  Stream urgent(streams, {.priority = StreamPriority::high}), masked(streams, {.cu_mask = {0x3}});
+  Stream ordinary(streams), urgent(streams, {.priority = StreamPriority::high}),
+      patient(streams, {.priority = StreamPriority::low}), masked(streams, {.cu_mask = {0x3}});
+  CHECK(priorities.count(ordinary.hardware_queue()) == 0);
+  CHECK(priorities.at(urgent.hardware_queue()) == HSA_AMD_QUEUE_PRIORITY_HIGH);
+  CHECK(priorities.at(patient.hardware_queue()) == HSA_AMD_QUEUE_PRIORITY_LOW);
+  const auto mask_of = [&](const Stream& stream) {
+    std::vector<uint32_t> mask((device.gpu.properties().compute_units + 31) / 32);
+    CHECK(hsa_amd_queue_cu_get_mask(stream.hardware_queue(), static_cast<uint32_t>(32 * mask.size()),
+                                    mask.data()) == HSA_STATUS_SUCCESS);
+    return mask;
+  };
+  std::vector<uint32_t> expected(mask_of(masked).size());
+  expected[0] = 0x3;
+  CHECK(mask_of(masked) == expected);
+  CHECK(mask_of(ordinary) != expected);
   PinnedBuffer<uint32_t> values(device.gpu, 64);
-  for (Stream* stream : {&urgent, &masked}) {
+  for (Stream* stream : {&ordinary, &urgent, &patient, &masked}) {
     for (uint32_t& value : values) value = 1;
     stream->launch(device.chain, Grid{64}, values.data(), 4u);
     stream->synchronize();
