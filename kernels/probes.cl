@@ -37,6 +37,13 @@ kernel void meet(global volatile uint* mine, global volatile uint* theirs, uint 
   *met = seen ? 1u : 2u;
 }
 
+// A step of a calculation that is right only if each of its inputs was finished, and none of them overwritten too early: odd factors lose nothing. Elements go to the
+// other end, so that work-items read what others have written.
+kernel void combine(global uint* out, global const uint* a, global const uint* b, uint addend) {
+  const size_t i = get_global_id(0), mirrored = get_global_size(0) - 1 - i;
+  out[i] = out[i] * 7u + a[mirrored] * 3u + b[i] * 5u + addend;
+}
+
 typedef struct {
   uint first;
   uchar second;

@@ -285,12 +285,26 @@ TEST_CASE("meet: kernels of two queues see each other run, those of one queue wi
   CHECK(met[1] == 1);
 }
 
+TEST_CASE("combine reads three inputs, one of them from the other end", "[kernels]") {
+  Device device;
+  const auto combine = device.probes.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
+  constexpr uint32_t count = 300;
+  std::vector<uint32_t> out(count), a(count), b(count);
+  for (uint32_t i = 0; i < count; ++i) out[i] = i, a[i] = 0x90000000u + i * i, b[i] = ~i;
+  const DeviceBuffer<uint32_t> on_device = device.upload(out), of_a = device.upload(a),
+                               of_b = device.upload(b);
+  device.batch.dispatch(combine, Grid{count}.by(64), on_device.data(), of_a.data(), of_b.data(), 11u);
+  device.run();
+  for (uint32_t i = 0; i < count; ++i) out[i] = out[i] * 7 + a[count - 1 - i] * 3 + b[i] * 5 + 11;
+  CHECK(device.download(on_device) == out);
+}
+
 TEST_CASE("each program lists its kernels in order of their definition", "[kernels]") {
   Device device;
   CHECK(device.basics.kernel_names() == std::vector<std::string>{"empty", "fill", "iota", "copy",
                                                                  "vector_add", "saxpy", "chain_increment",
                                                                  "count_work_items", "reduce_lds", "tally"});
-  CHECK(device.probes.kernel_names() == std::vector<std::string>{"spin", "wait_for_gate", "meet",
+  CHECK(device.probes.kernel_names() == std::vector<std::string>{"spin", "wait_for_gate", "meet", "combine",
                                                                  "probe_arguments", "probe_geometry",
                                                                  "probe_private"});
 }
