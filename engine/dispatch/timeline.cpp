@@ -32,6 +32,12 @@ Registry& registry() {
   return *instance;
 }
 
+// How the failure of one queue reads in another, however far away.
+std::string as_dependent(const std::string& text) {
+  static constexpr std::string_view lead = "a queue that it waits for has failed: ";
+  return text.starts_with(lead) ? text : std::string(lead) + text;
+}
+
 void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -109,6 +115,7 @@ void Timeline::release() noexcept {
     const std::lock_guard lock(mutex_);
     failure_ = {};
     error_.store(HSA_STATUS_SUCCESS, std::memory_order_release);
+    dependents_.clear();
     reclaimed_ = last;
   }
   const std::lock_guard lock(registry().mutex);
@@ -316,31 +323,55 @@ void Timeline::lead(uint64_t value, hsa_signal_t signal, Deadline deadline) noex
 }
 
 bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
+  std::vector<Dependent> dependents;
+  const std::string passed_on = as_dependent(text);
   {
     const std::lock_guard lock(mutex_);
-    note_failure(status, std::move(text));
+    if (note_failure(status, std::move(text))) dependents.swap(dependents_);
   }
+  // Without the lock: they may wait for this one, too.
+  for (const Dependent& dependent : dependents)
+    if (!noted(dependent.value)) dependent.timeline->fail(status, passed_on);
   tell_drain();
   return !noted(last_.load(std::memory_order_acquire));
 }
 
-// Under mutex_.
-void Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
-  if (error_.load(std::memory_order_relaxed) == HSA_STATUS_SUCCESS) {
-    failure_ = {status, std::move(text)};
-    // What has completed by now stays complete; after this no signal is read again, as callers may destroy theirs.
-    note_completed();
-    error_.store(status, std::memory_order_release);
-    const uint64_t last = last_.load(std::memory_order_acquire);
-    for (uint64_t value = done_.load(std::memory_order_acquire) + 1; value <= last; ++value) {
-      Entry& e = entry(value);
-      if (closed_ || e.state.load(std::memory_order_acquire) >> pin_bits != value) continue;
-      const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
-      // Only from 1: a signal that has fired stays fired. Pollers look at error_ and need no wake-up.
-      if (aql::has_interrupt(signal)) hsa_signal_cas_screlease(signal, 1, -1);
+void Timeline::fail_too(Timeline& dependent, uint64_t value) {
+  Failure found;
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_.load(std::memory_order_relaxed) == HSA_STATUS_SUCCESS) {
+      const auto at = std::ranges::find(dependents_, &dependent, &Dependent::timeline);
+      if (at == dependents_.end()) {
+        dependents_.push_back({&dependent, value});
+      } else {
+        at->value = std::max(at->value, value);
+      }
+      return;
     }
-    changed_.notify_all();
+    if (noted(value)) return;
+    found = failure_;
   }
+  dependent.fail(found.status, as_dependent(found.text));
+}
+
+// Under mutex_. True for the first failure.
+bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
+  if (error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return false;
+  failure_ = {status, std::move(text)};
+  // What has completed by now stays complete; after this no signal is read again, as callers may destroy theirs.
+  note_completed();
+  error_.store(status, std::memory_order_release);
+  const uint64_t last = last_.load(std::memory_order_acquire);
+  for (uint64_t value = done_.load(std::memory_order_acquire) + 1; value <= last; ++value) {
+    Entry& e = entry(value);
+    if (closed_ || e.state.load(std::memory_order_acquire) >> pin_bits != value) continue;
+    const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
+    // Only from 1: a signal that has fired stays fired. Pollers look at error_ and need no wake-up.
+    if (aql::has_interrupt(signal)) hsa_signal_cas_screlease(signal, 1, -1);
+  }
+  changed_.notify_all();
+  return true;
 }
 
 std::string_view remedy(const Failure& failure) noexcept {

@@ -133,6 +133,9 @@ class Timeline {
     if (error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS) return true;
     return watched_.load(std::memory_order_acquire) != nullptr && watched_failed();
   }
+  // Packets of `dependent` wait on the device for `value`: should that be lost, now or later, they would wait for ever, so `dependent` fails, too. Allocates for the first
+  // value of each dependent.
+  void fail_too(Timeline& dependent, uint64_t value);
   // What failed() found.
   Failure failure() const;
   // Set by fail(); the error source of the queue's writer.
@@ -202,7 +205,7 @@ class Timeline {
   bool fired(uint64_t value) noexcept;
   void advance(uint64_t value) noexcept;
   void note_completed() noexcept;
-  void note_failure(hsa_status_t status, std::string text) noexcept;
+  bool note_failure(hsa_status_t status, std::string text) noexcept;
   // fired() for the owner, who alone gives signals a new use.
   bool fired_for_owner(hsa_signal_t signal, uint64_t value) const noexcept;
   bool try_reclaim(uint64_t value) noexcept;
@@ -227,6 +230,11 @@ class Timeline {
   mutable std::mutex mutex_;  // waiters, failure text, times; never taken by an untimed submission
   std::condition_variable changed_;
   Failure failure_;
+  struct Dependent {
+    Timeline* timeline;
+    uint64_t value;  // the highest that it waits for
+  };
+  std::vector<Dependent> dependents_;  // under mutex_
 
   detail::AwaitedList awaited_;  // under the drain's mutex
   std::atomic<bool> is_awaited_{false};

@@ -44,7 +44,7 @@ void Stream::settle() {
 void Stream::settle_place() {
   if (owns_queue_) {
     if (!is_behind_host()) leave_own_queue();
-  } else if (queue_->busy()) {
+  } else if (queue_->busy() || queue_->failed()) {
     queue_ = &streams_->place_again(*queue_);
   }
 }

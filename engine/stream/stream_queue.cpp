@@ -434,7 +434,10 @@ void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
     // The packets of this stream before it need not be over: the next one waits for both.
     follow(tail, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
     count(&CounterBlock::wait_packets);
-    for (size_t i = 0; i < found; ++i) note_seen(*waits[i], tail);
+    for (size_t i = 0; i < found; ++i) {
+      note_seen(*waits[i], tail);
+      waits[i]->track_->track_timeline().fail_too(timeline_, waits[i]->completion_.value());
+    }
   }
 }
 
@@ -469,7 +472,13 @@ void StreamQueue::close_open() noexcept {
 
 void StreamQueue::give_back_loans() noexcept {
   const std::lock_guard lock(mutex_);
-  if (timeline_.failed()) return;
+  if (timeline_.failed()) {
+    // Its processor may yet be about to look at them.
+    if (agent_ && usable() && !std::exchange(is_stopped_, true)) hsa_queue_inactivate(handle());
+    loans_.clear();
+    for (Retained& held : retained_) held.loans.clear();
+    return;
+  }
   if (!loans_.empty() && can_close()) mark();
   reclaim(all);
 }

@@ -112,6 +112,7 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   bool busy() noexcept {
     return open_packets_.load(std::memory_order_relaxed) != 0 || !timeline_.is_done(timeline_.last_begun());
   }
+  bool failed() noexcept { return timeline_.failed(); }
   // Puts a marker behind what is open, if there is room for one now.
   void close_open() noexcept;
   // Nothing more will come: what is open gets its marker. Returns when all of it is complete, has failed, or the time for it (QueueOptions::drain) is over.
@@ -191,6 +192,7 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   std::vector<Timed> timed_;  // by place
   uint64_t open_bytes_ = 0;
   std::atomic<uint32_t> open_packets_{0};
+  bool is_stopped_ = false;    // after a failure
   uint64_t last_barrier_ = 0;  // packet with barrier bit, index plus one
 };
 

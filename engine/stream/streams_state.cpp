@@ -62,7 +62,8 @@ StreamQueue& StreamsState::place(StreamPriority priority, const std::vector<uint
   Place* best = nullptr;
   uint32_t shared = 0;
   for (const auto& place : places_) {
-    if (place->own || place->priority != priority || place->cu_mask != cu_mask) continue;
+    if (place->own || place->priority != priority || place->cu_mask != cu_mask || place->queue->failed())
+      continue;
     ++shared;
     if (best == nullptr || place->streams < best->streams) best = place.get();
   }
@@ -77,7 +78,7 @@ StreamQueue& StreamsState::place_again(StreamQueue& queue) noexcept {
   Place& now = place_of(queue);
   for (const auto& place : places_) {
     if (place->own || place->priority != now.priority || place->cu_mask != now.cu_mask) continue;
-    if (place->queue->busy()) continue;
+    if (place->queue->failed() || (place->queue->busy() && !now.queue->failed())) continue;
     --now.streams;
     ++place->streams;
     return *place->queue;
@@ -94,7 +95,7 @@ StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::ve
   const std::lock_guard lock(mutex_);
   uint32_t own = 0;
   for (const auto& place : places_) {
-    if (!place->own) continue;
+    if (!place->own || place->queue->failed()) continue;
     ++own;
     if (place->streams != 0 || place->priority != priority || place->cu_mask != cu_mask) continue;
     place->queue->close_open();  // there may have been no room for it when it was given back

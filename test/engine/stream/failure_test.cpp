@@ -1,0 +1,100 @@
+// What becomes of streams when a hardware queue fails: nobody waits for ever, nobody is told that lost work is complete, and who has nothing to do with it goes on.
+#include <string>
+
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+void launch(Stream& stream, uint32_t number) {
+  static const auto kernel = number_kernel();
+  stream.launch(kernel, Grid{1}, number);
+}
+
+StreamDevicesOptions paused(uint32_t queues) {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = queues;
+  options.device.paused = true;
+  return options;
+}
+
+std::string error_of_wait(const Event& event) {
+  return error_of<Error>([&] { static_cast<void>(event.wait(Deadline::after(5s))); });
+}
+
+}  // namespace
+
+TEST_CASE("queues whose packets wait for one that has failed fail with its error", "[stream][failure]") {
+  StreamDevices devices(paused(4));
+  Stream fails(devices), waits(devices), waits_for_that(devices), other(devices), neighbour(devices);
+  launch(fails, 0);
+  const Event lost = fails.record();
+  launch(waits, 1);
+  const Event before = waits.record();
+  waits.wait(lost);
+  launch(waits, 2);
+  const Event behind = waits.record();
+  waits_for_that.wait(behind);
+  launch(waits_for_that, 3);
+  const Event further = waits_for_that.record();
+  launch(other, 4);
+  devices.device_of(waits).resume();
+  before.wait();
+  devices.device_of(fails).fail(HSA_STATUS_ERROR_INVALID_ISA);
+  CHECK_THROWS_AS(lost.wait(), Error);
+  for (const Event& event : {behind, further}) {
+    const std::string text = error_of_wait(event);
+    CAPTURE(text);
+    CHECK(contains(text, "a queue that it waits for has failed"));
+    CHECK(contains(text, "HSA_STATUS_ERROR_INVALID_ISA"));
+  }
+  CHECK(before.ready());  // what was complete stays so
+  CHECK_THROWS_AS(launch(waits, 5), Error);
+  devices.resume();
+  other.synchronize();
+  CHECK(devices.log.ended(4) != 0);
+  CHECK(devices.log.began(2) == 0);
+  CHECK(devices.log.began(3) == 0);
+}
+
+TEST_CASE("a wait that was over when its queue failed changes nothing", "[stream][failure]") {
+  StreamDevices devices(paused(2));
+  Stream fails(devices), waits(devices);
+  launch(fails, 0);
+  waits.wait(fails.record());
+  launch(waits, 1);
+  devices.resume();
+  waits.synchronize();
+  launch(fails, 2);
+  devices.device_of(fails).fail(HSA_STATUS_ERROR_INVALID_ISA);
+  CHECK_THROWS_AS(fails.synchronize(), Error);
+  launch(waits, 3);
+  waits.synchronize();
+  CHECK(devices.log.ended(3) != 0);
+}
+
+TEST_CASE("no stream begins anything in a queue that has failed", "[stream][failure]") {
+  StreamDevices devices(paused(2));
+  Stream fails(devices), other(devices), idle(devices);
+  REQUIRE(idle.hardware_queue() == fails.hardware_queue());
+  launch(fails, 0);
+  devices.device_of(fails).fail(HSA_STATUS_ERROR_INVALID_ISA);
+  CHECK_THROWS_AS(fails.synchronize(), Error);
+  devices.resume();
+  launch(idle, 1);  // has lost nothing
+  idle.synchronize();
+  std::deque<Stream> later;
+  for (uint32_t i = 0; i < 4; ++i) {
+    later.emplace_back(devices);
+    devices.resume();  // a new device, perhaps
+    launch(later.back(), 10 + i);
+    later.back().synchronize();
+    CHECK(devices.log.ended(10 + i) != 0);
+  }
+  CHECK(devices.streams().hardware_queues() == 3);
+}
