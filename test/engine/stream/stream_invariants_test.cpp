@@ -1,0 +1,81 @@
+// One test for each rule that streams stand on; the patches of test/mutants turn each of them red.
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using aql::Barrier;
+
+namespace {
+
+void launch(Stream& stream, uint32_t number) {
+  static const auto kernel = number_kernel();
+  stream.launch(kernel, Grid{1}, number);
+}
+
+StreamDevicesOptions paused(uint32_t queues) {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = queues;
+  options.device.paused = true;
+  return options;
+}
+
+Barrier barrier_of_last(StreamDevices& devices) {
+  return aql::header_flags(devices.ring(0).back().header()).barrier;
+}
+
+}  // namespace
+
+TEST_CASE("Streams: a barrier bit covers what is before its packet, and not that packet") {
+  StreamDevices devices(paused(1));
+  Stream a(devices);
+  for (uint32_t i = 0; i < 3; ++i) launch(a, i);
+  CHECK(barrier_of_last(devices) == Barrier::on);
+  devices.resume();
+  a.synchronize();
+}
+
+TEST_CASE("Streams: a signal on loan is not used again") {
+  StreamDevicesOptions options = paused(2);
+  options.streams.queue.publications = 4;
+  StreamDevices devices(options);
+  Stream a(devices), b(devices);
+  launch(a, 0);
+  b.wait(a.record());
+  launch(b, 1);
+  const hsa_signal_t lent = aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
+  devices.device_of(a).resume();
+  for (uint32_t i = 2; i < 20; ++i) {
+    a.synchronize();
+    launch(a, i);
+    devices.device_of(a).pause();
+    a.record();
+    CHECK(aql::load_acquire(lent) == 0);
+    devices.device_of(a).resume();
+  }
+  devices.resume();
+  devices.streams().synchronize();
+}
+
+TEST_CASE("Streams: who waits for the host shares no hardware queue") {
+  StreamDevices devices(paused(1));
+  SignalDouble gate(1);
+  Stream a(devices), b(devices);
+  a.wait(gate.handle());
+  CHECK(a.hardware_queue() != b.hardware_queue());
+  std::atomic_ref(gate.abi().value).store(0);
+  devices.resume();
+}
+
+TEST_CASE("Streams: what waits for a launch that closed its epoch comes after that launch") {
+  StreamDevicesOptions options = paused(1);
+  options.streams.epoch_packets = 2;
+  StreamDevices devices(options);
+  Stream a(devices), b(devices), c(devices);
+  launch(a, 0);
+  launch(b, 1);
+  c.wait(b.record());
+  launch(c, 2);
+  CHECK(barrier_of_last(devices) == Barrier::on);
+  devices.resume();
+}
