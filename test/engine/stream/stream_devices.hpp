@@ -122,7 +122,7 @@ class StreamDevices {
                       all.log.end(number_of(packet));
                     }) {
       for (uint32_t i = 0; i < of_queue.queue.publications; ++i)
-        handles.push_back(signals.emplace_back(0).handle());
+        handles.push_back(all.signals_.emplace_back(0).handle());
     }
     std::unique_ptr<detail::StreamQueue> make_queue(const detail::StreamQueueOptions& of_queue) {
       return std::make_unique<detail::StreamQueue>(
@@ -133,7 +133,6 @@ class StreamDevices {
           handles, of_queue);
     }
     std::vector<Line> kernargs;
-    std::deque<SignalDouble> signals;
     std::vector<hsa_signal_t> handles;
     PacketProcessor processor;
   };
@@ -153,6 +152,8 @@ class StreamDevices {
   }
 
   std::mutex mutex_;
+  std::deque<SignalDouble>
+      signals_;  // of all devices: a queue that has failed may wait for another's until it goes
   std::deque<Device> devices_;  // outlive the queues
   std::shared_ptr<detail::StreamsState> state_;
   std::unique_ptr<Streams> streams_;
