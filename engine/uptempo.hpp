@@ -38,6 +38,7 @@
 #include "engine/runtime/signal.hpp"
 #include "engine/runtime/signal_budget.hpp"
 #include "engine/stream/event.hpp"
+#include "engine/stream/launcher.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams.hpp"
 #include "engine/stream/timed_event.hpp"

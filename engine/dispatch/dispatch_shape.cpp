@@ -13,7 +13,7 @@ void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64
   shape.key = {};  // until it is whole
   const uint32_t bytes = kernel.arguments.size_bytes();
   shape.block_bytes = static_cast<uint32_t>(KernargPool::block_bytes(bytes));
-  block_.resize((size_t{bytes} + 7) / 8);
+  block_.assign((size_t{bytes} + 7) / 8, 0);  // also where explicit arguments lie: words are compared
   kernel.arguments.fill_hidden(reinterpret_cast<std::byte*>(block_.data()), grid, facts_);
   shape.implicit.clear();
   for (const uint32_t word : kernel.arguments.implicit_words())

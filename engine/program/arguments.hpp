@@ -117,5 +117,19 @@ inline void store_argument(std::byte* block, uint32_t offset, const T& value,
   }
 }
 
+// Whether a block holds that argument; advances `group_segment` alike.
+template <class T>
+inline bool holds_argument(const std::byte* block, uint32_t offset, const T& value,
+                           uint32_t& group_segment) noexcept {
+  if constexpr (std::is_same_v<T, LocalBytes>) {
+    group_segment = (group_segment + local_alignment - 1) / local_alignment * local_alignment;
+    const bool holds = std::memcmp(block + offset, &group_segment, sizeof group_segment) == 0;
+    group_segment += value.size_bytes;
+    return holds;
+  } else {
+    return std::memcmp(block + offset, &value, sizeof value) == 0;
+  }
+}
+
 }  // namespace detail
 }  // namespace uptempo

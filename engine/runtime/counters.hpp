@@ -18,38 +18,41 @@
 namespace uptempo {
 
 // One line for each counter: name, then what is counted.
-#define UPTEMPO_COUNTERS(X)                                                                \
-  X(signals_created, "HSA signals created")                                                \
-  X(signals_pooled, "signals taken from a pool")                                           \
-  X(kernarg_allocations, "allocations of kernarg memory")                                  \
-  X(kernarg_blocks, "kernarg blocks of a pool that were published")                        \
-  X(spills, "kernarg blocks larger than a slab, in memory of their own")                   \
-  X(spill_bytes, "bytes of these")                                                         \
-  X(batches, "batches published")                                                          \
-  X(packets, "packets published")                                                          \
-  X(barrier_bits, "packets with their barrier bit set")                                    \
-  X(system_acquires, "packets that acquire at system scope")                               \
-  X(system_releases, "packets that release at system scope")                               \
-  X(completion_signals, "packets that carry a completion signal")                          \
-  X(doorbells, "doorbell stores")                                                          \
-  X(markers, "barrier packets of streams that carry a completion signal")                  \
-  X(markers_elided, "markers that were not needed: nothing new, or nothing unfinished")    \
-  X(wait_packets, "barrier packets that wait for signals of other queues")                 \
-  X(waits_elided, "waits of streams that took no signal: over, or implied by another")     \
-  X(host_waits, "waits of the host for a completion")                                      \
-  X(blocked_waits, "of these, waits that slept in the runtime")                            \
-  X(drain_wake_ups, "wake-ups of the drain thread that found something finished")          \
-  X(drained, "awaited completions that the drain thread handed back")                      \
-  X(memory_allocations, "allocations from HSA memory pools, kernargs included")            \
-  X(bytes_to_device, "bytes copied from host to device")                                   \
-  X(bytes_to_host, "bytes copied from device to host")                                     \
-  X(bytes_staged, "of these, bytes that passed through a staging buffer")                  \
-  X(pins, "host ranges pinned for a copy")                                                 \
-  X(unpins, "host ranges unpinned after a copy")                                           \
-  X(copies_pinned, "copies to or from pinned host memory, by a copy engine")               \
-  X(copies_pinned_for_once, "copies of pageable host memory that was pinned for the copy") \
-  X(copies_staged, "copies of pageable host memory through a staging buffer")              \
-  X(copies_on_device, "copies between device buffers")                                     \
+#define UPTEMPO_COUNTERS(X)                                                                   \
+  X(signals_created, "HSA signals created")                                                   \
+  X(signals_pooled, "signals taken from a pool")                                              \
+  X(kernarg_allocations, "allocations of kernarg memory")                                     \
+  X(kernarg_blocks, "kernarg blocks of a pool that were published")                           \
+  X(spills, "kernarg blocks larger than a slab, in memory of their own")                      \
+  X(spill_bytes, "bytes of these")                                                            \
+  X(argument_hits, "launches of a launcher whose arguments lay ready")                        \
+  X(argument_misses, "launches of a launcher that wrote their arguments")                     \
+  X(argument_bytes_saved, "bytes of arguments that were not written, because they lay ready") \
+  X(batches, "batches published")                                                             \
+  X(packets, "packets published")                                                             \
+  X(barrier_bits, "packets with their barrier bit set")                                       \
+  X(system_acquires, "packets that acquire at system scope")                                  \
+  X(system_releases, "packets that release at system scope")                                  \
+  X(completion_signals, "packets that carry a completion signal")                             \
+  X(doorbells, "doorbell stores")                                                             \
+  X(markers, "barrier packets of streams that carry a completion signal")                     \
+  X(markers_elided, "markers that were not needed: nothing new, or nothing unfinished")       \
+  X(wait_packets, "barrier packets that wait for signals of other queues")                    \
+  X(waits_elided, "waits of streams that took no signal: over, or implied by another")        \
+  X(host_waits, "waits of the host for a completion")                                         \
+  X(blocked_waits, "of these, waits that slept in the runtime")                               \
+  X(drain_wake_ups, "wake-ups of the drain thread that found something finished")             \
+  X(drained, "awaited completions that the drain thread handed back")                         \
+  X(memory_allocations, "allocations from HSA memory pools, kernargs included")               \
+  X(bytes_to_device, "bytes copied from host to device")                                      \
+  X(bytes_to_host, "bytes copied from device to host")                                        \
+  X(bytes_staged, "of these, bytes that passed through a staging buffer")                     \
+  X(pins, "host ranges pinned for a copy")                                                    \
+  X(unpins, "host ranges unpinned after a copy")                                              \
+  X(copies_pinned, "copies to or from pinned host memory, by a copy engine")                  \
+  X(copies_pinned_for_once, "copies of pageable host memory that was pinned for the copy")    \
+  X(copies_staged, "copies of pageable host memory through a staging buffer")                 \
+  X(copies_on_device, "copies between device buffers")                                        \
   X(fills, "device buffers filled with a pattern")
 
 struct Counters {

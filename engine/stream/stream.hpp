@@ -45,6 +45,10 @@
 
 namespace uptempo {
 
+namespace detail {
+class LauncherCore;
+}
+
 struct StreamOptions {
   StreamPriority priority = StreamPriority::normal;
   std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
@@ -97,6 +101,7 @@ class Stream {
 
  private:
   friend class Streams;
+  friend class detail::LauncherCore;
   Stream(std::shared_ptr<detail::StreamsState> streams, const StreamOptions& options, bool is_default);
 
   // The queue for the stream's next packet, with all that it waits for ahead of it.

@@ -101,9 +101,7 @@ void StreamQueue::reserve_loans() {
 bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block) {
   check_failed();
   if (!writer_->admits_now(1)) return false;
-  if (!takes_block) return true;
-  block = kernarg_cursor_.fits(block_bytes) ? kernarg_cursor_.take(block_bytes) : take_elsewhere(block_bytes);
-  return block != nullptr;
+  return !takes_block || try_take(block_bytes, block);
 }
 
 std::byte* StreamQueue::take_elsewhere(uint32_t block_bytes) noexcept {
@@ -261,7 +259,7 @@ void StreamQueue::launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcep
                                               ? FenceScope::system
                                               : FenceScope::agent,
                                .release = FenceScope::agent};
-  open_bytes_ += turn.shape->block_bytes;
+  if (turn.block != nullptr) open_bytes_ += turn.shape->block_bytes;
   const bool is_long = open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
                        open_bytes_ >= options_.kernarg_bytes / kernarg_share ||
                        loans_.size() >= loans_per_epoch;

@@ -83,7 +83,15 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   };
   // Throws Error for a geometry that kernel or agent cannot run, when room does not come in time, and if the queue has failed.
   template <class... Args>
-  Turn take_turn(const KernelInfo& kernel, const Grid& grid);
+  Turn take_turn(const KernelInfo& kernel, const Grid& grid) {
+    return take_turn_if(kernel, grid, takes_block<Args...>);
+  }
+  // The same with a block of the caller's, which lies ready: Turn::block is null.
+  Turn take_turn_at(const KernelInfo& kernel, const Grid& grid) {
+    return take_turn_if(kernel, grid, [](const DispatchShape&) { return false; });
+  }
+  // A block for it after all. False if there is none at once: then the turn is to be given up.
+  bool try_take_block(Turn& turn) noexcept { return try_take(turn.shape->block_bytes, turn.block); }
   // Publishes. `packet` is whole but for its header and its completion signal.
   void launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcept;
 
@@ -115,6 +123,10 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   bool failed() noexcept { return timeline_.failed(); }
   // Puts a marker behind what is open, if there is room for one now.
   void close_open() noexcept;
+  // Whether an epoch that packets were put into is complete. Never of one whose packets are lost.
+  bool is_complete(uint64_t epoch) noexcept {
+    return epoch <= timeline_.last_begun() && timeline_.is_done(epoch);
+  }
   // Nothing more will come: what is open gets its marker. Returns when all of it is complete, has failed, or the time for it (QueueOptions::drain) is over.
   void finish() noexcept;
 
@@ -134,6 +146,8 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
     uint64_t epoch = 0;
   };
 
+  template <class TakesBlock>
+  Turn take_turn_if(const KernelInfo& kernel, const Grid& grid, TakesBlock&& takes_block);
   bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
   // As Track::borrow(), and waits for a signal that may be lent.
   std::optional<Borrowed> borrow_from(const Event& event);
@@ -144,6 +158,11 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   bool is_large(uint32_t block_bytes) const noexcept { return block_bytes > kernargs_.slab_bytes(); }
   // False if blocks in use have to come back first.
   bool add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes);
+  bool try_take(uint32_t block_bytes, std::byte*& block) noexcept {
+    block =
+        kernarg_cursor_.fits(block_bytes) ? kernarg_cursor_.take(block_bytes) : take_elsewhere(block_bytes);
+    return block != nullptr;
+  }
   std::byte* take_elsewhere(uint32_t block_bytes) noexcept;
   void reserve_loans();
   uint64_t open_epoch() const noexcept { return timeline_.last_begun() + 1; }
@@ -203,18 +222,26 @@ struct Standing {
   bool behind_host = false;
 };
 
-template <class... Args>
-StreamQueue::Turn StreamQueue::take_turn(const KernelInfo& kernel, const Grid& grid) {
+template <class TakesBlock>
+StreamQueue::Turn StreamQueue::take_turn_if(const KernelInfo& kernel, const Grid& grid,
+                                            TakesBlock&& takes_block) {
   Turn turn{.lock = std::unique_lock(mutex_), .shape = &shapes_.of(kernel, grid), .block = nullptr};
-  if (has_turn(turn.shape->block_bytes, takes_block<Args...>(*turn.shape), turn.block)) [[likely]]
+  if (has_turn(turn.shape->block_bytes, takes_block(*turn.shape), turn.block)) [[likely]]
     return turn;
   const Deadline deadline = Deadline::after(stream_options_.patience);
   do {
-    wait_for_turn(turn.lock, kernel, turn.shape->block_bytes, deadline);
+    wait_for_turn(turn.lock, kernel, takes_block(*turn.shape) ? turn.shape->block_bytes : 0, deadline);
     turn.shape = &shapes_.of(kernel, grid);  // another stream may have used its place
-  } while (!has_turn(turn.shape->block_bytes, takes_block<Args...>(*turn.shape), turn.block));
+  } while (!has_turn(turn.shape->block_bytes, takes_block(*turn.shape), turn.block));
   return turn;
 }
+
+// What a packet of that epoch, and those before it, may use.
+struct QueueUse {
+  StreamQueue* queue = nullptr;
+  uint64_t epoch = 0;
+  bool is_over() const noexcept { return queue->is_complete(epoch); }
+};
 
 }  // namespace detail
 }  // namespace uptempo

@@ -34,8 +34,9 @@ namespace uptempo {
 class Stream;
 
 namespace detail {
+class LauncherCore;
 class StreamsState;
-}
+}  // namespace detail
 
 enum class DefaultStreamOrder : uint8_t {
   independent,  // like any other stream
@@ -80,6 +81,7 @@ class Streams {
  private:
   friend class Stream;
   friend class CurrentStream;
+  friend class detail::LauncherCore;
   std::shared_ptr<detail::StreamsState> state_;
   std::unique_ptr<Stream> default_;
   std::once_flag default_once_;

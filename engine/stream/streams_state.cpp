@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/runtime/error.hpp"
@@ -136,6 +137,17 @@ void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
 uint32_t StreamsState::queues() {
   const std::lock_guard lock(mutex_);
   return static_cast<uint32_t>(places_.size());
+}
+
+void StreamsState::give_back_later(std::shared_ptr<void> memory, std::vector<QueueUse> uses) {
+  std::vector<GivenBack> over;  // goes without the lock: giving memory back is a call into the driver
+  const std::lock_guard lock(given_back_mutex_);
+  given_back_.push_back({std::move(memory), std::move(uses)});
+  const auto first = std::partition(given_back_.begin(), given_back_.end(), [](const GivenBack& given) {
+    return !std::ranges::all_of(given.uses, &QueueUse::is_over);
+  });
+  std::move(first, given_back_.end(), std::back_inserter(over));
+  given_back_.erase(first, given_back_.end());
 }
 
 void StreamsState::take_blocking(std::vector<Standing>& standings) {

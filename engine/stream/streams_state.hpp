@@ -48,6 +48,9 @@ class StreamsState {
   Standing default_standing();
   void note_default(const Standing& standing);
 
+  // Memory that packets may still read: it goes when all uses are over, at a later call or with the queues. Nobody waits for it, and no synchronize() comes by.
+  void give_back_later(std::shared_ptr<void> memory, std::vector<QueueUse> uses);
+
   // Calls f for each queue, of all priorities, that there is.
   void for_each_queue(const std::function<void(StreamQueue&)>& f);
   uint32_t queues();
@@ -66,7 +69,13 @@ class StreamsState {
   std::optional<Agent> agent_;
   const StreamsOptions options_;
   const MakeQueue make_queue_;
-  std::mutex mutex_;  // of places_; not taken by launches
+  struct GivenBack {
+    std::shared_ptr<void> memory;
+    std::vector<QueueUse> uses;
+  };
+  std::mutex given_back_mutex_;
+  std::vector<GivenBack> given_back_;  // outlive the queues
+  std::mutex mutex_;                   // of places_; not taken by launches
   std::vector<std::unique_ptr<Place>> places_;
   std::mutex order_mutex_;  // of the standings
   std::vector<Standing> blocking_;

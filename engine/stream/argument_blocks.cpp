@@ -1,0 +1,98 @@
+#include "engine/stream/argument_blocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace uptempo::detail {
+namespace {
+
+// What the driver gives at least.
+constexpr uint32_t page_bytes = 4096;
+
+}  // namespace
+
+bool ArgumentBlock::is_free() const noexcept { return std::ranges::all_of(uses, &QueueUse::is_over); }
+
+bool ArgumentBlock::serves_as_well(const DispatchShape& shape, const StreamQueue& in) noexcept {
+  // Among the words are the queue's address, where the kernel asks for it, and what depends on the grid.
+  if (!std::ranges::equal(implicit, shape.implicit, {}, {}, &DispatchShape::Word::value)) return false;
+  key = shape.key;
+  queue = &in;
+  return true;
+}
+
+void ArgumentBlock::note_use(StreamQueue& in, uint64_t epoch) {
+  for (QueueUse& use : uses) {
+    if (use.queue != &in) continue;
+    use.epoch = epoch;
+    return;
+  }
+  uses.push_back({&in, epoch});
+}
+
+ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most) noexcept
+    : agent_(agent),
+      block_bytes_(static_cast<uint32_t>(KernargPool::block_bytes(kernel.arguments.size_bytes()))),
+      implicit_words_(kernel.arguments.implicit_words().size()),
+      most_(most) {}
+
+ArgumentBlock* ArgumentBlocks::find_free() noexcept {
+  // Those that have never been used first: arguments that take turns are all kept then.
+  if (unused_ != blocks_.size()) return blocks_[unused_].get();
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    ArgumentBlock* const block = blocks_[hand_].get();
+    hand_ = (hand_ + 1) % blocks_.size();
+    if (block != last_ && block->is_free()) return block;
+  }
+  return last_ != nullptr && last_->is_free() ? last_ : nullptr;
+}
+
+void ArgumentBlocks::grow() {
+  const size_t count = std::min<size_t>(std::max(page_bytes / block_bytes_, 2u), most_ - blocks_.size());
+  KernargMemory memory(agent_, uint64_t{block_bytes_} * count);
+  auto shadow = std::make_unique<std::byte[]>(size_t{block_bytes_} * count);
+  blocks_.reserve(blocks_.size() + count);
+  memory_.reserve(memory_.size() + 1);
+  shadows_.reserve(shadows_.size() + 1);
+  for (size_t i = 0; i < count; ++i) {
+    auto block = std::make_unique<ArgumentBlock>();
+    block->block = memory.data() + i * block_bytes_;
+    block->shadow = shadow.get() + i * block_bytes_;
+    block->implicit.reserve(implicit_words_);
+    block->uses.reserve(8);  // queues of an agent are few
+    blocks_.push_back(std::move(block));
+  }
+  memory_.push_back(std::move(memory));
+  shadows_.push_back(std::move(shadow));
+}
+
+void ArgumentBlocks::write(ArgumentBlock& block, const DispatchShape& shape, const StreamQueue& queue) {
+  std::memcpy(block.block, block.shadow, block_bytes_);
+  block.key = shape.key;
+  block.queue = &queue;
+  block.implicit.clear();
+  for (const DispatchShape::Word& word : shape.implicit) block.implicit.push_back(word.value);
+  if (unused_ != blocks_.size() && blocks_[unused_].get() == &block) ++unused_;
+}
+
+std::vector<QueueUse> ArgumentBlocks::uses() const {
+  std::vector<QueueUse> all;
+  for (const auto& block : blocks_) {
+    for (const QueueUse& use : block->uses) {
+      const auto same = std::ranges::find(all, use.queue, &QueueUse::queue);
+      if (same == all.end()) {
+        all.push_back(use);
+      } else {
+        same->epoch = std::max(same->epoch, use.epoch);
+      }
+    }
+  }
+  return all;
+}
+
+std::shared_ptr<void> ArgumentBlocks::take_memory() {
+  return std::make_shared<std::vector<KernargMemory>>(std::move(memory_));
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,160 @@
+// Launchers on a device.
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <kernels/large_arguments.hpp>
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "on_device.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+struct Device {
+  Runtime runtime;
+  Agent gpu = runtime.gpu();
+  Program basics{gpu, kernels::basics()};
+  Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
+  Copier copier{gpu};
+};
+
+constexpr size_t count = 256;
+
+// A random program of launches on several streams with events between them; the same for the same seed.
+std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
+  Streams streams(device.gpu, {.hardware_queues = 2});
+  std::deque<Stream> all;
+  std::deque<Launcher<uint32_t*, uint32_t>> handles;
+  for (uint32_t i = 0; i < 3; ++i) {
+    all.emplace_back(streams);
+    handles.emplace_back(streams, device.chain, LauncherOptions{.skip_arguments = skips, .blocks = 1 + i});
+  }
+  std::vector<DeviceBuffer<uint32_t>> values;
+  const std::vector<uint32_t> start(count, 7);
+  for (size_t i = 0; i < all.size(); ++i) {
+    values.emplace_back(device.gpu, count);
+    device.copier.to_device(values.back(), std::span<const uint32_t>(start));
+  }
+  std::mt19937_64 random(seed);
+  uint32_t number = 0;
+  for (uint32_t step = 0; step < 300; ++step) {
+    if (random() % 4 == 0) number = static_cast<uint32_t>(random() % 3);
+    const size_t stream = random() % all.size();
+    const size_t at = random() % 3 == 0 ? stream : random() % values.size();
+    if (at != stream) {  // whose turn is it? the stream comes after the others
+      for (Stream& other : all)
+        if (&other != &all[stream]) all[stream].wait(other.record());
+    }
+    handles[random() % handles.size()].launch(all[stream], Grid{count}.by(64), values[at].data(), number);
+    if (at != stream)
+      for (Stream& other : all)
+        if (&other != &all[stream]) other.wait(all[stream].record());
+    if (random() % 32 == 0) all[stream].synchronize();
+  }
+  for (Stream& stream : all) stream.synchronize();
+  std::vector<uint32_t> result;
+  for (const auto& buffer : values) {
+    const std::vector<uint32_t> part = test::download(device.copier, buffer);
+    result.insert(result.end(), part.begin(), part.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("with skipping and without, random programs end with the same bits", "[device][launcher]") {
+  Device device;
+  for (const uint64_t seed : {1u, 2u, 3u}) {
+    const Counters before = Counters::now();
+    const std::vector<uint32_t> with = run(device, seed, true);
+    const uint64_t hits = (Counters::now() - before).argument_hits;
+    const std::vector<uint32_t> without = run(device, seed, false);
+    CAPTURE(seed);
+    CHECK(with == without);
+    CHECK(hits > 50);
+    CHECK((Counters::now() - before).argument_hits == hits);
+  }
+}
+
+TEST_CASE("a block that is written anew is read anew", "[device][launcher]") {
+  // One block: every step writes where the kernel of the step before has read.
+  Device device;
+  Streams streams(device.gpu, {.hardware_queues = 1});
+  Stream stream(streams);
+  Launcher step(streams, device.chain, {.blocks = 1});
+  const PinnedBuffer<uint32_t> values(device.gpu, 64);
+  std::fill(values.begin(), values.end(), 1u);
+  uint32_t expected = 1;
+  const Counters before = Counters::now();
+  for (uint32_t i = 0; i < 100; ++i) {
+    // Twice, so that a stale copy of the block would have been made by launches in a row as well.
+    for (int twice = 0; twice < 2; ++twice) {
+      step.launch(stream, Grid{64}, values.data(), i);
+      expected = expected * 3 + i;
+    }
+    stream.synchronize();
+    REQUIRE(values[0] == expected);
+    REQUIRE(values[63] == expected);
+  }
+  CHECK(step.blocks() == 1);
+  CHECK((Counters::now() - before).argument_misses == 100);
+  CHECK((Counters::now() - before).argument_hits == 100);
+}
+
+TEST_CASE("blocks of 64 KiB that lie ready are read to the last byte, on every queue", "[device][launcher]") {
+  Device device;
+  const Program program{device.gpu, kernels::large_arguments()};
+  using Rest = std::array<uint8_t, 65536 - 16>;
+  const auto kernel = program.kernel<uint32_t*, uint64_t, Rest>("last_bytes_of_65536");
+  Streams streams(device.gpu);
+  std::deque<Stream> all;
+  for (int i = 0; i < 3; ++i) all.emplace_back(streams);
+  const PinnedBuffer<uint32_t> out{device.gpu, 3};
+  const auto arguments = std::make_unique<Rest>();
+  Launcher step(streams, kernel, {.blocks = 4});
+  for (uint8_t turn = 1; turn <= 3; ++turn) {
+    arguments->fill(turn);
+    const Counters before = Counters::now();
+    for (size_t i = 0; i < 12; ++i) {
+      Stream& stream = all[i % all.size()];
+      stream.wait(all[(i + all.size() - 1) % all.size()].record());  // all write to the same place
+      step.launch(stream, Grid{1}, out.data(), uint64_t{2'000}, *arguments);
+    }
+    arguments->fill(0);
+    for (Stream& stream : all) stream.synchronize();
+    const Counters spent = Counters::now() - before;
+    CHECK(out[0] == turn * 0x01010101u);
+    CHECK(out[2] == turn);
+    CHECK(spent.argument_hits == 11);
+    CHECK(spent.argument_bytes_saved == 11 * 65536);
+    CHECK(spent.spills == 0);
+  }
+}
+
+TEST_CASE("launchers and their blocks go in any order, also after the Runtime", "[device][launcher]") {
+  for (int i = 0; i < 5; ++i) {
+    auto runtime = std::make_unique<Runtime>();
+    const Agent gpu = runtime->gpu();
+    const Program basics{gpu, kernels::basics()};
+    const auto chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
+    const PinnedBuffer<uint32_t> values(gpu, 64);
+    std::fill(values.begin(), values.end(), 1u);
+    auto streams = std::make_unique<Streams>(gpu);
+    auto stream = std::make_unique<Stream>(*streams);
+    auto step = std::make_unique<Launcher<uint32_t*, uint32_t>>(*streams, chain);
+    step->launch(*stream, Grid{64}, values.data(), 2u);
+    if (i == 0) step.reset();
+    if (i == 1) streams.reset();
+    if (i == 2) stream.reset();
+    if (i == 3) stream.reset(), streams.reset(), step.reset();
+    if (stream) stream->synchronize();
+    if (i != 2) CHECK(values[0] == 5);
+    if (i == 4) runtime.reset();
+  }
+}

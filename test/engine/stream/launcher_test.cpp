@@ -1,0 +1,424 @@
+// Launchers over doubles: which launches write arguments, where, and that every kernel finds its own.
+#include "engine/stream/launcher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+
+#include "engine/runtime/counters.hpp"
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "tools/support/cost_meter.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// number at 0, value at 8, and behind them the hidden arguments that are asked for.
+struct Hidden {
+  bool queue = false;
+  bool block_count = false;
+};
+constexpr uint32_t queue_at = 16, block_count_at = 24;
+
+Kernel<uint32_t, uint64_t> pair_kernel(Hidden hidden = {}) {
+  KernelMetadata metadata;
+  metadata.name = "pair";
+  metadata.kernarg_size = 32;
+  metadata.kernarg_alignment = 8;
+  const auto add = [&](ArgumentKind kind, uint32_t offset, uint32_t size) {
+    metadata.arguments.push_back(
+        {.kind = kind, .kind_name = "", .offset = offset, .size = size, .name = {}, .type_name = {}});
+  };
+  add(ArgumentKind::by_value, 0, 4);
+  add(ArgumentKind::by_value, 8, 8);
+  if (hidden.queue) add(ArgumentKind::hidden_queue_ptr, queue_at, 8);
+  if (hidden.block_count) add(ArgumentKind::hidden_block_count_x, block_count_at, 4);
+  return Kernel<uint32_t, uint64_t>::trusted(
+      std::make_shared<const KernelInfo>(KernelInfo{.name = "pair",
+                                                    .object = 0x1000,
+                                                    .group_segment_size = 0,
+                                                    .private_segment_size = 0,
+                                                    .max_workgroup_size = 1024,
+                                                    .required_workgroup_size = {},
+                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                                                    .arguments = ArgumentLayout(metadata, false)}));
+}
+
+// What a kernel found in its block when it ended.
+struct Found {
+  uint32_t number;
+  uint64_t value, queue;
+  uint32_t block_count;
+  friend bool operator==(const Found&, const Found&) = default;
+};
+
+// In the order in which kernels ended, by the size of their grid, which tells their stream.
+struct Journal {
+  std::mutex mutex;
+  std::map<uint32_t, std::vector<Found>> by_grid;
+
+  void operator()(const hsa_kernel_dispatch_packet_t& packet) {
+    const auto* const block = static_cast<const std::byte*>(packet.kernarg_address);
+    Found found{};
+    std::memcpy(&found.number, block, 4);
+    std::memcpy(&found.value, block + 8, 8);
+    std::memcpy(&found.queue, block + queue_at, 8);
+    std::memcpy(&found.block_count, block + block_count_at, 4);
+    const std::lock_guard lock(mutex);
+    by_grid[packet.grid_size_x].push_back(found);
+  }
+};
+
+struct World {
+  explicit World(StreamDevicesOptions options = {}, uint32_t queues = 4)
+      : devices([&] {
+          options.streams.hardware_queues = queues;
+          options.at_end = [journal = journal](const hsa_kernel_dispatch_packet_t& packet) {
+            (*journal)(packet);
+          };
+          return options;
+        }()) {}
+  std::shared_ptr<Journal> journal = std::make_shared<Journal>();
+  StreamDevices devices;
+};
+
+StreamDevicesOptions paused() {
+  StreamDevicesOptions options;
+  options.device.paused = true;
+  return options;
+}
+
+std::vector<uint64_t> blocks_of(const std::vector<aql::Packet64>& packets) {
+  std::vector<uint64_t> blocks;
+  for (const aql::Packet64& packet : packets)
+    if (aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch)
+      blocks.push_back(
+          reinterpret_cast<uint64_t>(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet).kernarg_address));
+  return blocks;
+}
+size_t distinct(const std::vector<uint64_t>& values) { return std::set(values.begin(), values.end()).size(); }
+
+class Spent {
+ public:
+  Counters operator()() const { return Counters::now() - before_; }
+
+ private:
+  Counters before_ = Counters::now();
+};
+
+}  // namespace
+
+TEST_CASE("equal arguments are written once", "[launcher]") {
+  World world(paused(), 1);
+  Stream a(world.devices);
+  Launcher step(world.devices, pair_kernel());
+  CHECK(step.blocks() == 0);
+  const Spent spent;
+  for (int i = 0; i < 10; ++i) step.launch(a, Grid{1}, 7u, uint64_t{8});
+  CHECK(spent().argument_misses == 1);
+  CHECK(spent().argument_hits == 9);
+  CHECK(spent().argument_bytes_saved == 9 * 32);
+  CHECK(distinct(blocks_of(world.devices.ring(0))) == 1);
+  world.devices.resume();
+  a.synchronize();
+  CHECK(world.journal->by_grid[1] == std::vector<Found>(10, {7, 8, 0, 0}));
+}
+
+TEST_CASE("a block that is being read is not written: other arguments go elsewhere", "[launcher]") {
+  World world(paused(), 1);
+  Stream a(world.devices);
+  Launcher step(world.devices, pair_kernel(), {.blocks = 3});
+  const Spent spent;
+  for (uint32_t i = 0; i < 20; ++i) step.launch(a, Grid{1}, i / 2, uint64_t{i / 2});
+  // Three blocks of the handle's, which serve two launches each; 14 launches with blocks of the queue's.
+  CHECK(spent().argument_hits == 3);
+  CHECK(spent().argument_misses == 17);
+  CHECK(distinct(blocks_of(world.devices.ring(0))) == 17);
+  CHECK(step.blocks() == 3);
+  world.devices.resume();
+  a.synchronize();
+  for (uint32_t i = 0; i < 20; ++i) CHECK(world.journal->by_grid[1][i] == Found{i / 2, i / 2, 0, 0});
+  // All are complete: one of the three is written again.
+  world.devices.pause();
+  const Spent again;
+  for (int i = 0; i < 2; ++i) step.launch(a, Grid{1}, 100u, uint64_t{100});
+  CHECK(again().argument_hits == 1);
+  world.devices.resume();
+  a.synchronize();
+  CHECK(world.journal->by_grid[1][21] == Found{100, 100, 0, 0});
+}
+
+TEST_CASE("arguments that take turns are all kept", "[launcher]") {
+  World world({}, 1);
+  Stream a(world.devices);
+  Launcher step(world.devices, pair_kernel());
+  for (const uint32_t sets : {2u, 3u, 8u}) {
+    const Spent spent;
+    for (uint32_t i = 0; i < 50 * sets; ++i) step.launch(a, Grid{1}, 100 * sets + i % sets, uint64_t{1});
+    a.synchronize();
+    CAPTURE(sets);
+    CHECK(spent().argument_misses <= 2 * sets);
+  }
+}
+
+TEST_CASE("a changed byte of any argument is found", "[launcher]") {
+  World world({}, 1);
+  Stream a(world.devices);
+  Launcher step(world.devices, pair_kernel());
+  std::vector<Found> expected;
+  const auto launch = [&](uint32_t number, uint64_t value) {
+    step.launch(a, Grid{1}, number, value);
+    expected.push_back({number, value, 0, 0});
+  };
+  launch(5, 6);
+  for (unsigned bit = 0; bit < 16; ++bit) launch(5 ^ 1u << bit, 6);
+  for (unsigned bit = 0; bit < 64; ++bit) launch(5, 6 ^ uint64_t{1} << bit);
+  launch(5, 6);
+  a.synchronize();
+  CHECK(world.journal->by_grid[1] == expected);
+}
+
+TEST_CASE("a block serves every queue, unless a hidden argument names one", "[launcher]") {
+  for (const bool names_queue : {false, true}) {
+    World world(paused(), 2);
+    Stream a(world.devices), b(world.devices);
+    REQUIRE(a.hardware_queue() != b.hardware_queue());
+    const auto kernel = pair_kernel({.queue = names_queue});
+    REQUIRE(kernel.info().arguments.names_queue() == names_queue);
+    Launcher step(world.devices, kernel);
+    for (int i = 0; i < 6; ++i) {
+      step.launch(a, Grid{1}, 7u, uint64_t{8});
+      step.launch(b, Grid{2}, 7u, uint64_t{8});
+    }
+    const auto in_a = blocks_of(world.devices.ring_of(a)), in_b = blocks_of(world.devices.ring_of(b));
+    CHECK(distinct(in_a) == 1);
+    CHECK(distinct(in_b) == 1);
+    CHECK((in_a[0] == in_b[0]) == !names_queue);
+    world.devices.resume();
+    a.synchronize();
+    b.synchronize();
+    const auto address = [&](const Stream& stream) {
+      return names_queue ? reinterpret_cast<uint64_t>(stream.hardware_queue()) : 0;
+    };
+    CHECK(world.journal->by_grid[1] == std::vector<Found>(6, {7, 8, address(a), 0}));
+    CHECK(world.journal->by_grid[2] == std::vector<Found>(6, {7, 8, address(b), 0}));
+  }
+}
+
+TEST_CASE("another grid uses a block only if no hidden argument depends on it", "[launcher]") {
+  for (const bool depends : {false, true}) {
+    World world(paused(), 1);
+    Stream a(world.devices);
+    Launcher step(world.devices, pair_kernel({.block_count = depends}));
+    const Spent spent;
+    for (uint32_t i = 0; i < 12; ++i) step.launch(a, Grid{64 * (1 + i % 3)}, 7u, uint64_t{8});
+    CHECK(distinct(blocks_of(world.devices.ring(0))) == (depends ? 3 : 1));
+    CHECK(spent().argument_misses == (depends ? 3 : 1));
+    world.devices.resume();
+    a.synchronize();
+    for (uint32_t count = 1; count <= 3; ++count)
+      CHECK(world.journal->by_grid[64 * count] == std::vector<Found>(4, {7, 8, 0, depends ? count : 0}));
+  }
+}
+
+TEST_CASE("dynamic LDS is part of the arguments, and of every packet", "[launcher]") {
+  KernelMetadata metadata;
+  metadata.name = "local";
+  metadata.kernarg_size = 16;
+  metadata.kernarg_alignment = 8;
+  const auto add = [&](ArgumentKind kind, uint32_t offset) {
+    metadata.arguments.push_back(
+        {.kind = kind, .kind_name = "", .offset = offset, .size = 4, .name = {}, .type_name = {}});
+  };
+  add(ArgumentKind::by_value, 0);
+  add(ArgumentKind::dynamic_shared_pointer, 4);
+  add(ArgumentKind::dynamic_shared_pointer, 8);
+  const auto kernel = Kernel<uint32_t, LocalBytes, LocalBytes>::trusted(
+      std::make_shared<const KernelInfo>(KernelInfo{.name = "local",
+                                                    .object = 0x1000,
+                                                    .group_segment_size = 20,
+                                                    .private_segment_size = 0,
+                                                    .max_workgroup_size = 1024,
+                                                    .required_workgroup_size = {},
+                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                                                    .arguments = ArgumentLayout(metadata, false)}));
+  World world(paused(), 1);
+  Stream a(world.devices);
+  Launcher step(world.devices, kernel);
+  const Spent spent;
+  for (int i = 0; i < 2; ++i) step.launch(a, Grid{1}, 1u, LocalBytes{100}, LocalBytes{64});
+  step.launch(a, Grid{1}, 1u, LocalBytes{100}, LocalBytes{128});  // the same block, and more LDS
+  step.launch(a, Grid{1}, 1u, LocalBytes{200}, LocalBytes{64});
+  CHECK(spent().argument_hits == 2);
+  std::vector<uint32_t> segments;
+  for (const aql::Packet64& packet : world.devices.ring(0))
+    segments.push_back(aql::packet_as<hsa_kernel_dispatch_packet_t>(packet).group_segment_size);
+  CHECK(segments == std::vector<uint32_t>{32 + 112 + 64, 32 + 112 + 64, 32 + 112 + 128, 32 + 208 + 64});
+  world.devices.resume();
+  a.synchronize();
+}
+
+TEST_CASE("whatever is in flight, every kernel finds its own arguments, with skipping and without",
+          "[launcher][stress]") {
+  constexpr uint32_t launches = 3000, streams_count = 6;
+  for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
+    for (const bool skips : {true, false}) {
+      StreamDevicesOptions options;
+      options.device = {.seed = seed, .barriers_step_aside = seed % 2 == 0};
+      World world(options, 3);
+      std::deque<Stream> streams;
+      for (uint32_t i = 0; i < streams_count; ++i) streams.emplace_back(world.devices);
+      // The second wants to know its workgroups; the third is destroyed and made again, with launches in flight.
+      std::array<std::unique_ptr<Launcher<uint32_t, uint64_t>>, 3> handles;
+      const auto make = [&](uint32_t which) {
+        handles[which] = std::make_unique<Launcher<uint32_t, uint64_t>>(
+            world.devices, pair_kernel({.block_count = which == 1}),
+            LauncherOptions{.skip_arguments = skips, .blocks = 1 + 3 * which});
+      };
+      for (uint32_t i = 0; i < handles.size(); ++i) make(i);
+      std::mt19937_64 random(seed);
+      std::map<uint32_t, std::vector<Found>> expected;
+      uint32_t number = 0;
+      const Spent spent;
+      for (uint32_t i = 0; i < launches; ++i) {
+        const auto which = static_cast<uint32_t>(random() % streams_count);
+        const size_t handle = random() % handles.size();
+        if (random() % 8 == 0) number = static_cast<uint32_t>(random() % 5);
+        const uint64_t value = random() % 6 == 0 ? random() : 1;
+        const uint32_t items = 64 * (which + 1);
+        handles[handle]->launch(streams[which], Grid{items}, number, value);
+        expected[items].push_back({number, value, 0, handle == 1 ? which + 1 : 0});
+        if (random() % 32 == 0) streams[which].synchronize();
+        if (random() % 16 == 0) streams[random() % streams_count].wait(streams[which].record());
+        if (random() % 64 == 0) make(2);
+      }
+      for (Stream& stream : streams) stream.synchronize();
+      CAPTURE(seed, skips);
+      REQUIRE(world.journal->by_grid == expected);
+      CHECK((spent().argument_hits != 0) == skips);
+    }
+  }
+}
+
+TEST_CASE("a launcher is destroyed with launches in flight, which find their arguments", "[launcher]") {
+  World world(paused(), 2);
+  Stream a(world.devices), b(world.devices);
+  for (uint32_t i = 0; i < 20; ++i) {
+    Launcher step(world.devices, pair_kernel());
+    step.launch(a, Grid{1}, i, uint64_t{i});
+    step.launch(b, Grid{2}, i, uint64_t{i});
+  }
+  world.devices.resume();
+  a.synchronize();
+  b.synchronize();
+  for (uint32_t i = 0; i < 20; ++i) {
+    CHECK(world.journal->by_grid[1][i] == Found{i, i, 0, 0});
+    CHECK(world.journal->by_grid[2][i] == Found{i, i, 0, 0});
+  }
+}
+
+TEST_CASE("a launcher outlives stream and Streams", "[launcher]") {
+  World world;
+  {
+    Stream a(world.devices);
+    Launcher step(world.devices, pair_kernel());
+    step.launch(a, Grid{1}, 1u, uint64_t{2});
+    world.devices.destroy_streams();
+    step.launch(a, Grid{1}, 3u, uint64_t{4});
+  }
+  CHECK(world.journal->by_grid[1] == std::vector<Found>{{1, 2, 0, 0}, {3, 4, 0, 0}});
+}
+
+TEST_CASE("in a steady state a launcher neither allocates nor makes a system call nor takes a signal",
+          "[launcher][cost]") {
+  World world({}, 1);
+  Stream a(world.devices);
+  Launcher same(world.devices, pair_kernel()), turns(world.devices, pair_kernel()),
+      other(world.devices, pair_kernel());
+  uint32_t number = 0;
+  const auto step = [&] {
+    for (uint32_t i = 0; i < 4; ++i) {
+      same.launch(a, Grid{1}, 7u, uint64_t{8});
+      turns.launch(a, Grid{1}, i % 2, uint64_t{8});
+      other.launch(a, Grid{1}, ++number, uint64_t{8});
+    }
+  };
+  for (int i = 0; i < 10; ++i) {
+    step();
+    a.synchronize();
+  }
+  std::chrono::steady_clock::duration rest = 1ms;
+  for (int attempt = 0;; ++attempt) {  // waiting for room may sleep: the device must keep up
+    const Spent spent;
+    const support::Cost cost = support::cost_of(step);
+    CHECK(cost.allocations == 0);
+    CHECK(cost.locks == 12);  // the queue's, once for each launch
+    CHECK(spent().signals_created == 0);
+    CHECK(spent().kernarg_allocations == 0);
+    CHECK(spent().host_waits == 0);
+    if (cost.system_calls == 0 || attempt == 20) {
+      CHECK(cost.system_calls == 0);
+      break;
+    }
+    a.synchronize();
+    std::this_thread::sleep_for(rest);
+  }
+  a.synchronize();
+}
+
+TEST_CASE("a launcher refuses streams of other Streams, and to keep nothing", "[launcher]") {
+  World world({}, 1), others({}, 1);
+  Stream foreign(others.devices);
+  Launcher step(world.devices, pair_kernel());
+  const std::string text = error_of<Error>([&] { step.launch(foreign, Grid{1}, 1u, uint64_t{2}); });
+  CAPTURE(text);
+  CHECK(contains(text, "kernel 'pair'"));
+  CHECK(contains(text, "belongs to other Streams"));
+  CHECK(contains(error_of<Error>([&] { Launcher(world.devices, pair_kernel(), {.blocks = 0}); }),
+                 "no block for the arguments of kernel 'pair'"));
+  CHECK(step.blocks() == 0);
+}
+
+TEST_CASE("a launch that is refused leaves what lies ready as it was", "[launcher]") {
+  World world({}, 1);
+  Stream a(world.devices);
+  Launcher step(world.devices, pair_kernel());
+  step.launch(a, Grid{1}, 1u, uint64_t{2});
+  CHECK_THROWS_AS(step.launch(a, Grid{4096}.by(2048), 1u, uint64_t{2}), Error);
+  CHECK_THROWS_AS(step.launch(a, Grid{4096}.by(2048), 3u, uint64_t{4}), Error);
+  const Spent spent;
+  step.launch(a, Grid{1}, 1u, uint64_t{2});
+  CHECK(spent().argument_hits == 1);
+  a.synchronize();
+  CHECK(world.journal->by_grid[1] == std::vector<Found>(2, {1, 2, 0, 0}));
+}
+
+TEST_CASE("when a queue fails, blocks that its launches may read are never written again", "[launcher]") {
+  World world(paused(), 2);
+  Stream a(world.devices), b(world.devices);
+  Launcher step(world.devices, pair_kernel(), {.blocks = 1});
+  step.launch(b, Grid{1}, 1u, uint64_t{2});
+  world.devices.device_of(b).fail(HSA_STATUS_ERROR_INVALID_ISA);
+  CHECK(contains(error_of<Error>([&] { step.launch(b, Grid{1}, 1u, uint64_t{2}); }),
+                 "HSA_STATUS_ERROR_INVALID_ISA"));
+  world.devices.device_of(a).resume();
+  for (uint32_t i = 0; i < 10; ++i) {
+    step.launch(a, Grid{2}, 1u, uint64_t{2});
+    step.launch(a, Grid{2}, 3u, uint64_t{4});
+    a.synchronize();
+  }
+  // The only block holds what it held, so every other launch writes elsewhere.
+  std::vector<Found> expected;
+  for (uint32_t i = 0; i < 10; ++i) expected.insert(expected.end(), {{1, 2, 0, 0}, {3, 4, 0, 0}});
+  CHECK(world.journal->by_grid[2] == expected);
+}
