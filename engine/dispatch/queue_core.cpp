@@ -67,25 +67,16 @@ QueueCore::QueueCore(const Agent& agent, const QueueOptions& options, Parts part
       signals_(options.publications, options.timing_signals, options.marks),
       timeline_(Timeline::acquire(options.publications)),
       kernargs_(kernarg_memory_.span(), options.kernarg_slab_bytes, options.marks.kernarg_slabs),
-      session_(Session::current()) {
+      watch_(Session::current()) {
   try {
     if (parts.queue == nullptr) {
       queue_ = make_hsa_queue(agent, options_.packets, on_queue_error, &timeline_);
       parts.queue = hsa_queue(queue_);
     }
     connect(parts);
-    session_end_ = Owned(session_, Session::Kind::listener, reinterpret_cast<uint64_t>(&timeline_),
-                         [](uint64_t timeline) noexcept {
-                           auto* const t = reinterpret_cast<Timeline*>(timeline);
-                           t->fail(HSA_STATUS_ERROR_NOT_INITIALIZED, "the Runtime has gone");
-                           t->close();
-                         });
-    fault_listener_ =
-        session_->listen([timeline = &timeline_, gpu = agent.handle()](const Session::MemoryFault& fault) {
-          return fault.agent.handle == gpu.handle && timeline->fail(fault.status, fault.text);
-        });
+    watch_.start(timeline_, agent);
   } catch (...) {
-    session_end_.forget();
+    watch_.stop();
     if (common_) common_->leave(timeline_);
     queue_.reset();  // its error callback must not meet the timeline's next life
     timeline_.release();
@@ -126,8 +117,7 @@ void QueueCore::connect(const Parts& parts) {
 QueueCore::~QueueCore() {
   if (usable()) drain();
   timeline_.close();
-  session_end_.forget();
-  if (session_) session_->stop_listening(fault_listener_);
+  watch_.stop();
   if (common_) common_->leave(timeline_);
   if (usable() && queue_.handle() != 0) {
     queue_.reset();  // before the signals that its packets may still name

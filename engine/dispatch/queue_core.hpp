@@ -22,6 +22,7 @@
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/signal_pool.hpp"
 #include "engine/dispatch/timeline.hpp"
+#include "engine/dispatch/timeline_watch.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/program/arguments.hpp"
 #include "engine/runtime/session.hpp"
@@ -102,7 +103,7 @@ class QueueCore {
   // The last begun publication is timed, and retained.
   void note_timing(uint64_t value);
   Retained& retained(uint64_t value) noexcept { return retained_[timeline_.place(value)]; }
-  bool usable() const noexcept { return !session_ || session_->alive(); }
+  bool usable() const noexcept { return watch_.usable(); }
 
   std::optional<Agent> agent_;
   QueueOptions options_;
@@ -115,9 +116,7 @@ class QueueCore {
   std::vector<Retained> retained_;
   Owned queue_;
   std::shared_ptr<CommonQueue> common_;
-  Owned session_end_;
-  std::shared_ptr<Session> session_;
-  uint64_t fault_listener_ = 0;
+  TimelineWatch watch_;
   std::optional<aql::AqlQueueWriter> writer_;
   QueueFacts facts_;
   bool profiling_ = false;

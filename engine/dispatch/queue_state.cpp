@@ -283,7 +283,7 @@ void QueueState::close(Publication& publication) noexcept {
 }
 
 void QueueState::drop(Publication& publication) noexcept {
-  if (!session_ || session_->alive()) {
+  if (usable()) {
     if (publication.published != 0) close(publication);
     if (tenant_ == &publication) publication.packets.discard();
     kernargs_.drop(publication.kernargs);

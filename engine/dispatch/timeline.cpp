@@ -38,6 +38,9 @@ std::string as_dependent(const std::string& text) {
   return text.starts_with(lead) ? text : std::string(lead) + text;
 }
 
+// The error source of a timeline one of whose signals has become negative.
+constinit const std::atomic<hsa_status_t> negative_signal{HSA_STATUS_ERROR};
+
 void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -151,7 +154,10 @@ bool Timeline::fired(uint64_t value) noexcept {
   if (e.state.load(std::memory_order_acquire) >> pin_bits != value)
     return done_.load(std::memory_order_acquire) >= value;
   const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
-  if (aql::load_acquire(signal) != 0) return false;
+  const hsa_signal_value_t left = aql::load_acquire(signal);
+  // hsa_ext_amd.h, hsa_amd_memory_async_copy: a negative value means that the copy has failed. Who looks next reports it: failure_ needs a lock that may be held here.
+  if (left < 0 && e.state.load(std::memory_order_acquire) >> pin_bits == value) watch(&negative_signal);
+  if (left != 0) return false;
   // The signal may meanwhile have been re-armed and have fired for a later publication: then this one is complete as well.
   return e.state.load(std::memory_order_acquire) >> pin_bits == value ||
          done_.load(std::memory_order_acquire) >= value;
@@ -183,7 +189,8 @@ bool Timeline::failing() noexcept {
   if (watched == nullptr) return false;
   const hsa_status_t found = watched->load(std::memory_order_acquire);
   if (found == HSA_STATUS_SUCCESS) return false;
-  fail(found, "the owner of the borrowed queue reported an error");
+  fail(found, watched == &negative_signal ? "the copy engine reported that a copy has failed"
+                                          : "the owner of the borrowed queue reported an error");
   return true;
 }
 

@@ -17,7 +17,8 @@
 //
 // Failure. After fail() every publication that has not completed ends with the failure, now and later; waiters are woken by poking their
 // signals. What had completed before stays complete. No signal is looked at again, so a wait that has thrown ends the lifetime of the caller's.
-// An error found in the watched source is a failure from then on, whatever the source reads later.
+// An error found in the watched source is a failure from then on, whatever the source reads later. So is a signal that has become negative, which is how a copy
+// reports that it has failed; it is found by who looks at that publication.
 //
 // Lifetime. Timelines are never freed, because Completions are plain values that may outlive everything: a Queue takes one from a process-wide
 // list and returns it. Values only grow over all of a timeline's lives, so all of an earlier life read as complete. Therefore only a life that
