@@ -28,6 +28,7 @@
 #include "engine/dispatch/shared_queue.hpp"
 #include "engine/dispatch/recording.hpp"
 #include "engine/dispatch/recording_file.hpp"
+#include "engine/memory/access.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/memory/copy.hpp"
 #include "engine/program/program.hpp"

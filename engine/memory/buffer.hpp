@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/error.hpp"
@@ -49,6 +50,8 @@ class DeviceBuffer {
   T* data() const noexcept { return static_cast<T*>(memory_.data()); }
   size_t size() const noexcept { return memory_.size_bytes() / sizeof(T); }
   size_t size_bytes() const noexcept { return memory_.size_bytes(); }
+  // The memory itself; the buffer is empty then.
+  Allocation release() noexcept { return std::move(memory_); }
 
  private:
   Allocation memory_;
@@ -72,6 +75,8 @@ class PinnedBuffer {
   T* begin() const noexcept { return data(); }
   T* end() const noexcept { return data() + size(); }
   std::span<T> span() const noexcept { return {data(), size()}; }
+  // The memory itself; the buffer is empty then.
+  Allocation release() noexcept { return std::move(memory_); }
   void leave_to_session() noexcept { memory_.leave_to_session(); }  // see pool.hpp
 
  private:

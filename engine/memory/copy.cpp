@@ -9,6 +9,7 @@
 #include <string>
 
 #include "aql/amd_abi.hpp"
+#include "engine/memory/host_pin.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
@@ -17,29 +18,6 @@ namespace uptempo {
 
 using detail::count;
 using detail::CounterBlock;
-
-// A host range made known to the GPU for one copy.
-class Copier::Pin {
- public:
-  Pin(const Agent& gpu, void* host, size_t bytes) : host_(host) {
-    hsa_agent_t agent = gpu.handle();
-    check(hsa_amd_memory_lock(host, bytes, &agent, 1, &device_address_), "hsa_amd_memory_lock",
-          fmt::format("{} bytes of host memory at {}", bytes, fmt::ptr(host)),
-          "pass memory that is mapped and writable, or take PageablePath::staged");
-    count(&CounterBlock::pins);
-  }
-  Pin(const Pin&) = delete;
-  Pin& operator=(const Pin&) = delete;
-  ~Pin() {
-    hsa_amd_memory_unlock(host_);
-    count(&CounterBlock::unpins);
-  }
-  void* device_address() const noexcept { return device_address_; }
-
- private:
-  void* host_;
-  void* device_address_ = nullptr;
-};
 
 // What a copy in flight uses, and what is known of memory faults of its agent.
 struct Copier::Work {
@@ -178,7 +156,7 @@ void Copier::to_device_pageable(void* destination, const void* source, size_t by
   if (path == PageablePath::pinned_for_once ||
       (path == PageablePath::automatic && bytes > stage_limit_bytes)) {
     // hsa_amd_memory_lock takes no pointer to const; the copy only reads.
-    const Pin pin(gpu_, const_cast<void*>(source), bytes);
+    const HostPin pin(gpu_, const_cast<void*>(source), bytes);
     run(Direction::to_device, destination, pin.device_address(), bytes);
     count(&CounterBlock::copies_pinned_for_once);
     return;
@@ -196,7 +174,7 @@ void Copier::to_host_pageable(void* destination, const void* source, size_t byte
   if (bytes == 0) return;
   if (path == PageablePath::pinned_for_once ||
       (path == PageablePath::automatic && bytes > stage_limit_bytes)) {
-    const Pin pin(gpu_, destination, bytes);
+    const HostPin pin(gpu_, destination, bytes);
     run(Direction::to_host, pin.device_address(), source, bytes);
     count(&CounterBlock::copies_pinned_for_once);
     return;

@@ -93,7 +93,6 @@ class Copier {
 
  private:
   enum class Direction : uint8_t { to_device, to_host, on_device };
-  class Pin;
   struct Work;
 
   static void require_equal(size_t destination_bytes, size_t source_bytes);
