@@ -20,6 +20,7 @@ namespace uptempo {
 namespace detail {
 class CompletionAwaiter;
 class StreamQueue;
+class CopyLane;
 }
 class CompletionNotifier;
 
@@ -51,6 +52,7 @@ class Completion {
   friend class CompletionNotifier;
   friend class detail::CompletionAwaiter;
   friend class detail::StreamQueue;
+  friend class detail::CopyLane;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
   // Complete or failed.
   bool finished() const noexcept;

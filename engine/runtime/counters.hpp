@@ -53,7 +53,12 @@ namespace uptempo {
   X(copies_pinned_for_once, "copies of pageable host memory that was pinned for the copy")    \
   X(copies_staged, "copies of pageable host memory through a staging buffer")                 \
   X(copies_on_device, "copies between device buffers")                                        \
-  X(fills, "device buffers filled with a pattern")
+  X(fills, "device buffers filled with a pattern")                                            \
+  X(copies_by_engine, "copies of streams that a copy engine carried out")                     \
+  X(copies_by_kernel, "copies and fills of streams that a kernel carried out")                \
+  X(copies_by_host, "copies and fills of streams that the host carried out at once")          \
+  X(host_duties, "ends of copies that the host owed: out of staging, unpinned")               \
+  X(frees_deferred, "buffers given back in the order of a stream")
 
 struct Counters {
 #define UPTEMPO_COUNTER_FIELD(name, text) uint64_t name = 0;

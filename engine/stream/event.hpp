@@ -17,11 +17,13 @@
 #include <cstdint>
 
 #include "engine/dispatch/completion.hpp"
+#include "engine/stream/owed.hpp"
 
 namespace uptempo {
 
 namespace detail {
 class StreamQueue;
+class CopyLane;
 class Track;
 }  // namespace detail
 
@@ -30,13 +32,23 @@ class Event {
   Event() = default;
 
   // Returns when complete. Throws Error if the queue has failed, with the queue's error.
-  void wait(WaitPolicy policy = {}) const { completion_.wait(policy); }
+  void wait(WaitPolicy policy = {}) const {
+    completion_.wait(policy);
+    detail::finish_host_duties();
+  }
   // The same until a deadline: false if it has passed first.
   [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const {
-    return completion_.wait(deadline, policy);
+    if (!completion_.wait(deadline, policy)) return false;
+    detail::finish_host_duties();
+    return true;
   }
-  // True once complete. Makes no call and never waits. Throws Error if the queue has failed.
-  bool ready() const { return completion_.ready(); }
+  // True once complete. Never waits, and makes no call; but finds bytes that have to be copied to pageable memory by the host, if any, and copies them. Throws Error if the queue
+  // has failed.
+  bool ready() const {
+    if (!completion_.ready()) return false;
+    detail::finish_host_duties();
+    return true;
+  }
 
   // For coroutines and descriptors (awaitable.hpp, notifier.hpp).
   const Completion& completion() const noexcept { return completion_; }
@@ -44,6 +56,7 @@ class Event {
  private:
   friend class Stream;
   friend class detail::StreamQueue;
+  friend class detail::CopyLane;
   Event(detail::Track& track, Completion completion, hsa_agent_t writer = {}) noexcept
       : completion_(completion), track_(&track), writer_(writer) {}
 

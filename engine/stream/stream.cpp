@@ -27,6 +27,8 @@ Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& optio
 }
 
 Stream::~Stream() {
+  streams_->frees().give_back(this);
+  streams_->frees().orphan(this);
   if (owns_queue_) {
     streams_->give_back_own_queue(*queue_);
   } else {
@@ -113,7 +115,7 @@ void Stream::leave_own_queue() noexcept {
 
 // Forgets those waits that are over.
 bool Stream::is_behind_host() {
-  std::erase_if(gates_, [](const Event& gate) { return gate.ready(); });
+  std::erase_if(gates_, [](const Event& gate) { return gate.completion_.ready(); });
   return !gates_.empty();
 }
 
@@ -129,7 +131,7 @@ void Stream::add(const Event& event) {
 
 void Stream::drop_finished() {
   std::erase_if(waits_, [this](const Event& event) {
-    if (!event.ready()) return false;
+    if (!event.completion_.ready()) return false;
     queue_->note_finished(event, tail_);
     count(&CounterBlock::waits_elided);
     return true;
@@ -171,7 +173,7 @@ void Stream::record(TimedEvent& event) {
 }
 
 void Stream::wait(const Event& event) {
-  if (event.track_ == nullptr || event.ready()) {
+  if (event.track_ == nullptr || event.completion_.ready()) {
     queue_->note_finished(event, tail_);
     count(&CounterBlock::waits_elided);
     return;
@@ -207,6 +209,7 @@ bool Stream::all_of_it(F&& is_over) {
   if (!tail_.empty() && !is_over(queue_->event_for(tail_))) return false;
   tail_ = {};
   waits_.clear();
+  detail::finish_host_duties();
   return true;
 }
 
@@ -215,10 +218,13 @@ void Stream::synchronize(WaitPolicy policy) {
     event.wait(policy);
     return true;
   });
+  streams_->frees().give_back(this);
 }
 
 bool Stream::synchronize(Deadline deadline, WaitPolicy policy) {
-  return all_of_it([&](const Event& event) { return event.wait(deadline, policy); });
+  const bool is_over = all_of_it([&](const Event& event) { return event.wait(deadline, policy); });
+  streams_->frees().give_back(this);
+  return is_over;
 }
 
 bool Stream::ready() {

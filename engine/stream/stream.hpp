@@ -29,6 +29,7 @@
 
 #include <hsa/hsa.h>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -38,6 +39,7 @@
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/signal.hpp"
+#include "engine/stream/copy_ends.hpp"
 #include "engine/stream/event.hpp"
 #include "engine/stream/stream_queue.hpp"
 #include "engine/stream/streams.hpp"
@@ -47,7 +49,9 @@ namespace uptempo {
 
 namespace detail {
 class LauncherCore;
-}
+class Staging;
+struct TimelinePoint;
+}  // namespace detail
 
 struct StreamOptions {
   StreamPriority priority = StreamPriority::normal;
@@ -86,6 +90,38 @@ class Stream {
   void wait(const Signal& signal) { wait(signal.handle()); }
   void wait(hsa_signal_t signal);
 
+  // Copies and fills in the order of the stream; which ends there are, which paths, and when pageable memory is read and written: copy_ends.hpp. They return the path
+  // taken, and CopyPath::automatic where there was nothing to do. None waits for the device, but as every call where something is exhausted. Throw Error for sizes that do not
+  // fit, for a path asked for that cannot go, and as launch().
+  CopyPath copy(const CopyTarget& to, const CopySource& from, const CopyOptions& options = {});
+  CopyPath copy_2d(const CopyTarget& to, const CopySource& from, const CopyRows& rows,
+                   const CopyOptions& options = {});
+  // The target is filled with a pattern of 1, 2, 4, 8 or 16 bytes, of which it, or each row, holds a whole number.
+  template <class T>
+  CopyPath fill(const CopyTarget& to, const T& pattern, CopyPath path = CopyPath::automatic) {
+    const size_t bytes = to.end().size_bytes;
+    return fill_2d(to, {.width_bytes = bytes, .height = 1, .to_pitch = bytes}, pattern, path);
+  }
+  template <class T>
+  CopyPath fill_2d(const CopyTarget& to, const CopyRows& rows, const T& pattern,
+                   CopyPath path = CopyPath::automatic) {
+    static_assert(std::is_trivially_copyable_v<T> && 16 % sizeof(T) == 0,
+                  "a pattern of 1, 2, 4, 8 or 16 bytes");
+    return fill_with(to, rows, &pattern, sizeof(T), path);
+  }
+
+  // Gives memory back when everything put on the stream so far is complete: in a later free(), synchronize() or the destructor of this stream, in
+  // Streams::synchronize(), or at last with the Streams; never in a launch or another stream's call. Throws Error as record(); the memory is the caller's yet then.
+  void free(Allocation&& memory);
+  template <class Buffer>
+  void free(Buffer&& buffer) requires requires {
+    { buffer.release() } -> std::same_as<Allocation>;
+  }
+  {
+    const Event after = record();
+    free_after(after, buffer.release());
+  }
+
   // Later launches see what the host wrote to coarse-grained memory.
   void host_wrote() noexcept { tail_.acquires_system = true; }
 
@@ -110,6 +146,22 @@ class Stream {
       settle();
     return *queue_;
   }
+  struct Transfer;
+  CopyPath fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern, size_t pattern_bytes,
+                     CopyPath path);
+  CopyPath put(Transfer transfer, const CopyOptions& options);
+  CopyPath path_for(const Transfer& transfer, CopyPath asked);
+  bool is_known_idle();
+  detail::TimelinePoint begin(const Transfer& transfer, CopyPath path);
+  void launch_copy(const Transfer& transfer);
+  void launch_fill(const Transfer& transfer);
+  void carry_out_on_host(const Transfer& transfer);
+  void put_staged(const Transfer& transfer, CopyPath path);
+  void put_staged_part(const Transfer& part, CopyPath path, const std::shared_ptr<detail::Staging>& own);
+  void put_pinned_for_once(const Transfer& transfer, CopyPath path);
+  static void count_transfer(const Transfer& transfer, CopyPath path) noexcept;
+  void free_after(const Event& after, Allocation&& memory);
+
   void settle();
   void settle_place();
   void put_waits();

@@ -372,26 +372,6 @@ void StreamQueue::note_seen(const Event& event, const Tail& tail) {
       .timeline = &timeline, .value = event.completion_.value(), .packet = tail.packet, .epoch = tail.epoch};
 }
 
-std::optional<Track::Borrowed> StreamQueue::borrow_from(const Event& event) {
-  const uint64_t value = event.completion_.value();
-  for (std::optional<Deadline> deadline;;) {
-    std::optional<Borrowed> signal = event.track_->borrow(value);
-    if (!signal || signal->signal.handle != 0) return signal;
-    if (!deadline) deadline = Deadline::after(stream_options_.patience);
-    if (deadline->passed()) {
-      throw Error(
-          {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-           .call = "Stream::wait",
-           .asked = "a completion signal of another queue, for packets to wait for",
-           .found = "packets of other queues wait for all those that it may lend, and have not come up",
-           .remedy = "wait in the host, or make the Streams with more QueueOptions::publications"});
-    }
-    if (ask_) ask_();
-    // None is needed when the event is complete.
-    event.track_->track_timeline().wait(value, {}, Deadline::after(std::chrono::milliseconds(1)));
-  }
-}
-
 void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
   constexpr size_t most = std::tuple_size_v<decltype(aql::BarrierAnd::dependencies)>;
   std::array<Track::Borrowed, most> borrowed;
@@ -408,7 +388,8 @@ void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
       }
       // Not under the lock: another queue may be borrowing from this one.
       std::optional<Track::Borrowed> signal;
-      if (!implied) signal = borrow_from(*next);
+      if (!implied)
+        signal = next->track_->borrow_in_time(next->completion_.value(), stream_options_.patience, ask_);
       if (!signal) {
         count(&CounterBlock::waits_elided);
         continue;

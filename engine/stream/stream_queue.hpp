@@ -149,8 +149,6 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   template <class TakesBlock>
   Turn take_turn_if(const KernelInfo& kernel, const Grid& grid, TakesBlock&& takes_block);
   bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
-  // As Track::borrow(), and waits for a signal that may be lent.
-  std::optional<Borrowed> borrow_from(const Event& event);
   void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
   // The same for a dispatch, which may lack memory for a block larger than a slab instead.
   void wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes,

@@ -28,6 +28,7 @@
 
 #include "engine/dispatch/queue.hpp"
 #include "engine/runtime/agent.hpp"
+#include "engine/stream/copy_ends.hpp"
 
 namespace uptempo {
 
@@ -47,6 +48,7 @@ struct StreamsOptions {
   uint32_t hardware_queues = 4;  // at most, of each priority and mask that streams ask for
   uint32_t own_queues = 4;       // at most, of streams that wait for the host (Stream::wait)
   DefaultStreamOrder default_order = DefaultStreamOrder::independent;
+  CopyLimits copies{};
   QueueOptions queue{};  // of each of them; `publications` are markers that may be unfinished, two at least
   uint32_t epoch_packets =
       128;  // launches of a queue after which one carries a completion signal, so that kernarg memory comes back

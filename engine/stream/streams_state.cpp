@@ -15,10 +15,21 @@ StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
         return std::make_unique<StreamQueue>(agent, of_queue);
       }) {
   agent_ = agent;
+  transfers_ = std::make_unique<Transfers>(
+      agent, options.copies,
+      CopyLaneOptions{
+          .copies = options.copies.engine_copies, .patience = options.patience, .drain = options.queue.drain},
+      hooks());
 }
 
-StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue)
-    : options_(options), make_queue_(std::move(make_queue)) {
+StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue, Transfers::Parts of_copies)
+    : options_(options),
+      make_queue_(std::move(make_queue)),
+      transfers_(std::make_unique<Transfers>(std::move(of_copies), options.copies,
+                                             CopyLaneOptions{.copies = options.copies.engine_copies,
+                                                             .patience = options.patience,
+                                                             .drain = options.queue.drain},
+                                             hooks())) {
   const auto refuse = [](const char* asked, const char* found) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Streams",
@@ -34,6 +45,17 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue)
 StreamsState::~StreamsState() {
   // All of them before the first one goes: their packets may name each other's signals.
   for_each_queue([](StreamQueue& queue) { queue.finish(); });
+  transfers_->for_each_lane([](CopyLane& lane) { lane.finish(); });
+}
+
+void StreamsState::give_back_loans() noexcept {
+  for_each_queue([](StreamQueue& queue) { queue.give_back_loans(); });
+  transfers_->for_each_lane([](CopyLane& lane) { lane.give_back_loans(); });
+}
+
+Transfers::Hooks StreamsState::hooks() {
+  return {.ask_when_short = [this] { give_back_loans(); },
+          .close_epochs = [this] { for_each_queue([](StreamQueue& queue) { queue.close_open(); }); }};
 }
 
 StreamsState::Place& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask,
@@ -49,8 +71,7 @@ StreamsState::Place& StreamsState::make(StreamPriority priority, const std::vect
                               .system_acquires = options_.system_acquires,
                               .patience = options_.patience,
                               .spill_bytes = options_.spill_bytes});
-  place->queue->ask_when_short(
-      [this] { for_each_queue([](StreamQueue& queue) { queue.give_back_loans(); }); });
+  place->queue->ask_when_short([this] { give_back_loans(); });
   return *places_.emplace_back(std::move(place));
 }
 

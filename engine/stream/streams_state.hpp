@@ -11,9 +11,11 @@
 #include <optional>
 #include <vector>
 
+#include "engine/stream/deferred_frees.hpp"
 #include "engine/stream/event.hpp"
 #include "engine/stream/stream_queue.hpp"
 #include "engine/stream/streams.hpp"
+#include "engine/stream/transfers.hpp"
 
 namespace uptempo::detail {
 
@@ -22,13 +24,16 @@ class StreamsState {
   using MakeQueue = std::function<std::unique_ptr<StreamQueue>(const StreamQueueOptions& options)>;
 
   StreamsState(const Agent& agent, const StreamsOptions& options);
-  StreamsState(const StreamsOptions& options, MakeQueue make_queue);
+  StreamsState(const StreamsOptions& options, MakeQueue make_queue, Transfers::Parts of_copies = {});
   ~StreamsState();
   StreamsState(const StreamsState&) = delete;
   StreamsState& operator=(const StreamsState&) = delete;
 
   const StreamsOptions& options() const noexcept { return options_; }
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
+
+  Transfers& transfers() noexcept { return *transfers_; }
+  DeferredFrees& frees() noexcept { return frees_; }
 
   // The queue for a new stream: one more, or the one with the fewest streams. Throws Error.
   StreamQueue& place(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
@@ -66,6 +71,9 @@ class StreamsState {
   Place& make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own);
   Place& place_of(const StreamQueue& queue) noexcept;
 
+  void give_back_loans() noexcept;
+  Transfers::Hooks hooks();
+
   std::optional<Agent> agent_;
   const StreamsOptions options_;
   const MakeQueue make_queue_;
@@ -75,7 +83,9 @@ class StreamsState {
   };
   std::mutex given_back_mutex_;
   std::vector<GivenBack> given_back_;  // outlive the queues
-  std::mutex mutex_;                   // of places_; not taken by launches
+  DeferredFrees frees_;
+  std::unique_ptr<Transfers> transfers_;  // outlives the queues, which use its kernels and memory
+  std::mutex mutex_;                      // of places_; not taken by launches
   std::vector<std::unique_ptr<Place>> places_;
   std::mutex order_mutex_;  // of the standings
   std::vector<Standing> blocking_;

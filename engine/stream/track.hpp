@@ -5,7 +5,9 @@
 
 #include <hsa/hsa.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "engine/dispatch/signal_pool.hpp"
@@ -25,6 +27,9 @@ class Track {
   // For packets to wait for. Empty: the value is complete. The null signal: all that the track may lend are on loan; some may come back when their borrowers give back loans. Throws
   // Error if the track has failed.
   virtual std::optional<Borrowed> borrow(uint64_t value) = 0;
+  // The same, but waits for a signal that may be lent, and calls `ask` (if any) for loans to be given back. Throws Error when none comes in time.
+  std::optional<Borrowed> borrow_in_time(uint64_t value, std::chrono::nanoseconds patience,
+                                         const std::function<void()>& ask);
   // Ends the loans of what has completed.
   virtual void give_back_loans() noexcept = 0;
 

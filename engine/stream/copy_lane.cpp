@@ -1,0 +1,193 @@
+#include "engine/stream/copy_lane.hpp"
+
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+hsa_status_t start_by_rocr(const CopyLane::Copy& copy, std::span<const hsa_signal_t> after,
+                           hsa_signal_t done) {
+  return hsa_amd_memory_async_copy(copy.to, copy.to_agent, copy.from, copy.from_agent, copy.bytes,
+                                   static_cast<uint32_t>(after.size()),
+                                   after.empty() ? nullptr : after.data(), done);
+}
+
+}  // namespace
+
+CopyLane::CopyLane(const Agent& gpu, const CopyLaneOptions& options)
+    : options_(options),
+      start_(start_by_rocr),
+      signals_(options.copies, 0),
+      timeline_(Timeline::acquire(options.copies)),
+      watch_(Session::current()),
+      loans_(timeline_.places()) {
+  try {
+    watch_.start(timeline_, gpu);
+  } catch (...) {
+    watch_.stop();
+    timeline_.release();
+    throw;
+  }
+}
+
+CopyLane::CopyLane(Start start, std::span<const hsa_signal_t> signals, const CopyLaneOptions& options)
+    : options_(options),
+      start_(std::move(start)),
+      signals_(signals),
+      timeline_(Timeline::acquire(options.copies)),
+      loans_(timeline_.places()) {}
+
+CopyLane::~CopyLane() {
+  finish();
+  const bool lost = !timeline_.is_done(timeline_.last_begun());
+  if (lost) timeline_.fail(HSA_STATUS_ERROR, "its Streams were destroyed before the copy was finished");
+  timeline_.close();
+  watch_.stop();
+  if (watch_.usable() && lost) signals_.leave_to_session();  // the engine may still write to them
+  timeline_.release();
+}
+
+void CopyLane::check_failed() {
+  if (!timeline_.failed()) return;
+  const Failure failure = timeline_.failure();
+  throw Error({.status = failure.status,
+               .call = "Stream::copy",
+               .asked = fmt::format("a copy {} by a copy engine", options_.name),
+               .found = failure.text,
+               .remedy = failure.status == Session::MemoryFault::status ? Session::MemoryFault::remedy
+                                                                        : "make new Streams"});
+}
+
+uint64_t CopyLane::first_unfinished() noexcept {
+  uint64_t next = timeline_.oldest_pending();
+  while (next <= timeline_.last_begun() && timeline_.is_done(next)) ++next;
+  return next;
+}
+
+void CopyLane::reclaim() noexcept {
+  const uint64_t next = first_unfinished(), finished = next - timeline_.oldest_pending();
+  // The copy behind it may still look at the signal of the last one that is complete.
+  const uint64_t due = next > timeline_.last_begun() ? finished : std::max(finished, uint64_t{1}) - 1;
+  timeline_.reclaim(static_cast<uint32_t>(due), [this](uint64_t value, hsa_signal_t signal) noexcept {
+    loans_[timeline_.place(value)].clear();
+    signals_.give_back(signal);
+  });
+}
+
+bool CopyLane::has_room() noexcept {
+  if (timeline_.has_room() && signals_.has(SignalKind::interrupt)) return true;
+  reclaim();
+  if (!signals_.has(SignalKind::interrupt)) signals_.on_loan();  // some may have come back
+  return timeline_.has_room() && signals_.has(SignalKind::interrupt);
+}
+
+void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+  if (ask_ && !signals_.has(SignalKind::interrupt)) {
+    lock.unlock();
+    ask_();
+    lock.lock();
+    if (has_room()) return;
+  }
+  if (deadline.passed()) {
+    throw Error(
+        {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+         .call = "Stream::copy",
+         .asked = fmt::format("a copy {} by a copy engine", options_.name),
+         .found = fmt::format("{} copies are unfinished, and other queues wait for signals of the rest "
+                              "of {}",
+                              timeline_.pending(), options_.copies),
+         .remedy = "wait for earlier copies, or make the Streams with more CopyLimits::engine_copies"});
+  }
+  const uint64_t next = first_unfinished();
+  const bool waits = next <= timeline_.last_begun();
+  lock.unlock();
+  if (waits) {
+    timeline_.wait(next, {}, deadline);
+  } else {  // a waiter still looks at what has completed, or another queue's packets do
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  lock.lock();
+  check_failed();
+}
+
+Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
+  std::vector<Borrowed> borrowed;
+  {
+    const std::lock_guard lock(mutex_);
+    borrowed.swap(borrowed_);  // for its capacity
+  }
+  // Not under the lock: another track may be borrowing from this one.
+  for (const Event& event : after) {
+    if (event.track_ == nullptr || event.track_ == this) continue;
+    if (std::optional<Borrowed> one =
+            event.track_->borrow_in_time(event.completion_.value(), options_.patience, ask_))
+      borrowed.push_back(std::move(*one));
+  }
+  std::unique_lock lock(mutex_);
+  check_failed();
+  for (std::optional<Deadline> deadline; !has_room();) {
+    if (!deadline) deadline = Deadline::after(options_.patience);
+    wait_for_room(lock, *deadline);
+  }
+  dependencies_.clear();
+  if (const uint64_t last = timeline_.last_begun(); !timeline_.is_done(last))
+    dependencies_.push_back(timeline_.signal_of(last));
+  for (const Borrowed& one : borrowed) dependencies_.push_back(one.signal);
+  const hsa_signal_t done = signals_.take(SignalKind::interrupt);
+  const uint64_t value = timeline_.begin(done);
+  if (const hsa_status_t status = start_(copy, dependencies_, done); status != HSA_STATUS_SUCCESS) {
+    timeline_.cancel();
+    signals_.give_back(done);
+    check(status, "hsa_amd_memory_async_copy",
+          fmt::format("{} bytes from {} to {}", copy.bytes, copy.from, copy.to),
+          "pass addresses inside memory that this agent may access");
+  }
+  std::vector<SignalLoan>& loans = loans_[timeline_.place(value)];
+  for (Borrowed& one : borrowed) loans.push_back(std::move(one.loan));
+  borrowed.clear();
+  borrowed_.swap(borrowed);
+  lock.unlock();
+  // The engine would wait for ever.
+  for (const Event& event : after)
+    if (event.track_ != nullptr && event.track_ != this &&
+        !event.completion_.timeline_->is_known(event.completion_.value()))
+      event.completion_.timeline_->fail_too(timeline_, event.completion_.value());
+  return {*this, Completion(timeline_, value)};
+}
+
+Event CopyLane::event_for_all() {
+  const uint64_t last = timeline_.last_begun();
+  if (timeline_.is_done(last)) return {};
+  return {*this, Completion(timeline_, last)};
+}
+
+void CopyLane::finish() noexcept {
+  if (!watch_.usable()) return;
+  timeline_.wait(timeline_.last_begun(), {}, Deadline::after(options_.drain));
+  const std::lock_guard lock(mutex_);
+  if (!timeline_.failed()) reclaim();
+}
+
+std::optional<Track::Borrowed> CopyLane::borrow(uint64_t value) {
+  const std::lock_guard lock(mutex_);
+  if (timeline_.is_done(value)) return {};
+  check_failed();
+  const hsa_signal_t signal = timeline_.signal_of(value);
+  if (!signals_.may_lend(signal)) return Borrowed{};
+  return Borrowed{.signal = signal, .loan = signals_.lend(signal)};
+}
+
+void CopyLane::give_back_loans() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!timeline_.failed()) reclaim();
+}
+
+}  // namespace uptempo::detail

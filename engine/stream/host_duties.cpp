@@ -1,0 +1,92 @@
+#include "engine/stream/host_duties.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "engine/runtime/counters.hpp"
+#include "engine/stream/owed.hpp"
+
+namespace uptempo::detail {
+
+void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& rows) noexcept {
+  if (rows.width_bytes == rows.to_pitch && rows.width_bytes == rows.from_pitch) {
+    std::memcpy(to, from, rows.width_bytes * rows.height);
+    return;
+  }
+  for (size_t row = 0; row < rows.height; ++row)
+    std::memcpy(to + row * rows.to_pitch, from + row * rows.from_pitch, rows.width_bytes);
+}
+
+void finish_owed_host_duties() noexcept { HostDuties::of_process().finish(); }
+
+HostDuties& HostDuties::of_process() {
+  static HostDuties* const duties = new HostDuties;  // events may be waited for by what destroys statics
+  return *duties;
+}
+
+void HostDuties::add(HostDuty duty) {
+  const std::lock_guard lock(mutex_);
+  duties_.push_back(std::move(duty));
+  host_duties_owed.fetch_add(1, std::memory_order_release);
+}
+
+void HostDuties::finish() noexcept {
+  const std::lock_guard lock(mutex_);
+  finish_locked();
+}
+
+void HostDuties::finish_locked() noexcept {
+  // Who is complete is asked from the last to the first: then a copy that came before another one on the device is found complete if the other one is, and they are
+  // carried out in that order.
+  ready_.assign(duties_.size(), false);
+  bool any = false;
+  for (size_t i = duties_.size(); i-- > 0;) any |= (ready_[i] = duties_[i].after.is_done());
+  if (!any) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < duties_.size(); ++i) {
+    HostDuty& duty = duties_[i];
+    if (ready_[i]) {
+      if (duty.from != nullptr) copy_rows_on_host(duty.to, duty.from, duty.rows);
+      count(&CounterBlock::host_duties);
+      duty.chunk = {};
+      duty.pin = {};
+      duty.staging.reset();
+    } else {
+      if (kept != i) duties_[kept] = std::move(duty);
+      ++kept;
+    }
+  }
+  host_duties_owed.fetch_sub(static_cast<uint32_t>(duties_.size() - kept), std::memory_order_release);
+  duties_.erase(duties_.begin() + static_cast<std::ptrdiff_t>(kept), duties_.end());
+}
+
+std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t bytes, Uses uses) noexcept {
+  if (host_duties_owed.load(std::memory_order_acquire) == 0) return {};
+  const std::lock_guard lock(mutex_);
+  const std::less<> before;
+  for (size_t i = duties_.size(); i-- > 0;) {
+    const HostDuty& duty = duties_[i];
+    const bool so = uses == Uses::writes ? duty.writes : duty.pin.device_address() != nullptr;
+    if (so && before(duty.used, data + bytes) && before(data, duty.used + duty.used_bytes)) return duty.after;
+  }
+  return {};
+}
+
+void HostDuties::drop(const void* owner) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto dropped = std::ranges::remove_if(duties_, [&](HostDuty& duty) {
+    if (duty.owner != owner) return false;
+    duty.pin.leave_to_session();
+    return true;
+  });
+  host_duties_owed.fetch_sub(static_cast<uint32_t>(dropped.size()), std::memory_order_release);
+  duties_.erase(dropped.begin(), dropped.end());
+}
+
+size_t HostDuties::owed() noexcept {
+  const std::lock_guard lock(mutex_);
+  return duties_.size();
+}
+
+}  // namespace uptempo::detail

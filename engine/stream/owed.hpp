@@ -1,0 +1,19 @@
+// The way to host_duties.hpp for those who find something complete. Private to engine/stream.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace uptempo::detail {
+
+inline constinit std::atomic<uint32_t> host_duties_owed{0};
+void finish_owed_host_duties() noexcept;
+
+// What is complete on the device is complete for the host afterwards.
+inline void finish_host_duties() noexcept {
+  // Acquire: who knows of a copy's completion knows of its duty.
+  if (host_duties_owed.load(std::memory_order_acquire) != 0) [[unlikely]]
+    finish_owed_host_duties();
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,96 @@
+#include "engine/stream/staging.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/runtime/error.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+// Of chunks: the line of every cache, and the unit in which the copy engines fetch.
+constexpr size_t alignment = 256;
+
+}  // namespace
+
+Staging::Staging(const Agent& gpu, size_t size_bytes, size_t piece_bytes)
+    : owned_(gpu, std::max<size_t>(size_bytes, 1)), memory_(owned_.span()), piece_bytes_(piece_bytes) {
+  cut();
+}
+
+Staging::Staging(std::span<std::byte> memory, size_t piece_bytes, std::shared_ptr<void> keep)
+    : keep_(std::move(keep)), memory_(memory), piece_bytes_(piece_bytes) {
+  cut();
+}
+
+void Staging::cut() {
+  if (piece_bytes_ == 0 || memory_.size() < piece_bytes_) {
+    throw Error(
+        {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+         .call = "Streams",
+         .asked = fmt::format("staging memory of {} bytes in pieces of {}", memory_.size(), piece_bytes_),
+         .found = "it holds no piece",
+         .remedy = "correct staging_bytes and piece_bytes of the CopyLimits"});
+  }
+  pieces_.resize(memory_.size() / piece_bytes_);
+}
+
+Staging::~Staging() {
+  const bool in_use = std::ranges::any_of(pieces_, [](Piece& piece) { return !is_free(piece); });
+  if (in_use) owned_.leave_to_session();
+}
+
+bool Staging::is_free(Piece& piece) noexcept {
+  std::erase_if(piece.points, [](const TimelinePoint& point) { return point.is_done(); });
+  return piece.chunks == 0 && piece.points.empty();
+}
+
+std::optional<Staging::Chunk> Staging::try_take(size_t bytes) noexcept {
+  const size_t taken = (bytes + alignment - 1) / alignment * alignment;
+  const std::lock_guard lock(mutex_);
+  if (current_ == none || used_ + bytes > piece_bytes_) {
+    // From the one after the current one on: the one that was used longest ago is asked first.
+    const size_t first = current_ == none ? 0 : current_ + 1;
+    size_t next = none;
+    for (size_t i = 0; i < pieces_.size() && next == none; ++i)
+      if (const size_t piece = (first + i) % pieces_.size(); is_free(pieces_[piece])) next = piece;
+    if (next == none) return {};
+    current_ = next;
+    used_ = 0;
+  }
+  Chunk chunk(*this, current_, memory_.data() + current_ * piece_bytes_ + used_);
+  used_ = std::min(used_ + taken, piece_bytes_);
+  ++pieces_[current_].chunks;
+  return chunk;
+}
+
+void Staging::use_until(const Chunk& chunk, TimelinePoint point) {
+  const std::lock_guard lock(mutex_);
+  auto& points = pieces_[chunk.piece_].points;
+  const auto same = std::ranges::find(points, point.timeline, &TimelinePoint::timeline);
+  if (same == points.end()) {
+    points.push_back(point);
+  } else {
+    same->value = std::max(same->value, point.value);
+  }
+}
+
+std::optional<TimelinePoint> Staging::unfinished() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Piece& piece : pieces_)
+    if (!is_free(piece) && !piece.points.empty()) return piece.points.front();
+  return {};
+}
+
+size_t Staging::free_pieces() noexcept {
+  const std::lock_guard lock(mutex_);
+  return static_cast<size_t>(std::ranges::count_if(pieces_, is_free));
+}
+
+void Staging::end_use(size_t piece) noexcept {
+  const std::lock_guard lock(mutex_);
+  --pieces_[piece].chunks;
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,411 @@
+// What Stream does for copies, fills and frees: choice of the path, staging, and order.
+#include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "engine/runtime/counters.hpp"
+#include "engine/runtime/error.hpp"
+#include "engine/stream/host_duties.hpp"
+#include "engine/stream/stream.hpp"
+#include "engine/stream/streams_state.hpp"
+#include "engine/stream/transfers.hpp"
+
+namespace uptempo {
+
+using detail::copy_rows_on_host;
+using detail::CopyDirection;
+using detail::CopyEnd;
+using detail::CopyLane;
+using detail::CopyPlace;
+using detail::count;
+using detail::CounterBlock;
+using detail::HostDuties;
+using detail::HostDuty;
+using detail::Staging;
+using detail::TimelinePoint;
+using detail::Transfers;
+
+// A copy or fill on its way. Rows that follow each other without a gap are one.
+struct Stream::Transfer {
+  CopyEnd to;
+  CopyEnd from;  // no data: a fill
+  CopyRows rows;
+  std::array<uint64_t, 2> pattern{};
+
+  bool is_fill() const noexcept { return from.data == nullptr; }
+  size_t bytes() const noexcept { return rows.width_bytes * rows.height; }
+  bool is_linear() const noexcept { return rows.height == 1; }
+  std::string text() const {
+    const std::string shape = is_linear() ? fmt::format("{} bytes", rows.width_bytes)
+                                          : fmt::format("{} rows of {} bytes", rows.height, rows.width_bytes);
+    if (is_fill()) return fmt::format("a fill of {} of {}", shape, name_of(to.place));
+    return fmt::format("a copy of {} from {} to {}", shape, name_of(from.place), name_of(to.place));
+  }
+};
+
+namespace {
+
+bool is_host(CopyPlace place) noexcept { return place == CopyPlace::pinned || place == CopyPlace::pageable; }
+
+// From the first row's first byte to the last one's last.
+size_t extent(size_t pitch, const CopyRows& rows) noexcept {
+  return (rows.height - 1) * pitch + rows.width_bytes;
+}
+
+[[noreturn]] void refuse(std::string asked, std::string found, std::string remedy) {
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = "Stream::copy",
+               .asked = std::move(asked),
+               .found = std::move(found),
+               .remedy = std::move(remedy)});
+}
+
+void check_rows(const char* what, const CopyEnd& end, size_t pitch, const CopyRows& rows) {
+  if (rows.height > 1 && pitch < rows.width_bytes)
+    refuse(fmt::format("rows of {} bytes", rows.width_bytes), fmt::format("a {} pitch of {}", what, pitch),
+           "a pitch is at least the width");
+  const bool too_far = rows.height > 1 && pitch > (SIZE_MAX - rows.width_bytes) / (rows.height - 1);
+  if (too_far || extent(pitch, rows) > end.size_bytes)
+    refuse(fmt::format("{} rows of {} bytes with a pitch of {}", rows.height, rows.width_bytes, pitch),
+           fmt::format("a {} of {} bytes", what, end.size_bytes), "name rows that lie inside the memory");
+}
+
+CopyDirection direction_of(const CopyEnd& to, const CopyEnd& from) noexcept {
+  if (is_host(to.place)) return CopyDirection::to_host;
+  return is_host(from.place) ? CopyDirection::to_device : CopyDirection::between_devices;
+}
+
+void fill_on_host(std::byte* to, const CopyRows& rows, const std::array<uint64_t, 2>& pattern) noexcept {
+  for (size_t row = 0; row < rows.height; ++row) {
+    std::byte* const start = to + row * rows.to_pitch;
+    for (size_t at = 0; at < rows.width_bytes; at += sizeof(pattern))
+      std::memcpy(start + at, pattern.data(), std::min(sizeof(pattern), rows.width_bytes - at));
+  }
+}
+
+// So that the device's memory has what the host stored over the bus: write-combining buffers are emptied, and the host data path's cache where there is one.
+void flush_stores_to(const Agent& gpu) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // hsa_ext_amd.h continues the enumeration of hsa.h beyond its range.
+  constexpr int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;
+  hsa_amd_hdp_flush_t hdp{};
+  if (hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(attribute), &hdp) ==
+          HSA_STATUS_SUCCESS &&
+      hdp.HDP_MEM_FLUSH_CNTL != nullptr)
+    *static_cast<volatile uint32_t*>(hdp.HDP_MEM_FLUSH_CNTL) = 1;
+}
+
+}  // namespace
+
+CopyPath Stream::copy(const CopyTarget& to, const CopySource& from, const CopyOptions& options) {
+  const size_t bytes = from.end().size_bytes;
+  if (to.end().size_bytes != bytes)
+    refuse(fmt::format("a copy of {} bytes", bytes), fmt::format("a target of {} bytes", to.end().size_bytes),
+           "make both the same size, or name a part of the larger one");
+  return put(Transfer{to.end(), from.end(), {bytes, 1, bytes, bytes}}, options);
+}
+
+CopyPath Stream::copy_2d(const CopyTarget& to, const CopySource& from, const CopyRows& rows,
+                         const CopyOptions& options) {
+  if (rows.width_bytes == 0 || rows.height == 0) return CopyPath::automatic;
+  check_rows("target", to.end(), rows.to_pitch, rows);
+  check_rows("source", from.end(), rows.from_pitch, rows);
+  return put(Transfer{to.end(), from.end(), rows}, options);
+}
+
+CopyPath Stream::fill_with(const CopyTarget& to, const CopyRows& rows, const void* pattern,
+                           size_t pattern_bytes, CopyPath path) {
+  if (rows.width_bytes == 0 || rows.height == 0) return CopyPath::automatic;
+  check_rows("target", to.end(), rows.to_pitch, rows);
+  if (rows.width_bytes % pattern_bytes != 0)
+    refuse(fmt::format("a fill of {} bytes", rows.width_bytes),
+           fmt::format("a pattern of {} bytes", pattern_bytes), "fill a multiple of the pattern");
+  Transfer fill{to.end(), {}, rows};
+  for (size_t at = 0; at < sizeof(fill.pattern); at += pattern_bytes)
+    std::memcpy(reinterpret_cast<std::byte*>(fill.pattern.data()) + at, pattern, pattern_bytes);
+  return put(std::move(fill), {.path = path});
+}
+
+// Without a packet that asks: nothing that was put on the stream is unfinished.
+bool Stream::is_known_idle() {
+  drop_finished();
+  return waits_.empty() && (tail_.empty() || queue_->timeline().is_done(tail_.epoch));
+}
+
+CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
+  Transfers& transfers = streams_->transfers();
+  const auto [to, from] =
+      std::pair(transfer.to.place, transfer.is_fill() ? CopyPlace::pinned : transfer.from.place);
+  const auto refuse_path = [&](CopyPath path, const char* why) {
+    refuse(fmt::format("{} on the {} path", transfer.text(), name_of(path)), why,
+           "take another path, or CopyPath::automatic");
+  };
+  if (from == CopyPlace::pageable && to == CopyPlace::pageable)
+    refuse(transfer.text(), "no end that the device reaches", "let the host copy after a synchronize()");
+
+  const char* no_host = nullptr;
+  if (!is_host(from) || !(is_host(to) || (to == CopyPlace::device && transfer.to.host_writes))) {
+    no_host = "the host does not reach both ends";
+  } else if ((asked == CopyPath::host || transfer.bytes() <= transfers.limits().host_bytes) &&
+             !is_known_idle()) {
+    no_host = "the stream is not known to have nothing unfinished";
+  }
+  const char* no_engine = nullptr;
+  if (transfer.is_fill()) {
+    no_engine = "copy engines do not fill";
+  } else if (!transfer.is_linear()) {
+    no_engine = "copy engines copy bytes that follow each other";
+  } else if (is_behind_host()) {
+    no_engine = "the stream waits for the host, and a copy engine would hold up the copies of other streams";
+  }
+  const char* const no_kernel =
+      transfer.is_fill() && to == CopyPlace::pageable ? "kernels do not reach pageable memory" : nullptr;
+
+  switch (asked) {
+    case CopyPath::host:
+      if (no_host != nullptr) refuse_path(asked, no_host);
+      return asked;
+    case CopyPath::engine:
+      if (no_engine != nullptr) refuse_path(asked, no_engine);
+      return asked;
+    case CopyPath::kernel:
+      if (no_kernel != nullptr) refuse_path(asked, no_kernel);
+      transfers.kernels();
+      return asked;
+    case CopyPath::automatic:
+      break;
+  }
+  if (no_host == nullptr && transfer.bytes() <= transfers.limits().host_bytes) return CopyPath::host;
+  const bool prefers_kernel = no_engine != nullptr || transfer.bytes() <= transfers.limits().kernel_bytes;
+  if (prefers_kernel && no_kernel == nullptr && transfers.has_kernels()) return CopyPath::kernel;
+  if (no_engine == nullptr) return CopyPath::engine;
+  if (no_kernel != nullptr) refuse(transfer.text(), no_kernel, "fill pinned memory, or synchronize() first");
+  transfers.kernels();  // says why there are none
+  return CopyPath::kernel;
+}
+
+CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
+  if (transfer.bytes() == 0) return CopyPath::automatic;
+  CopyRows& rows = transfer.rows;
+  if (rows.height > 1 && rows.to_pitch == rows.width_bytes &&
+      (transfer.is_fill() || rows.from_pitch == rows.width_bytes)) {
+    const size_t bytes = transfer.bytes();
+    rows = {bytes, 1, bytes, bytes};
+  }
+  if (follows_others_) settle_order();
+  Transfers& transfers = streams_->transfers();
+  for (const CopyEnd* end : {&transfer.to, &transfer.from})
+    if (end->data != nullptr && end->place == CopyPlace::peer) transfers.require_reach(end->peer);
+  if (!transfer.is_fill() && transfer.from.place == CopyPlace::pageable)
+    transfers.await_users(transfer.from.data, extent(rows.from_pitch, rows), HostDuties::Uses::writes);
+
+  const CopyPath path = path_for(transfer, options.path);
+  if (path == CopyPath::host) {
+    carry_out_on_host(transfer);
+  } else if (transfer.is_fill()) {
+    launch_fill(transfer);
+  } else if (transfer.from.place != CopyPlace::pageable && transfer.to.place != CopyPlace::pageable) {
+    begin(transfer, path);
+  } else if (options.pageable == PageablePath::staged ||
+             (options.pageable == PageablePath::automatic &&
+              transfer.bytes() <= transfers.limits().stage_bytes)) {
+    put_staged(transfer, path);
+  } else {
+    put_pinned_for_once(transfer, path);
+  }
+  count_transfer(transfer, path);
+  return path;
+}
+
+void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
+  count(path == CopyPath::engine   ? &CounterBlock::copies_by_engine
+        : path == CopyPath::kernel ? &CounterBlock::copies_by_kernel
+                                   : &CounterBlock::copies_by_host);
+  if (transfer.is_fill()) {
+    count(&CounterBlock::fills);
+    return;
+  }
+  switch (direction_of(transfer.to, transfer.from)) {
+    case CopyDirection::to_device:
+      count(&CounterBlock::bytes_to_device, transfer.bytes());
+      break;
+    case CopyDirection::to_host:
+      if (!is_host(transfer.from.place)) count(&CounterBlock::bytes_to_host, transfer.bytes());
+      break;
+    case CopyDirection::between_devices:
+      count(&CounterBlock::copies_on_device);
+      break;
+  }
+}
+
+void Stream::carry_out_on_host(const Transfer& transfer) {
+  detail::finish_host_duties();  // of what the stream did before
+  if (transfer.is_fill()) {
+    fill_on_host(transfer.to.data, transfer.rows, transfer.pattern);
+  } else {
+    copy_rows_on_host(transfer.to.data, transfer.from.data, transfer.rows);
+  }
+  if (transfer.to.place == CopyPlace::device && streams_->agent() != nullptr)
+    flush_stores_to(*streams_->agent());
+  tail_.acquires_system = true;
+}
+
+// Both ends are in reach of the device. Returns what will be reached when it is complete.
+TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
+  if (path == CopyPath::kernel) {
+    launch_copy(transfer);
+    return {&queue_->timeline(), tail_.epoch};
+  }
+  Transfers& transfers = streams_->transfers();
+  const hsa_agent_t own = transfers.agent() != nullptr ? transfers.agent()->handle() : hsa_agent_t{0};
+  const auto agent_of = [&](const CopyEnd& end) {
+    if (end.place == CopyPlace::peer) return end.peer;
+    return is_host(end.place) ? transfers.host() : own;
+  };
+  const bool within_host = is_host(transfer.to.place) && is_host(transfer.from.place);
+  CopyLane& lane = transfers.lane(direction_of(transfer.to, transfer.from));
+  if (!tail_.empty()) add(queue_->event_for(tail_));
+  const Event copied =
+      lane.copy({.to = transfer.to.data,
+                 .to_agent = agent_of(transfer.to),
+                 .from = transfer.from.data,
+                 // Between two agents: ROCr would have a thread of its own copy within the host.
+                 .from_agent = within_host ? own : agent_of(transfer.from),
+                 .bytes = transfer.bytes()},
+                waits_);
+  tail_ = {};
+  waits_.assign(1, copied);
+  if (follows_others_) {  // who follows this stream follows its place in its queue
+    put_waits();
+    note_order();
+  }
+  return {&copied.track_->track_timeline(), copied.completion_.value()};
+}
+
+void Stream::launch_copy(const Transfer& transfer) {
+  Transfers& transfers = streams_->transfers();
+  if (transfer.from.place == CopyPlace::peer)
+    tail_.acquires_system = true;  // this agent's caches know nothing of it
+  auto* const to = reinterpret_cast<uint8_t*>(transfer.to.data);
+  const auto* const from = reinterpret_cast<const uint8_t*>(transfer.from.data);
+  const CopyRows& rows = transfer.rows;
+  if (transfer.is_linear()) {
+    launch(transfers.kernels().copy_bytes, transfers.grid(rows.width_bytes), to, from, rows.width_bytes);
+  } else {
+    launch(transfers.kernels().copy_rows, transfers.grid(rows.width_bytes, rows.height), to, from,
+           rows.width_bytes, rows.height, rows.to_pitch, rows.from_pitch);
+  }
+}
+
+void Stream::launch_fill(const Transfer& transfer) {
+  Transfers& transfers = streams_->transfers();
+  auto* const to = reinterpret_cast<uint8_t*>(transfer.to.data);
+  const CopyRows& rows = transfer.rows;
+  const auto [low, high] = transfer.pattern;
+  if (transfer.is_linear()) {
+    launch(transfers.kernels().fill_bytes, transfers.grid(rows.width_bytes), to, rows.width_bytes, low, high);
+  } else {
+    launch(transfers.kernels().fill_rows, transfers.grid(rows.width_bytes, rows.height), to, rows.width_bytes,
+           rows.height, rows.to_pitch, low, high);
+  }
+}
+
+void Stream::put_staged(const Transfer& transfer, CopyPath path) {
+  Transfers& transfers = streams_->transfers();
+  const CopyRows& rows = transfer.rows;
+  // Staging memory is not shared with a stream that waits for the host, which might hold it for ever.
+  const std::shared_ptr<Staging> own =
+      is_behind_host() ? transfers.make_staging(transfer.bytes()) : std::shared_ptr<Staging>();
+  const size_t most = own ? transfer.bytes() : transfers.limits().piece_bytes;
+  const size_t width = std::min(rows.width_bytes, most);
+  const size_t height = std::clamp<size_t>(most / width, 1, rows.height);
+  for (size_t row = 0; row < rows.height; row += height) {
+    for (size_t column = 0; column < rows.width_bytes; column += width) {
+      Transfer part = transfer;
+      part.to.data += row * rows.to_pitch + column;
+      part.from.data += row * rows.from_pitch + column;
+      part.rows.width_bytes = std::min(width, rows.width_bytes - column);
+      part.rows.height = std::min(height, rows.height - row);
+      put_staged_part(part, path, own);
+    }
+  }
+  count(&CounterBlock::copies_staged);
+  count(&CounterBlock::bytes_staged, transfer.bytes());
+}
+
+void Stream::put_staged_part(const Transfer& part, CopyPath path, const std::shared_ptr<Staging>& own) {
+  Transfers& transfers = streams_->transfers();
+  Staging::Chunk chunk =
+      own ? std::move(own->try_take(part.bytes()).value()) : transfers.take_staging(part.bytes());
+  Staging& staging = own ? *own : transfers.staging();
+  const CopyEnd staged{.data = chunk.data(), .size_bytes = part.bytes(), .place = CopyPlace::pinned};
+  Transfer on_device = part;
+  const bool to_device = part.from.place == CopyPlace::pageable;
+  if (to_device) {
+    on_device.rows.from_pitch = part.rows.width_bytes;
+    CopyRows packing = part.rows;
+    packing.to_pitch = part.rows.width_bytes;
+    copy_rows_on_host(chunk.data(), part.from.data, packing);
+    on_device.from = staged;
+  } else {
+    on_device.rows.to_pitch = part.rows.width_bytes;
+    on_device.to = staged;
+  }
+  const TimelinePoint after = begin(on_device, path);
+  staging.use_until(chunk, after);
+  if (to_device && !own) return;
+  HostDuty duty{.after = after, .chunk = std::move(chunk), .staging = own, .owner = &transfers};
+  if (!to_device) {
+    duty.to = part.to.data;
+    duty.from = staged.data;
+    duty.rows = part.rows;
+    duty.rows.from_pitch = part.rows.width_bytes;
+    duty.used = part.to.data;
+    duty.used_bytes = extent(part.rows.to_pitch, part.rows);
+    duty.writes = true;
+  }
+  HostDuties::of_process().add(std::move(duty));
+}
+
+void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
+  Transfers& transfers = streams_->transfers();
+  const bool to_device = transfer.from.place == CopyPlace::pageable;
+  const CopyEnd& pageable = to_device ? transfer.from : transfer.to;
+  const size_t bytes = extent(to_device ? transfer.rows.from_pitch : transfer.rows.to_pitch, transfer.rows);
+  if (transfers.agent() == nullptr)
+    refuse(transfer.text(), "no agent that memory could be pinned for", "take PageablePath::staged");
+  // Which of two pins an unpin ends is told by the address alone.
+  transfers.await_users(pageable.data, bytes, HostDuties::Uses::pins);
+  HostPin pin(*transfers.agent(), pageable.data, bytes);
+  Transfer pinned = transfer;
+  CopyEnd& end = to_device ? pinned.from : pinned.to;
+  end.data = static_cast<std::byte*>(pin.device_address());
+  end.place = CopyPlace::pinned;
+  tail_.acquires_system = true;  // memory that was not the device's until now
+  const TimelinePoint after = begin(pinned, path);
+  HostDuties::of_process().add({.after = after,
+                                .used = pageable.data,
+                                .used_bytes = bytes,
+                                .writes = !to_device,
+                                .pin = std::move(pin),
+                                .owner = &transfers});
+  count(&CounterBlock::copies_pinned_for_once);
+}
+
+void Stream::free(Allocation&& memory) {
+  const Event after = record();
+  free_after(after, std::move(memory));
+}
+
+void Stream::free_after(const Event& after, Allocation&& memory) {
+  streams_->frees().add(this, after, std::move(memory));
+  streams_->frees().give_back(this);
+}
+
+}  // namespace uptempo

@@ -1,0 +1,198 @@
+#include "engine/stream/transfers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <kernels/transfer.hpp>
+#include <thread>
+#include <utility>
+
+#include "engine/memory/access.hpp"
+#include "engine/runtime/error.hpp"
+#include "engine/stream/host_duties.hpp"
+#include "engine/stream/owed.hpp"
+
+namespace uptempo::detail {
+namespace {
+
+TransferKernels load(const Agent& gpu) {
+  const Program program(gpu, kernels::transfer());
+  return {
+      .copy_bytes = program.kernel<uint8_t*, const uint8_t*, uint64_t>("copy_bytes"),
+      .copy_rows =
+          program.kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t>("copy_rows"),
+      .fill_bytes = program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t>("fill_bytes"),
+      .fill_rows = program.kernel<uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t>("fill_rows"),
+  };
+}
+
+Transfers::Parts parts_of(const Agent& gpu) {
+  return {
+      .make_lane = [gpu](CopyDirection,
+                         const CopyLaneOptions& options) { return std::make_unique<CopyLane>(gpu, options); },
+      .load_kernels = [gpu] { return load(gpu); },
+      .make_staging =
+          [gpu](size_t size_bytes, size_t piece_bytes) {
+            return std::make_shared<Staging>(gpu, size_bytes, piece_bytes);
+          },
+      .compute_units = gpu.properties().compute_units};
+}
+
+// What a work-item of the kernels copies at a time, and the size of their workgroups.
+constexpr size_t unit = 16;
+constexpr uint32_t workgroup = 256;
+
+const char* name_of(CopyDirection direction) noexcept {
+  switch (direction) {
+    case CopyDirection::to_device:
+      return "from host to device";
+    case CopyDirection::to_host:
+      return "from device to host";
+    case CopyDirection::between_devices:
+      break;
+  }
+  return "between devices";
+}
+
+}  // namespace
+
+Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks)
+    : agent_(gpu),
+      host_(find_pool(gpu, MemoryKind::pinned).owner),
+      limits_(limits),
+      of_lanes_(of_lanes),
+      hooks_(std::move(hooks)),
+      parts_(parts_of(gpu)),
+      // Staging memory goes with the Runtime: what is complete is carried out before.
+      session_end_(Session::current(), Session::Kind::listener, reinterpret_cast<uint64_t>(this),
+                   [](uint64_t handle) noexcept {
+                     HostDuties::of_process().finish();
+                     HostDuties::of_process().drop(reinterpret_cast<const Transfers*>(handle));
+                   }) {}
+
+Transfers::Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks)
+    : limits_(limits), of_lanes_(of_lanes), hooks_(std::move(hooks)), parts_(std::move(parts)) {}
+
+Transfers::~Transfers() {
+  session_end_.forget();
+  HostDuties::of_process().finish();
+  HostDuties::of_process().drop(this);
+}
+
+CopyLane& Transfers::lane(CopyDirection direction) {
+  const auto place = static_cast<size_t>(direction);
+  // Acquire: who finds a lane finds it made.
+  if (CopyLane* const made = lanes_made_[place].load(std::memory_order_acquire)) return *made;
+  const std::lock_guard lock(mutex_);
+  if (lanes_[place] == nullptr) {
+    CopyLaneOptions options = of_lanes_;
+    options.name = name_of(direction);
+    lanes_[place] = parts_.make_lane(direction, options);
+    lanes_[place]->ask_when_short(hooks_.ask_when_short);
+    lanes_made_[place].store(lanes_[place].get(), std::memory_order_release);
+  }
+  return *lanes_[place];
+}
+
+void Transfers::for_each_lane(const std::function<void(CopyLane&)>& f) {
+  for (const auto& made : lanes_made_)
+    if (CopyLane* const lane = made.load(std::memory_order_acquire)) f(*lane);
+}
+
+bool Transfers::has_kernels() {
+  std::call_once(kernels_once_, [this] {
+    try {
+      kernels_.emplace(parts_.load_kernels());
+    } catch (const Error& error) {
+      no_kernels_.emplace(error);
+    }
+  });
+  return kernels_.has_value();
+}
+
+const TransferKernels& Transfers::kernels() {
+  if (!has_kernels()) throw *no_kernels_;
+  return *kernels_;
+}
+
+Grid Transfers::grid(size_t bytes) const noexcept {
+  const auto items = static_cast<uint32_t>(std::clamp<size_t>((bytes + unit - 1) / unit, 1, most_items()));
+  return Grid{items}.by(std::min(items, workgroup));
+}
+
+Grid Transfers::grid(size_t width_bytes, size_t height) const noexcept {
+  const auto x = static_cast<uint32_t>(std::clamp<size_t>((width_bytes + unit - 1) / unit, 1, workgroup));
+  const auto y = static_cast<uint32_t>(std::clamp<size_t>(height, 1, std::max<size_t>(most_items() / x, 1)));
+  return Grid{x, y}.by(x, std::clamp(workgroup / x, 1u, y));
+}
+
+Staging& Transfers::staging() {
+  std::call_once(staging_once_,
+                 [this] { staging_ = parts_.make_staging(limits_.staging_bytes, limits_.piece_bytes); });
+  return *staging_;
+}
+
+Staging::Chunk Transfers::take_staging(size_t bytes) {
+  Staging& all = staging();
+  if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
+  const Deadline deadline = Deadline::after(of_lanes_.patience);
+  for (;;) {
+    finish_host_duties();
+    if (auto chunk = all.try_take(bytes)) return std::move(*chunk);
+    if (deadline.passed()) {
+      throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                   .call = "Stream::copy",
+                   .asked = fmt::format("{} bytes of staging memory for a copy of pageable memory", bytes),
+                   .found = fmt::format("{} pieces of {} bytes, all in use by unfinished copies",
+                                        all.pieces(), all.piece_bytes()),
+                   .remedy = "synchronize, make the Streams with more CopyLimits::staging_bytes, or copy "
+                             "from pinned memory"});
+    }
+    hooks_.close_epochs();
+    const std::optional<TimelinePoint> point = all.unfinished();
+    const bool waits = point && point->value <= point->timeline->last_begun() &&
+                       point->timeline->wait(point->value, {}, deadline) != WaitResult::failed;
+    // Another thread is about to copy, or the copy was lost.
+    if (!waits) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+void Transfers::await_users(const std::byte* data, size_t bytes, HostDuties::Uses uses) {
+  std::optional<Deadline> deadline;
+  while (const std::optional<TimelinePoint> point = HostDuties::of_process().user_of(data, bytes, uses)) {
+    if (!deadline) deadline = Deadline::after(of_lanes_.patience);
+    hooks_.close_epochs();
+    const WaitResult result = point->value <= point->timeline->last_begun()
+                                  ? point->timeline->wait(point->value, {}, *deadline)
+                                  : WaitResult::timed_out;
+    if (result == WaitResult::failed || deadline->passed()) {
+      throw Error({.status = HSA_STATUS_ERROR,
+                   .call = "Stream::copy",
+                   .asked = fmt::format("a copy of {} bytes of pageable memory at {}", bytes, fmt::ptr(data)),
+                   .found = result == WaitResult::failed
+                                ? "an earlier copy that uses this memory has failed"
+                                : "an earlier copy uses this memory, and does not end",
+                   .remedy = "synchronize with the stream of the earlier copy first"});
+    }
+    finish_host_duties();
+  }
+}
+
+void Transfers::require_reach(hsa_agent_t peer) {
+  if (!agent_) return;
+  const std::lock_guard lock(mutex_);
+  const auto same = [&](hsa_agent_t known) { return known.handle == peer.handle; };
+  if (std::ranges::any_of(reached_, same)) return;
+  const Agent owner(peer);
+  if (!can_reach(*agent_, owner)) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
+                 .call = "Stream::copy",
+                 .asked = fmt::format("a copy between {} (node {}) and its peer {} (node {})", agent_->name(),
+                                      agent_->properties().node, owner.name(), owner.properties().node),
+                 .found = "the peer's memory is out of reach",
+                 .remedy = "copy through host memory"});
+  }
+  reached_.push_back(peer);
+}
+
+}  // namespace uptempo::detail
