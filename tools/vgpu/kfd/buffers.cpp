@@ -245,4 +245,13 @@ std::uint64_t Buffers::gtt_used_bytes() const {
   return gtt_used_;
 }
 
+Buffers::Held Buffers::held() const {
+  const std::lock_guard lock(mutex_);
+  Held held{.buffers = buffers_.size(), .vram_bytes = vram_used_, .gtt_bytes = gtt_used_};
+  for (const auto& [handle, buffer] : buffers_)
+    if ((buffer.request.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0)
+      held.userptr_bytes += buffer.request.size_bytes;
+  return held;
+}
+
 }  // namespace uptempo::vgpu::kfd

@@ -62,6 +62,11 @@ class Buffers {
   std::uint64_t gtt_bytes() const noexcept { return gtt_bytes_; }
   std::uint64_t gtt_used_bytes() const;
 
+  struct Held {
+    std::uint64_t buffers = 0, vram_bytes = 0, gtt_bytes = 0, userptr_bytes = 0;
+  };
+  Held held() const;
+
   // Bytes the render node's file needs for a device with that much VRAM.
   static std::uint64_t render_file_bytes(std::uint64_t vram_bytes);
 

@@ -91,6 +91,11 @@ int Events::destroy(std::uint32_t event_id) {
   return 0;
 }
 
+Events::Held Events::held() const {
+  const std::lock_guard lock(mutex_);
+  return {.signal = signal_count_, .other = events_.size() - signal_count_};
+}
+
 int Events::set(std::uint32_t event_id) {
   const std::lock_guard lock(mutex_);
   const auto found = events_.find(event_id);

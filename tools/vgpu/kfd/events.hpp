@@ -60,6 +60,11 @@ class Events final : public Interrupts {
   int set(std::uint32_t event_id);      // signal events only, as is reset()
   int reset(std::uint32_t event_id);
 
+  struct Held {
+    std::uint64_t signal = 0, other = 0;
+  };
+  Held held() const;
+
   // `timeout_ms`: 0 polls, 0xffffffff waits for ever. Fills `result` with KFD_IOC_WAIT_RESULT_*, and when it is COMPLETE the data of `events`.
   // -ENOMEM: more than kMaxWaitedEvents.
   int wait(EventData* events, std::uint32_t count, bool all, std::uint32_t timeout_ms, std::uint32_t& result);
@@ -104,7 +109,7 @@ class Events final : public Interrupts {
   static void set_locked(Event& event);
 
   const std::uint32_t gpu_id_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, Event> events_;  // references stay valid while others come and go
   std::uint32_t signal_count_ = 0;
   std::uint32_t next_signal_id_ = 1;

@@ -88,6 +88,11 @@ Process* Process::get() noexcept {
 const DeviceDescription& Process::description() const noexcept { return *requests_->options.device; }
 
 const PacketCounts& Process::packets() const noexcept { return requests_->packets; }
+Holdings Process::holdings() const {
+  return {.queues = requests_->queues.held(),
+          .events = requests_->events.held(),
+          .memory = requests_->buffers.held()};
+}
 const fences::Checker* Process::checker() const noexcept { return requests_->fence_report.checker(); }
 void Process::finish_checks() { requests_->fence_report.finish(requests_->host_pages.get()); }
 

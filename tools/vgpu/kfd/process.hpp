@@ -17,6 +17,8 @@
 #include "device/description.hpp"
 #include "device/fences/checker.hpp"
 #include "device/packet_counts.hpp"
+#include "kfd/buffers.hpp"
+#include "kfd/events.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -29,6 +31,13 @@ inline constexpr std::uint32_t kKfdMajorVersion = 1;
 inline constexpr std::uint32_t kKfdMinorVersion = 14;
 
 class Requests;
+
+// What exists for the process at the moment.
+struct Holdings {
+  std::uint64_t queues = 0;
+  Events::Held events;
+  Buffers::Held memory;
+};
 
 class Process {
  public:
@@ -56,6 +65,7 @@ class Process {
   const DeviceDescription& description() const noexcept;
 
   const PacketCounts& packets() const noexcept;
+  Holdings holdings() const;
   // Null when fences are not checked.
   const fences::Checker* checker() const noexcept;
   // The program ends: what the fence checker can only tell then.

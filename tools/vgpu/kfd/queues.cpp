@@ -168,4 +168,9 @@ bool Queues::exists(std::uint32_t queue_id) const {
   return queues_.contains(queue_id);
 }
 
+std::uint64_t Queues::held() const {
+  const std::lock_guard lock(mutex_);
+  return queues_.size();
+}
+
 }  // namespace uptempo::vgpu::kfd

@@ -40,6 +40,7 @@ class Queues {
   int destroy(std::uint32_t queue_id);
   int set_cu_mask(std::uint32_t queue_id, std::uint64_t mask_address, std::uint32_t bits);
   bool exists(std::uint32_t queue_id) const;
+  std::uint64_t held() const;
 
  private:
   struct Queue {

@@ -1,0 +1,217 @@
+// Streams and what they use, destroyed: in any order, with work in flight, again and again. Nothing is left behind.
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <kernels/probes.hpp>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "holdings.hpp"
+#include "on_device.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace std::chrono_literals;
+
+namespace {
+
+// In flight when the objects go.
+enum class Work { none, some, endless };
+
+class Objects {
+ public:
+  enum Part : size_t { runtime, program, buffer, streams, stream, other_stream, parts };
+  using Order = std::array<Part, parts>;
+
+  explicit Objects(Work work) {
+    runtime_.emplace();
+    const Agent gpu = runtime_->gpu();
+    basics_.emplace(gpu, kernels::basics());
+    probes_.emplace(gpu, kernels::probes());
+    words_.emplace(gpu, 256);
+    streams_.emplace(gpu, StreamsOptions{.queue = {.drain = work == Work::endless ? 1ms : 10'000ms}});
+    stream_.emplace(*streams_);
+    other_stream_.emplace(*streams_);
+
+    std::ranges::fill(words_->span(), 0u);
+    const auto spin = probes_->kernel<uint32_t*, uint32_t, uint32_t>("spin");
+    const auto gate = probes_->kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
+    const auto fill = basics_->kernel<uint32_t*, uint32_t>("fill");
+    stream_->launch(fill, Grid{64}, words_->data(), 7u);
+    if (work == Work::some) stream_->launch(spin, Grid{64}, words_->data() + 64, 2000u, 1u);
+    if (work == Work::endless)
+      stream_->launch(gate, Grid{1}, words_->data() + 128, UINT32_MAX, words_->data() + 160);
+    event = stream_->record();
+    other_stream_->wait(event);
+    other_stream_->launch(fill, Grid{64}, words_->data() + 192, 9u);
+    other_stream_->record(timed);
+    if (work != Work::none) return;
+    streams_->synchronize();
+    CHECK((*words_)[0] == 7);
+    CHECK((*words_)[192] == 9);
+  }
+
+  void destroy(Part part) {
+    switch (part) {
+      case runtime:
+        return runtime_.reset();
+      case program:
+        basics_.reset();
+        return probes_.reset();
+      case buffer:
+        return words_.reset();
+      case streams:
+        return streams_.reset();
+      case stream:
+        return stream_.reset();
+      case other_stream:
+        return other_stream_.reset();
+      case parts:
+        break;
+    }
+  }
+  // Whether kernels and buffers live as long as what is in flight: until the queues, or the Runtime, have gone.
+  static bool is_allowed(const Order& order, Work work) {
+    if (work == Work::none) return true;
+    const auto at = [&](Part part) { return std::ranges::find(order, part) - order.begin(); };
+    const auto end = std::min(at(runtime), std::max({at(streams), at(stream), at(other_stream)}));
+    return at(program) > end && at(buffer) > end;
+  }
+
+  // Whether the Runtime goes before the queues have finished their work.
+  static bool ends_early(const Order& order) {
+    const auto at = [&](Part part) { return std::ranges::find(order, part) - order.begin(); };
+    return at(runtime) < std::max({at(streams), at(stream), at(other_stream)});
+  }
+
+  Event event;
+  TimedEvent timed;
+
+ private:
+  std::optional<Runtime> runtime_;
+  std::optional<Program> basics_, probes_;
+  std::optional<PinnedBuffer<uint32_t>> words_;
+  std::optional<Streams> streams_;
+  std::optional<Stream> stream_, other_stream_;
+};
+
+// Queues that lose work leave their timelines behind, which go on telling of the loss (timeline.hpp): no more of them, then.
+test::Holdings without_timelines(test::Holdings held) {
+  held.timelines = 0;
+  return held;
+}
+
+void destroy_in_every_order(Work work, unsigned expected_orders) {
+  Objects::Order order{};
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<Objects::Part>(i);
+  std::optional<test::Holdings> before;
+  unsigned orders = 0;
+  do {
+    if (!Objects::is_allowed(order, work)) continue;
+    ++orders;
+    CAPTURE(order);
+    Event event;
+    TimedEvent timed;
+    {
+      Objects objects(work);
+      event = objects.event;
+      timed = objects.timed;
+      for (const Objects::Part part : order) objects.destroy(part);
+    }
+    const test::Holdings after = test::holdings();
+    if (!before) before = after;
+    CHECK(after.signals == 0);
+    CHECK(after.queues == 0);
+    const bool loses = work == Work::endless || (work == Work::some && Objects::ends_early(order));
+    if (!loses) {
+      REQUIRE(after == *before);
+      CHECK(event.ready());
+      CHECK(timed.ns() != 0);
+    } else {
+      REQUIRE(without_timelines(after) == without_timelines(*before));
+      CHECK(after.timelines <= before->timelines + 2);
+      before = after;
+    }
+    if (work == Work::endless) {
+      CHECK_THROWS_AS(event.ready(), Error);
+      CHECK_THROWS_AS(timed.ns(), Error);
+    }
+  } while (std::ranges::next_permutation(order).found);
+  CHECK(orders == expected_orders);
+}
+
+}  // namespace
+
+TEST_CASE("objects of streams are destroyed in any order, and everything is given back",
+          "[device][stream][teardown]") {
+  destroy_in_every_order(Work::none, 720);
+}
+
+TEST_CASE("the same with work in flight, which is finished unless the Runtime goes first",
+          "[device][stream][teardown][in-flight]") {
+  destroy_in_every_order(Work::some, 264);
+}
+
+TEST_CASE("the same with work in flight that never ends", "[device][stream][teardown][in-flight]") {
+  destroy_in_every_order(Work::endless, 264);
+}
+
+TEST_CASE(
+    "a Runtime is shut down and started a hundred times, its streams at work each time, and nothing adds up",
+    "[device][stream][teardown]") {
+  constexpr uint32_t count = 256;
+  std::optional<test::Holdings> before;
+  uint64_t mapped_before = 0;
+  std::vector<Event> events;
+  for (uint32_t round = 0; round < 100; ++round) {
+    CAPTURE(round);
+    {
+      Runtime runtime;
+      const Agent gpu = runtime.gpu();
+      const Program program(gpu, kernels::basics());
+      const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
+      PinnedBuffer<uint32_t> values(gpu, count);
+      std::ranges::fill(values.span(), round);
+      Streams streams(gpu, {.own_queues = 6,
+                            .default_order = round % 2 == 0 ? DefaultStreamOrder::legacy
+                                                            : DefaultStreamOrder::independent});
+      std::deque<Stream> all;
+      for (int i = 0; i < 5; ++i) all.emplace_back(streams);
+      const Signal gate;
+      all.front().wait(gate);
+      TimedEvent begin, end;
+      all.front().record(begin);
+      Event last = begin;
+      uint32_t expected = round;
+      for (uint32_t step = 0; step < 40; ++step) {
+        Stream& stream = all[step % all.size()];
+        stream.wait(last);
+        stream.launch(chain, Grid{count}.by(64), values.data(), step);
+        last = stream.record();
+        expected = expected * 3 + step;
+      }
+      all.back().record(end);
+      CHECK_FALSE(last.ready());
+      hsa_signal_store_screlease(gate.handle(), 0);
+      streams.synchronize();
+      CHECK(elapsed(begin, end) > 0ns);
+      CHECK(std::ranges::count(values.span(), expected) == count);
+      Stream& other = streams.default_stream();
+      other.launch(chain, Grid{count}.by(64), values.data(), 1u);
+      events.push_back(other.record());
+      if (round % 3 != 0) events.back().wait();  // else it is in flight when the streams go
+      CHECK(test::holdings().queues > 0);
+    }
+    const test::Holdings after = test::holdings();
+    if (round == 0) before = after;
+    REQUIRE(after == *before);
+    if (round == 20) mapped_before = test::mapped_bytes();
+  }
+  for (const Event& event : events) CHECK(event.ready());
+  // A leak of one buffer a round would be 80 pages of 64 KiB; what the allocator of the C library does is less.
+  CHECK(test::mapped_bytes() < mapped_before + (4 << 20));
+}

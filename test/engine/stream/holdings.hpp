@@ -1,0 +1,53 @@
+// What is left of a Runtime and everything made in it: by the library's own accounts, and from outside by those of the driver, which on the virtual GPU can be asked.
+#pragma once
+
+#include <dlfcn.h>
+#include <vgpu/holdings.h>
+#include <engine/uptempo.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <ostream>
+#include <string>
+
+namespace uptempo::test {
+
+struct Holdings {
+  uint32_t signals = 0;  // interrupt signals of the library
+  size_t timelines = 0;  // in use
+  uint64_t queues = 0, events = 0, buffers = 0, device_bytes = 0, host_bytes = 0;  // in the driver
+
+  friend bool operator==(const Holdings&, const Holdings&) = default;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Holdings& held) {
+  return out << held.signals << " signals, " << held.timelines << " timelines; in the driver " << held.queues
+             << " queues, " << held.events << " events, " << held.buffers << " buffers, " << held.device_bytes
+             << " bytes of device memory, " << held.host_bytes << " of host memory";
+}
+
+inline Holdings holdings() {
+  const Timeline::Census census = Timeline::census();
+  Holdings held{.signals = signal_use().in_use, .timelines = census.all - census.free};
+  const auto ask = reinterpret_cast<uptempo_vgpu_holdings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_holdings"));
+  uptempo_vgpu_holding_counts counts{};
+  if (ask == nullptr || ask(&counts) != 0) return held;
+  held.queues = counts.queues;
+  held.events = counts.signal_events + counts.other_events;
+  held.buffers = counts.buffers;
+  held.device_bytes = counts.vram_bytes;
+  held.host_bytes = counts.gtt_bytes + counts.userptr_bytes;
+  return held;
+}
+
+// Bytes of address space that the process has in use.
+inline uint64_t mapped_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    uint64_t kilobytes = 0;
+    if (word == "VmSize:" && status >> kilobytes) return kilobytes << 10;
+  }
+  return 0;
+}
+
+}  // namespace uptempo::test

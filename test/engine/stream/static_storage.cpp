@@ -1,0 +1,85 @@
+// A program under test, not a test: streams and what they use in static storage, where they outlive the Runtime and main(). Exit code 0: the results are right, and when everything has been
+// destroyed nothing is left; 1: not so, and stderr says what.
+#include <unistd.h>
+#include <kernels/basics.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <optional>
+#include <sstream>
+
+#include "holdings.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+constexpr uint32_t count = 256;
+
+void fail(const char* what) {
+  std::fprintf(stderr, "static_storage: %s\n", what);
+  _exit(1);
+}
+
+// Of a process in which a Runtime has been and gone.
+std::optional<test::Holdings> before;
+
+// Destroyed after all the others.
+struct Judge {
+  ~Judge() {
+    if (!last_event || !last_event->ready()) fail("an event does not outlive everything else");
+    const test::Holdings after = test::holdings();
+    if (after == *before) return;
+    std::ostringstream text;
+    text << after << ", was " << *before;
+    fail(text.str().c_str());
+  }
+  std::optional<Event> last_event;
+};
+Judge judge;
+
+std::optional<Program> program;
+std::optional<PinnedBuffer<uint32_t>> values;
+std::optional<Streams> streams;
+std::deque<Stream> all;
+std::optional<TimedEvent> timed;
+std::optional<Signal> gate;
+
+void run() {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  program.emplace(gpu, kernels::basics());
+  values.emplace(gpu, count);
+  streams.emplace(gpu);
+  for (int i = 0; i < 5; ++i) all.emplace_back(*streams);
+  timed.emplace();
+  gate.emplace(SignalKind::interrupt, 0);
+
+  const auto chain = program->kernel<uint32_t*, uint32_t>("chain_increment");
+  std::ranges::fill(values->span(), 1u);
+  uint32_t expected = 1;
+  Event last;
+  for (uint32_t step = 0; step < 50; ++step) {
+    Stream& stream = all[step % all.size()];
+    stream.wait(last);
+    stream.launch(chain, Grid{count}.by(64), values->data(), step);
+    last = stream.record();
+    expected = expected * 3 + step;
+  }
+  all.front().wait(last);
+  all.front().wait(*gate);
+  all.front().record(*timed);
+  streams->synchronize();
+  if (std::ranges::count(values->span(), expected) != count) fail("the results are wrong");
+  judge.last_event = last;
+}
+
+}  // namespace
+
+int main() {
+  { const Runtime runtime; }
+  before = test::holdings();
+  run();
+  return 0;
+}
