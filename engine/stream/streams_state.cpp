@@ -146,13 +146,13 @@ void StreamsState::give_back_own_queue(StreamQueue& queue) noexcept {
   leave(queue);
 }
 
+// Places are never taken away. Without a copy of them, because queues that are short of signals come here.
 void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
-  std::vector<StreamQueue*> queues;
-  {
+  const auto queue = [this](size_t index) -> StreamQueue* {
     const std::lock_guard lock(mutex_);
-    for (const auto& place : places_) queues.push_back(place->queue.get());
-  }
-  for (StreamQueue* const queue : queues) f(*queue);
+    return index < places_.size() ? places_[index]->queue.get() : nullptr;
+  };
+  for (size_t i = 0; StreamQueue* const next = queue(i); ++i) f(*next);
 }
 
 uint32_t StreamsState::queues() {
