@@ -50,13 +50,10 @@ std::optional<Staging::Chunk> Staging::try_take(size_t bytes) noexcept {
   const size_t taken = (bytes + alignment - 1) / alignment * alignment;
   const std::lock_guard lock(mutex_);
   if (current_ == none || used_ + bytes > piece_bytes_) {
-    // From the one after the current one on: the one that was used longest ago is asked first.
-    const size_t first = current_ == none ? 0 : current_ + 1;
-    size_t next = none;
-    for (size_t i = 0; i < pieces_.size() && next == none; ++i)
-      if (const size_t piece = (first + i) % pieces_.size(); is_free(pieces_[piece])) next = piece;
-    if (next == none) return {};
-    current_ = next;
+    // From the first one on: no more memory is used, and kept in caches, than is needed at a time.
+    const auto next = std::ranges::find_if(pieces_, is_free);
+    if (next == pieces_.end()) return {};
+    current_ = static_cast<size_t>(next - pieces_.begin());
     used_ = 0;
   }
   Chunk chunk(*this, current_, memory_.data() + current_ * piece_bytes_ + used_);

@@ -3,6 +3,7 @@
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -300,23 +301,87 @@ TEST_CASE("buffers are given back in the order of their stream, and by no other 
           "[device][stream][free]") {
   Device device;
   Streams streams(device.gpu);
-  Stream stream(streams), other(streams);
-  const auto owed = [&] { return Counters::now().frees_deferred; };
-  DeviceBuffer<uint32_t> values(device.gpu, 1000);
-  PinnedBuffer<uint32_t> result(device.gpu, 1000);
-  std::vector<uint32_t> ones(1000, 1);
-  stream.copy(values, std::span(ones));
-  for (uint32_t i = 0; i < 50; ++i) stream.launch(device.chain, Grid{1000}, values.data(), i);
-  stream.copy(result, values);
-  const uint64_t before = owed();
-  stream.free(std::move(values));
-  CHECK(owed() == before + 1);
-  CHECK(values.data() == nullptr);
-  other.synchronize();
-  stream.synchronize();
-  uint32_t expected = 1;
-  for (uint32_t i = 0; i < 50; ++i) expected = expected * 3 + i;
-  for (const uint32_t value : result) REQUIRE(value == expected);
+  const auto is_there = [](const void* data) {
+    hsa_amd_pointer_info_t info{};
+    info.size = sizeof(info);
+    REQUIRE(hsa_amd_pointer_info(data, &info, nullptr, nullptr, nullptr) == HSA_STATUS_SUCCESS);
+    return info.type == HSA_EXT_POINTER_TYPE_HSA;
+  };
+  for (const int who : {0, 1, 2, 3}) {
+    CAPTURE(who);
+    std::optional<Stream> stream(streams);
+    Stream other(streams);
+    DeviceBuffer<uint32_t> values(device.gpu, 1 << 20);  // ROCr cuts small ones from blocks that stay
+    PinnedBuffer<uint32_t> result(device.gpu, 1000), source(device.gpu, 1000);
+    for (uint32_t& value : source) value = 1;
+    const void* const freed = values.data();
+    const void* const source_freed = source.data();
+    Signal gate;
+    stream->wait(gate);
+    stream->copy(CopyTarget::device(values.data(), 4000), source);
+    for (uint32_t i = 0; i < 50; ++i) stream->launch(device.chain, Grid{1000}, values.data(), i);
+    stream->copy(result, CopySource::device(values.data(), 4000));
+    stream->free(std::move(values));
+    stream->free(std::move(source));
+    const Event after = stream->record();
+    CHECK(values.data() == nullptr);
+    DeviceBuffer<uint32_t> others(device.gpu, 1000);
+    other.fill(others, 1u);
+    other.synchronize();
+    CHECK(is_there(freed));
+    hsa_signal_store_screlease(gate.handle(), 0);
+    after.wait();
+    for (uint32_t i = 0; i < 50; ++i) other.launch(device.chain, Grid{1000}, others.data(), i);
+    other.free(std::move(others));
+    other.synchronize();
+    stream->launch(device.chain, Grid{1000}, result.data(), 0u);
+    CHECK(is_there(freed));
+    CHECK(is_there(source_freed));
+    switch (who) {
+      case 0:
+        stream->synchronize();
+        break;
+      case 1:
+        streams.synchronize();
+        break;
+      case 2:
+        stream->free(DeviceBuffer<uint32_t>(device.gpu, 1));
+        break;
+      default:
+        stream.reset();
+    }
+    CHECK_FALSE(is_there(freed));
+    CHECK_FALSE(is_there(source_freed));
+    streams.synchronize();
+    uint32_t expected = 1;
+    for (uint32_t i = 0; i < 50; ++i) expected = expected * 3 + i;
+    for (const uint32_t value : result) REQUIRE(value == expected * 3);
+  }
+}
+
+TEST_CASE("a copy from an address that is nobody's ends with an error", "[device][stream][copy]") {
+  for (const CopyPath path : both) {
+    CAPTURE(name_of(path));
+    Device device;
+    Streams streams(device.gpu, {.queue = {.drain = 1s}});
+    Stream stream(streams), other(streams);
+    DeviceBuffer<uint8_t> memory(device.gpu, 4096);
+    std::vector<uint8_t> back(4096, 1);
+    CHECK_THROWS_AS(
+        ([&] {
+          stream.copy(memory, CopySource::device(reinterpret_cast<void*>(uintptr_t{0x7f0000001000}), 4096),
+                      {.path = path});
+          stream.copy(std::span(back), memory, {.path = path});
+          stream.synchronize();
+        }()),
+        Error);
+    CHECK(back == std::vector<uint8_t>(4096, 1));
+    CHECK_THROWS_AS(([&] {
+                      other.copy(memory, memory, {.path = path});
+                      other.synchronize();
+                    }()),
+                    Error);
+  }
 }
 
 TEST_CASE("random programs of kernels, copies and fills on several streams compute what the host does",

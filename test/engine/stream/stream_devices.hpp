@@ -50,6 +50,7 @@ struct StreamDevicesOptions {
                          .epoch_packets = 16,
                          .patience = std::chrono::seconds(10)};
   PacketProcessorOptions device{};
+  detail::Transfers::Parts copies{};
   size_t kernels = 1 << 16;
   // When a kernel ends, while its arguments are still its own. On a thread of its device.
   std::function<void(const hsa_kernel_dispatch_packet_t& packet)> at_end{};
@@ -59,10 +60,12 @@ class StreamDevices {
  public:
   explicit StreamDevices(StreamDevicesOptions options = {}) : log(options.kernels) {
     state_ = std::make_shared<detail::StreamsState>(
-        options.streams, [this, options](const detail::StreamQueueOptions& of_queue) {
+        options.streams,
+        [this, options](const detail::StreamQueueOptions& of_queue) {
           const std::lock_guard lock(mutex_);
           return devices_.emplace_back(*this, options, of_queue, devices_.size()).make_queue(of_queue);
-        });
+        },
+        options.copies);
     streams_ = std::make_unique<Streams>(state_);
   }
 

@@ -1,0 +1,329 @@
+// Copies of streams over doubles: order, pageable memory, and what happens when something is short or fails.
+#include <random>
+#include <string>
+#include <thread>
+
+#include "copy_engine.hpp"
+#include "engine/runtime/counters.hpp"
+#include "engine/stream/host_duties.hpp"
+#include "stream_devices.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+CopyTarget device(Bytes& memory) { return CopyTarget::device(memory.data(), memory.size()); }
+CopySource from_device(const Bytes& memory) { return CopySource::device(memory.data(), memory.size()); }
+
+StreamDevicesOptions with(CopyEngine& engine) {
+  StreamDevicesOptions options;
+  options.copies = engine.parts();
+  options.streams.copies = {.host_bytes = 0, .staging_bytes = 4096, .piece_bytes = 1024, .engine_copies = 4};
+  return options;
+}
+
+void launch(Stream& stream, uint32_t number) {
+  static const auto kernel = number_kernel();
+  stream.launch(kernel, Grid{1}, number);
+}
+
+template <class F>
+bool comes(F&& is_there) {
+  for (const Deadline deadline = Deadline::after(10s); !deadline.passed(); std::this_thread::sleep_for(100us))
+    if (is_there()) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a copy begins after the kernels before it, and kernels behind it begin after it",
+          "[stream][copy]") {
+  CopyEngine engine;
+  StreamDevicesOptions options = with(engine);
+  options.device.paused = true;
+  StreamDevices devices(options);
+  Stream stream(devices), other(devices);
+  Bytes from(100, 7), to(100);
+  launch(stream, 0);
+  stream.copy(device(to), from_device(from));
+  launch(stream, 1);
+  const Event done = stream.record();
+  other.wait(done);
+  launch(other, 2);
+  std::this_thread::sleep_for(5ms);
+  CHECK(engine.carried_out() == 0);
+  engine.pause();
+  devices.resume();
+  CHECK(comes([&] { return devices.log.ended(0) != 0; }));
+  std::this_thread::sleep_for(5ms);
+  CHECK(devices.log.began(1) == 0);
+  CHECK(devices.log.began(2) == 0);
+  engine.resume();
+  other.synchronize();
+  CHECK(to == from);
+  CHECK(devices.log.is_before(1, 2));
+}
+
+TEST_CASE("copies that follow each other on one lane need no packets and no waits", "[stream][copy]") {
+  CopyEngine engine;
+  StreamDevices devices(with(engine));
+  Stream stream(devices);
+  Bytes a(64, 1), b(64), c(64);
+  const Counters before = Counters::now();
+  stream.copy(device(b), from_device(a));
+  stream.copy(device(c), from_device(b));
+  stream.record().wait();
+  CHECK((Counters::now() - before).packets == 0);
+  CHECK((Counters::now() - before).copies_by_engine == 2);
+  CHECK(c == a);
+}
+
+TEST_CASE("bytes for pageable memory arrive with whoever learns that they are due, and once",
+          "[stream][copy]") {
+  CopyEngine engine(true);
+  StreamDevices devices(with(engine));
+  Stream stream(devices), other(devices);
+  const Bytes from(3000, 9);
+  Bytes to(3000);
+  stream.copy(std::span(to), from_device(from));
+  const Event done = stream.record();
+  other.wait(done);
+  launch(other, 0);
+  const Event behind = other.record();
+  CHECK_FALSE(done.ready());
+  engine.resume();
+  CHECK(comes([&] { return devices.log.ended(0) != 0; }));
+  CHECK(to == Bytes(3000));  // nobody has asked
+  SECTION("by an event of another stream") {
+    CHECK(comes([&] { return behind.ready(); }));
+  }
+  SECTION("by a wait") { behind.wait(); }
+  SECTION("by synchronize()") { stream.synchronize(); }
+  SECTION("by synchronize() of all") { devices.streams().synchronize(); }
+  CHECK(to == from);
+  CHECK(detail::HostDuties::of_process().owed() == 0);
+  std::ranges::fill(to, uint8_t{1});
+  stream.synchronize();
+  devices.streams().synchronize();
+  CHECK(to == Bytes(3000, 1));
+}
+
+TEST_CASE("of two copies into the same pageable memory the later one stays", "[stream][copy]") {
+  CopyEngine engine;
+  StreamDevices devices(with(engine));
+  Stream a(devices), b(devices);
+  for (int round = 0; round < 200; ++round) {
+    const Bytes first(512, 1), second(512, 2);
+    Bytes to(512);
+    a.copy(std::span(to), from_device(first));
+    b.wait(a.record());
+    b.copy(std::span(to), from_device(second));
+    b.synchronize();
+    REQUIRE(to == second);
+  }
+}
+
+TEST_CASE("a copy from pageable memory waits for the copy that has yet to write it", "[stream][copy]") {
+  CopyEngine engine(true);
+  StreamDevices devices(with(engine));
+  Stream stream(devices);
+  const Bytes from(512, 3);
+  Bytes between(512), to(512);
+  stream.copy(std::span(between), from_device(from));
+  std::thread later([&] {
+    std::this_thread::sleep_for(5ms);
+    engine.resume();
+  });
+  stream.copy(device(to), std::span<const uint8_t>(between));
+  std::ranges::fill(between, uint8_t{0});  // it has been taken
+  stream.synchronize();
+  later.join();
+  CHECK(to == from);
+}
+
+TEST_CASE("staging memory that is all in use is waited for, and then an error that names it",
+          "[stream][copy]") {
+  CopyEngine engine(true);
+  StreamDevicesOptions options = with(engine);
+  options.streams.copies.engine_copies = 64;
+  options.streams.patience = 50ms;
+  StreamDevices devices(options);
+  Stream stream(devices);
+  const Bytes from(1024, 5);
+  Bytes to(1024);
+  for (int i = 0; i < 4; ++i) stream.copy(device(to), std::span(from));
+  const std::string text = error_of<Error>([&] { stream.copy(device(to), std::span(from)); });
+  CAPTURE(text);
+  CHECK(contains(text, "staging memory"));
+  CHECK(contains(text, "4 pieces of 1024 bytes"));
+  engine.resume();
+  for (int i = 0; i < 100; ++i) stream.copy(device(to), std::span(from));
+  Bytes back(1024);
+  for (int i = 0; i < 100; ++i) stream.copy(std::span(back), from_device(to));  // nobody waits but for room
+  stream.synchronize();
+  CHECK(back == from);
+}
+
+TEST_CASE("small copies share a piece of staging memory", "[stream][copy]") {
+  CopyEngine engine(true);
+  StreamDevicesOptions options = with(engine);
+  options.streams.copies.engine_copies = 64;
+  options.streams.patience = 50ms;
+  StreamDevices devices(options);
+  Stream stream(devices);
+  const Bytes from(16, 5);
+  Bytes to(16);
+  for (int i = 0; i < 16; ++i) stream.copy(device(to), std::span(from));
+  CHECK_THROWS_AS(stream.copy(device(to), std::span(from)), Error);
+  engine.resume();
+  stream.synchronize();
+  CHECK(to == from);
+}
+
+TEST_CASE("a lane with as many copies as it has signals waits for the first, and then says so",
+          "[stream][copy]") {
+  CopyEngine engine(true);
+  StreamDevicesOptions options = with(engine);
+  options.streams.patience = 50ms;
+  StreamDevices devices(options);
+  Stream stream(devices);
+  Bytes a(16, 1), b(16);
+  for (int i = 0; i < 4; ++i) stream.copy(device(b), from_device(a));
+  CHECK(
+      contains(error_of<Error>([&] { stream.copy(device(b), from_device(a)); }), "4 copies are unfinished"));
+  engine.resume();
+  for (int i = 0; i < 500; ++i) stream.copy(device(b), from_device(a));
+  stream.synchronize();
+  CHECK(b == a);
+}
+
+TEST_CASE("a copy that reports failure fails its lane, and nothing is brought to the host",
+          "[stream][copy]") {
+  CopyEngine engine;
+  StreamDevices devices(with(engine));
+  Stream stream(devices), other(devices);
+  const Bytes from(512, 3);
+  Bytes to(512), third(512);
+  engine.fail();
+  stream.copy(std::span(to), from_device(from));
+  const Event failed = stream.record();
+  SECTION("a host that sleeps") {
+    CHECK(contains(error_of<Error>([&] { failed.wait({.mode = WaitMode::blocked}); }),
+                   "the copy engine reported that a copy has failed"));
+  }
+  SECTION("a host that spins") {
+    CHECK(contains(error_of<Error>([&] { failed.wait({.mode = WaitMode::active}); }),
+                   "the copy engine reported that a copy has failed"));
+  }
+  SECTION("a host that asks") {
+    CHECK(comes([&] { return contains(error_of<Error>([&] { failed.ready(); }), "a copy has failed"); }));
+  }
+  CHECK(to == Bytes(512));
+  CHECK(contains(error_of<Error>([&] { other.copy(std::span(third), from_device(from)); }),
+                 "a copy has failed"));
+  Stream unharmed(devices);
+  launch(unharmed, 0);
+  unharmed.synchronize();
+}
+
+TEST_CASE("a copy that ROCr refuses changes nothing", "[stream][copy]") {
+  CopyEngine engine;
+  StreamDevices devices(with(engine));
+  Stream stream(devices);
+  Bytes a(16, 1), b(16);
+  engine.refuse(true);
+  CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a)); }),
+                 "hsa_amd_memory_async_copy"));
+  CHECK(
+      contains(error_of<Error>([&] { stream.copy(device(b), std::span(a)); }), "hsa_amd_memory_async_copy"));
+  engine.refuse(false);
+  for (int i = 0; i < 20; ++i) stream.copy(device(b), std::span(a));
+  stream.synchronize();
+  CHECK(b == a);
+}
+
+TEST_CASE("without kernels for the agent copies go by engine, and what cannot is refused", "[stream][copy]") {
+  CopyEngine engine;
+  StreamDevices devices(with(engine));
+  Stream stream(devices), held(devices);
+  Bytes a(16, 1), b(16);
+  CHECK(stream.copy(device(b), from_device(a)) == CopyPath::engine);
+  CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a), {.path = CopyPath::kernel}); }),
+                 "no code object"));
+  CHECK(contains(error_of<Error>([&] { stream.fill(device(b), uint8_t{1}); }), "no code object"));
+  const SignalDouble gate(1);
+  held.wait(gate.handle());
+  CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a)); }), "no code object"));
+  CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a), {.path = CopyPath::engine}); }),
+                 "waits for the host"));
+  std::atomic_ref(const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(gate.handle().handle)->value))
+      .store(0);
+  held.synchronize();
+  CHECK(held.copy(device(b), from_device(a)) == CopyPath::engine);
+  held.synchronize();
+}
+
+TEST_CASE("the legacy default stream follows copies, and is followed by them", "[stream][copy][default]") {
+  CopyEngine engine(true);
+  StreamDevicesOptions options = with(engine);
+  options.streams.default_order = DefaultStreamOrder::legacy;
+  StreamDevices devices(options);
+  Stream& default_stream = devices.streams().default_stream();
+  Stream stream(devices), other(devices);
+  Bytes a(16, 1), b(16), c(16);
+  stream.copy(device(b), from_device(a));
+  default_stream.copy(device(c), from_device(b));
+  launch(other, 0);
+  std::this_thread::sleep_for(5ms);
+  CHECK(devices.log.began(0) == 0);
+  engine.resume();
+  other.synchronize();
+  CHECK(c == a);
+}
+
+TEST_CASE(
+    "threads with a stream each copy through common lanes and staging memory, and each reads what it wrote",
+    "[stream][copy][stress]") {
+  CopyEngine engine;
+  StreamDevicesOptions options = with(engine);
+  options.streams.hardware_queues = 2;
+  StreamDevices devices(options);
+  std::mutex mutex;
+  Event last;
+  std::atomic<uint32_t> wrong{0};
+  const auto work = [&](uint8_t which) {
+    std::mt19937_64 random(which);
+    Stream stream(devices);
+    Bytes there(2000), back(2000);
+    for (uint32_t i = 0; i < 150; ++i) {
+      const size_t size = 1 + random() % 2000;
+      Bytes sent(size, static_cast<uint8_t>(random()));
+      {
+        const std::lock_guard lock(mutex);
+        stream.wait(last);
+      }
+      stream.copy(CopyTarget::device(there.data(), size), std::span<const uint8_t>(sent));
+      if (random() % 2 == 0) launch(stream, which * 1000u + i);
+      stream.copy(CopyTarget::pageable(back.data(), size), CopySource::device(there.data(), size));
+      const Event event = stream.record();
+      if (random() % 4 == 0) {
+        const std::lock_guard lock(mutex);
+        last = event;
+      }
+      event.wait();
+      wrong += !std::equal(sent.begin(), sent.end(), back.begin());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (uint8_t which = 0; which < 4; ++which) threads.emplace_back(work, which);
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  devices.streams().synchronize();
+  CHECK(detail::HostDuties::of_process().owed() == 0);
+}
