@@ -58,8 +58,8 @@ TEST_CASE("Streams: a signal on loan is not used again") {
 }
 
 TEST_CASE("Streams: who waits for the host shares no hardware queue") {
+  SignalDouble gate(1);  // outlives the packets that wait for it
   StreamDevices devices(paused(1));
-  SignalDouble gate(1);
   Stream a(devices), b(devices);
   a.wait(gate.handle());
   CHECK(a.hardware_queue() != b.hardware_queue());
