@@ -14,7 +14,8 @@ LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> k
                            const LauncherOptions& options)
     : streams_(streams.state_),
       kernel_(std::move(kernel)),
-      blocks_(streams_->agent(), *kernel_, options.blocks) {
+      blocks_(streams_->agent(), *kernel_, options.blocks),
+      scratch_(kernel_->arguments.explicit_count()) {
   if (options.blocks != 0) return;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "Launcher",
@@ -24,10 +25,30 @@ LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> k
 }
 
 LauncherCore::~LauncherCore() {
-  std::vector<QueueUse> uses = blocks_.uses();
-  if (std::ranges::all_of(uses, &QueueUse::is_over)) return;
-  streams_->give_back_later(blocks_.take_memory(), std::move(uses));
+  const auto give_back = [this](auto& memory, std::vector<QueueUse> uses) {
+    if (!std::ranges::all_of(uses, &QueueUse::is_over))
+      streams_->give_back_later(memory.take_memory(), std::move(uses));
+  };
+  give_back(blocks_, blocks_.uses());
+  const Standing& last = scratch_.standing;
+  if (last.queue != nullptr) give_back(scratch_, {{last.queue, last.tail.epoch}});
 }
+
+void LauncherCore::begin_arrays(Stream& stream) {
+  if (stream.streams_ != streams_) refuse_stream();
+  const Standing& last = scratch_.standing;
+  if (last.queue != nullptr && scratch_.stream != stream.number_ &&
+      !QueueUse{last.queue, last.tail.epoch}.is_over())
+    stream.follow(last);
+  scratch_.stream = stream.number_;
+}
+
+void LauncherCore::abandon_arrays(const Stream& stream) {
+  if (!scratch_.empty()) streams_->give_back_later(scratch_.take_memory(), {{stream.queue_, UINT64_MAX}});
+  scratch_.standing = {};
+}
+
+const Agent& LauncherCore::agent() const noexcept { return *streams_->agent(); }
 
 void LauncherCore::count_hit() const noexcept {
   CounterBlock& counters = counters_of_this_thread();

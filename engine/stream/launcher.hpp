@@ -13,7 +13,11 @@
 // second copy; skip_arguments(false) turns it off, and the handle is then no more than Stream::launch(). Counters (counters.hpp): argument_hits, argument_misses,
 // argument_bytes_saved.
 //
-// Memory. Nothing is allocated before the first launch, then blocks as far as they are needed, up to LauncherOptions::blocks. In steady state nothing is allocated or freed, and no
+// Arrays of the host. Where the kernel takes a pointer, launch() takes in(x), out(x) or in_out(x) of a vector or span as well (launch_arrays.hpp): it copies the array to device memory of the
+// handle, launches, and copies back, all in the order of the stream (Stream::copy(), through its staging memory). The host waits once, after the launch and only where something comes out; the kernel and its
+// copies are never waited for before. A handle that was used on another stream puts the launch behind that use. out() and in_out() are complete when the call returns.
+//
+// Memory. Scratch memory for arrays is allocated by the first launch that needs it, grows where it must, and launches without arrays touch none. Nothing else is allocated before the first launch, then blocks as far as they are needed, up to LauncherOptions::blocks. In steady state nothing is allocated or freed, and no
 // signal made. The destructor waits for nothing: memory that launches may still read is given back when they are over, at a later destruction, or with the Streams.
 //
 // Order, visibility, back-pressure and errors are those of Stream::launch(). Kernels must not write to their kernarg block (no compiler makes one that does); with launches that
@@ -27,12 +31,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"
 #include "engine/stream/argument_blocks.hpp"
+#include "engine/stream/launch_arrays.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams.hpp"
 
@@ -78,6 +84,18 @@ class LauncherCore {
     if (stream.follows_others_) [[unlikely]]
       stream.note_order();
   }
+  // Before scratch memory is used on a stream: the stream comes after its use on another.
+  void begin_arrays(Stream& stream);
+  // The last launch on the stream uses it.
+  void end_arrays(Stream& stream) {
+    scratch_.standing = {
+        .queue = stream.queue_, .tail = stream.tail_, .behind_host = stream.is_behind_host()};
+  }
+  // Nobody knows what uses it.
+  void abandon_arrays(const Stream& stream);
+  LaunchScratch& scratch() noexcept { return scratch_; }
+  const Agent& agent() const noexcept;
+
   void count_hit() const noexcept;
   void count_miss() const noexcept;
 
@@ -87,6 +105,7 @@ class LauncherCore {
   const std::shared_ptr<StreamsState> streams_;
   const std::shared_ptr<const KernelInfo> kernel_;
   ArgumentBlocks blocks_;
+  LaunchScratch scratch_;
 };
 
 }  // namespace detail
@@ -103,6 +122,12 @@ class Launcher {
 
   // Throws Error as Stream::launch(), for a stream of other Streams, and when memory is exhausted.
   void launch(Stream& stream, const Grid& grid, const std::type_identity_t<Args>&... args);
+
+  // The same with arrays of the host for some of the arguments. Throws Error as Stream::copy(), too; what comes out is undefined then.
+  template <class... Given>
+  requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> || ...) &&
+           (detail::can_be_given<Given, Args>() && ...)) void launch(Stream& stream, const Grid& grid,
+                                                                     const Given&... given);
 
   // What is kept stays ready.
   void skip_arguments(bool on) noexcept { skips_ = on && sizeof...(Args) != 0; }
@@ -125,6 +150,30 @@ class Launcher {
     [[maybe_unused]] size_t i = 0;
     (detail::store_argument(shadow, offsets_[i++], args, group_segment), ...);
     return group_segment;
+  }
+
+  template <class Arg, class Given>
+  Arg put_in(Stream& stream, size_t argument, const Given& given) {
+    if constexpr (detail::is_host_array<Given>) {
+      const auto memory = std::as_bytes(given.memory);
+      const Arg room =
+          reinterpret_cast<Arg>(core_.scratch().room(stream, core_.agent(), argument, memory.size()));
+      if constexpr (Given::goes_in) core_.scratch().copy_in(stream, argument, memory);
+      return room;
+    } else {
+      return given;
+    }
+  }
+  template <class Given>
+  void put_out(Stream& stream, size_t argument, const Given& given) {
+    if constexpr (detail::is_host_array<Given>)
+      if constexpr (Given::comes_out)
+        core_.scratch().copy_out(stream, argument, std::as_writable_bytes(given.memory));
+  }
+  template <class Given>
+  static constexpr bool comes_out() {
+    if constexpr (detail::is_host_array<Given>) return Given::comes_out;
+    return false;
   }
 
   detail::LauncherCore core_;
@@ -168,6 +217,30 @@ void Launcher<Args...>::launch(Stream& stream, const Grid& grid, const std::type
     aql::Packet64 packet;
     detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet, offsets_, args...);
     return core_.launch(stream, queue, std::move(turn), packet);
+  }
+}
+
+template <class... Args>
+template <class... Given>
+requires(sizeof...(Given) == sizeof...(Args) && (detail::is_host_array<Given> || ...) &&
+         (detail::can_be_given<Given, Args>() &&
+          ...)) void Launcher<Args...>::launch(Stream& stream, const Grid& grid, const Given&... given) {
+  core_.begin_arrays(stream);
+  try {
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      // In braces the arguments, and with them the copies, are in order.
+      const std::tuple<Args...> args{put_in<Args>(stream, I, given)...};
+      launch(stream, grid, std::get<I>(args)...);
+      core_.end_arrays(stream);
+      if constexpr ((comes_out<Given>() || ...)) {
+        (put_out(stream, I, given), ...);
+        stream.synchronize();
+      }
+    }
+    (std::index_sequence_for<Args...>());
+  } catch (...) {
+    core_.abandon_arrays(stream);
+    throw;
   }
 }
 

@@ -19,6 +19,7 @@ Stream::Stream(Streams& streams, const StreamOptions& options) : Stream(streams.
 
 Stream::Stream(std::shared_ptr<StreamsState> streams, const StreamOptions& options, bool is_default)
     : streams_(std::move(streams)),
+      number_(streams_->next_stream_number()),
       options_(options),
       queue_(&streams_->place(options.priority, options.cu_mask)),
       follows_others_(streams_->options().default_order == DefaultStreamOrder::legacy && options.blocking),

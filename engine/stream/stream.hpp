@@ -180,6 +180,7 @@ class Stream {
   bool all_of_it(F&& is_over);
 
   std::shared_ptr<detail::StreamsState> streams_;
+  const uint64_t number_;  // no other stream of these Streams has had it
   const StreamOptions options_;
   detail::StreamQueue* queue_;
   detail::Tail tail_;

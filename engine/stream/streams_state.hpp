@@ -53,6 +53,9 @@ class StreamsState {
   Standing default_standing();
   void note_default(const Standing& standing);
 
+  // From 1, and never twice: an address may be that of another stream before.
+  uint64_t next_stream_number() noexcept { return ++stream_numbers_; }
+
   // Memory that packets may still read: it goes when all uses are over, at a later call or with the queues. Nobody waits for it, and no synchronize() comes by.
   void give_back_later(std::shared_ptr<void> memory, std::vector<QueueUse> uses);
 
@@ -77,6 +80,7 @@ class StreamsState {
   std::optional<Agent> agent_;
   const StreamsOptions options_;
   const MakeQueue make_queue_;
+  std::atomic<uint64_t> stream_numbers_{0};
   struct GivenBack {
     std::shared_ptr<void> memory;
     std::vector<QueueUse> uses;

@@ -1,0 +1,44 @@
+#include "engine/stream/launch_arrays.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace uptempo::detail {
+namespace {
+
+constexpr size_t least_bytes = 4096;  // what the driver gives at least
+// Pinned for one copy, memory costs system calls in every launch, and the caller may not have it back when the call returns.
+constexpr CopyOptions staged{.pageable = PageablePath::staged};
+
+}  // namespace
+
+std::byte* LaunchScratch::room(Stream& of, const Agent& gpu, size_t argument, size_t bytes) {
+  if (buffers_.empty()) buffers_.resize(arguments_);
+  DeviceBuffer<std::byte>& buffer = buffers_[argument];
+  if (bytes > buffer.size()) {
+    // Powers of two: arrays that grow step by step do not allocate at each.
+    DeviceBuffer<std::byte> larger(gpu, std::bit_ceil(std::max(bytes, least_bytes)));
+    if (buffer.data() != nullptr) of.free(std::move(buffer));
+    buffer = std::move(larger);
+  }
+  return buffer.data();
+}
+
+void LaunchScratch::copy_in(Stream& to, size_t argument, std::span<const std::byte> host) {
+  if (host.empty()) return;
+  to.copy(CopyTarget::device(buffers_[argument].data(), host.size()),
+          CopySource::pageable(host.data(), host.size()), staged);
+}
+
+void LaunchScratch::copy_out(Stream& from, size_t argument, std::span<std::byte> host) {
+  if (host.empty()) return;
+  from.copy(CopyTarget::pageable(host.data(), host.size()),
+            CopySource::device(buffers_[argument].data(), host.size()), staged);
+}
+
+std::shared_ptr<void> LaunchScratch::take_memory() {
+  return std::make_shared<std::vector<DeviceBuffer<std::byte>>>(std::exchange(buffers_, {}));
+}
+
+}  // namespace uptempo::detail

@@ -1,0 +1,100 @@
+// Arrays of the host as arguments of a launch: Launcher::launch() copies them to memory of its own on the device, and back.
+//
+//   Launcher<float*, const float*, uint32_t> step{streams, kernel};
+//   step.launch(stream, Grid{n}.by(64), out(y), in(x), n);      // x and y: std::vector<float>
+//
+// in() is taken before the call returns, out() and in_out() are there when it returns; pageable memory of any kind. How: launcher.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "engine/memory/buffer.hpp"
+#include "engine/stream/stream.hpp"
+#include "engine/stream/stream_queue.hpp"
+
+namespace uptempo {
+
+namespace detail {
+
+enum class ArrayWay : uint8_t { in, out, in_out };
+
+template <class T, ArrayWay W>
+struct HostArray {
+  using value_type = std::remove_const_t<T>;
+  static constexpr bool goes_in = W != ArrayWay::out;
+  static constexpr bool comes_out = W != ArrayWay::in;
+  std::span<T> memory;
+};
+
+template <class T>
+inline constexpr bool is_host_array = false;
+template <class T, ArrayWay W>
+inline constexpr bool is_host_array<HostArray<T, W>> = true;
+
+// What a kernel's parameter can be given: a value for it, or, for a pointer, an array of what it points to.
+template <class Given, class Parameter>
+constexpr bool can_be_given() {
+  if constexpr (is_host_array<Given>) {
+    return std::is_pointer_v<Parameter> &&
+           std::is_same_v<typename Given::value_type, std::remove_cv_t<std::remove_pointer_t<Parameter>>>;
+  } else {
+    return std::is_convertible_v<const Given&, Parameter>;
+  }
+}
+
+}  // namespace detail
+
+// Read by the kernel. Any contiguous range: a vector, an array, a span.
+template <std::ranges::contiguous_range R>
+auto in(const R& range) {
+  const std::span memory(range);
+  using T = std::remove_const_t<typename decltype(memory)::element_type>;
+  return detail::HostArray<const T, detail::ArrayWay::in>{memory};
+}
+// Written by the kernel, every element: what it leaves out is undefined.
+template <std::ranges::contiguous_range R>
+auto out(R&& range) {
+  const std::span memory(range);
+  return detail::HostArray<typename decltype(memory)::element_type, detail::ArrayWay::out>{memory};
+}
+// Both.
+template <std::ranges::contiguous_range R>
+auto in_out(R&& range) {
+  const std::span memory(range);
+  return detail::HostArray<typename decltype(memory)::element_type, detail::ArrayWay::in_out>{memory};
+}
+
+namespace detail {
+
+// Device memory of a launcher for such arguments, one buffer for each. Made when first needed, larger when it must be. Private to engine/stream.
+class LaunchScratch {
+ public:
+  // For as many arguments.
+  explicit LaunchScratch(size_t arguments) noexcept : arguments_(arguments) {}
+
+  // Room for an argument. What was too small goes in the order of the stream.
+  std::byte* room(Stream& stream, const Agent& gpu, size_t argument, size_t bytes);
+  void copy_in(Stream& stream, size_t argument, std::span<const std::byte> host);
+  void copy_out(Stream& stream, size_t argument, std::span<std::byte> host);
+
+  // All memory, for when a launch that uses it may be unfinished.
+  std::shared_ptr<void> take_memory();
+  bool empty() const noexcept { return buffers_.empty(); }
+
+  // The stream that has used it last, by number, and where it stood then. No queue: nothing is unfinished.
+  uint64_t stream = 0;
+  Standing standing;
+
+ private:
+  const size_t arguments_;
+  std::vector<DeviceBuffer<std::byte>> buffers_;
+};
+
+}  // namespace detail
+}  // namespace uptempo

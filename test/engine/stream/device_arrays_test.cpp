@@ -1,0 +1,213 @@
+// Launchers that copy arrays of the host in and out, on a device.
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "on_device.hpp"
+#include "support/catch.hpp"
+#include "tools/support/cost_meter.hpp"
+
+using namespace uptempo;
+
+namespace {
+
+struct Device {
+  Runtime runtime;
+  Agent gpu = runtime.gpu();
+  Program basics{gpu, kernels::basics()};
+  Kernel<float*, const float*, const float*, uint32_t> add =
+      basics.kernel<float*, const float*, const float*, uint32_t>("vector_add");
+  Kernel<float*, const float*, float, uint32_t> saxpy =
+      basics.kernel<float*, const float*, float, uint32_t>("saxpy");
+  Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
+  Copier copier{gpu};
+};
+
+std::vector<float> numbers(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> out(count);
+  std::ranges::generate(out, [&] { return static_cast<float>(random() % 1000); });
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("arrays of the host go in and come out around a launch", "[device][launcher][arrays]") {
+  Device device;
+  Streams streams(device.gpu);
+  Stream stream(streams);
+  Launcher add(streams, device.add);
+  // Larger and smaller: scratch memory grows, and stays.
+  for (const uint32_t count : {1u, 1000u, 100u, 3000u, 200'000u, 5000u, 3'000'000u}) {
+    CAPTURE(count);
+    const std::vector<float> a = numbers(count, 1), b = numbers(count, 2);
+    std::vector<float> sum(count, -1), expected(count);
+    std::ranges::transform(a, b, expected.begin(), std::plus<>());
+    add.launch(stream, Grid{count}, out(sum), in(a), in(std::span(b)), count);
+    CHECK(sum == expected);
+  }
+  Launcher chain(streams, device.chain);
+  std::vector<uint32_t> values{1, 2, 3};
+  chain.launch(stream, Grid{3}, in_out(values), 5u);
+  CHECK(values == std::vector<uint32_t>{8, 11, 14});
+  chain.launch(stream, Grid{2}, in_out(std::span(values).subspan(1)), 1u);
+  CHECK(values == std::vector<uint32_t>{8, 34, 43});
+}
+
+TEST_CASE("what goes in is the caller's again when the call returns, and nothing is waited for",
+          "[device][launcher][arrays]") {
+  Device device;
+  Streams streams(device.gpu);
+  std::deque<Stream> all;
+  for (int i = 0; i < 3; ++i) all.emplace_back(streams);
+  for (const uint32_t count : {64u, 8'000u, 40'000u}) {
+    DeviceBuffer<float> y(device.gpu, count);
+    std::vector<float> expected(count, 0.0f), x(count);
+    device.copier.to_device(y, std::span<const float>(expected));
+    Launcher saxpy(streams, device.saxpy);
+    // The handle's use of its scratch memory puts the launches in order, whatever the streams.
+    const Counters before = Counters::now();
+    for (uint32_t i = 0; i < 24; ++i) {
+      x = numbers(count, i);
+      saxpy.launch(all[i * 7 % 5 % all.size()], Grid{count}, y.data(), in(x), 2.0f, count);
+      for (uint32_t k = 0; k < count; ++k) expected[k] += 2.0f * x[k];
+      std::ranges::fill(x, -1.0f);
+    }
+    // Staging memory has room for all of it.
+    CHECK((Counters::now() - before).host_waits == 0);
+    for (Stream& stream : all) stream.synchronize();
+    std::vector<float> result(count);
+    device.copier.to_host(std::span(result), y, PageablePath::staged);
+    CHECK(result == expected);
+  }
+}
+
+TEST_CASE("another stream that takes over a handle comes after it, also where the first one has gone",
+          "[device][launcher][arrays]") {
+  Device device;
+  Streams streams(device.gpu, {.hardware_queues = 3});
+  Launcher chain(streams, device.chain);
+  constexpr uint32_t count = 4096;
+  std::vector<uint32_t> values(count, 1), expected = values;
+  for (uint32_t i = 0; i < 30; ++i) {
+    auto stream = std::make_unique<Stream>(streams);
+    Stream other(streams);
+    // Only goes in: in flight when the stream goes.
+    const std::vector<uint32_t> dummy(count, i);
+    chain.launch(*stream, Grid{count}, in(dummy), i);
+    stream.reset();
+    chain.launch(other, Grid{count}, in_out(values), i);
+    for (uint32_t& value : expected) value = value * 3 + i;
+    REQUIRE(values == expected);
+  }
+}
+
+TEST_CASE("in a steady state arrays that go in cost no heap, and none but their copies' packets",
+          "[device][launcher][arrays][cost]") {
+  Device device;
+  Streams streams(device.gpu);
+  Stream stream(streams);
+  Launcher saxpy(streams, device.saxpy);
+  constexpr uint32_t count = 256, launches = 20;
+  const std::vector<float> x = numbers(count, 1);
+  const DeviceBuffer<float> y(device.gpu, count);
+  const auto step = [&] {
+    for (uint32_t i = 0; i < launches; ++i) saxpy.launch(stream, Grid{count}, y.data(), in(x), 2.0f, count);
+  };
+  for (int i = 0; i < 10; ++i) {
+    step();
+    stream.synchronize();
+  }
+  const Counters before = Counters::now();
+  const support::Cost cost = support::cost_of(step);
+  const Counters spent = Counters::now() - before;
+  CHECK(cost.allocations == 0);
+  CHECK(spent.packets == 2 * launches);
+  CHECK(spent.host_waits == 0);
+  CHECK(spent.argument_hits == launches);
+  stream.synchronize();
+}
+
+TEST_CASE(
+    "in a steady state arrays cost no memory, no pin and no signal, and a wait only where they come out",
+    "[device][launcher][arrays][cost]") {
+  Device device;
+  Streams streams(device.gpu);
+  Stream stream(streams);
+  Launcher add(streams, device.add);
+  for (const uint32_t count : {256u, 50'000u}) {
+    const std::vector<float> a = numbers(count, 1), b = numbers(count, 2);
+    std::vector<float> sum(count);
+    const auto step = [&] { add.launch(stream, Grid{count}, out(sum), in(a), in(b), count); };
+    for (int i = 0; i < 20; ++i) step();
+    const Counters before = Counters::now();
+    constexpr int steps = 10;
+    for (int i = 0; i < steps; ++i) step();
+    const Counters spent = Counters::now() - before;
+    CAPTURE(count);
+    CHECK(spent.memory_allocations == 0);
+    CHECK(spent.signals_created == 0);
+    CHECK(spent.pins == 0);
+    CHECK(spent.host_waits <= steps);
+    CHECK(spent.argument_hits == steps);
+    CHECK(spent.argument_misses == 0);
+    CHECK(sum[count - 1] == a[count - 1] + b[count - 1]);
+  }
+}
+
+TEST_CASE("a launcher without arrays has no scratch memory", "[device][launcher][arrays]") {
+  Device device;
+  Streams streams(device.gpu);
+  Stream stream(streams);
+  const DeviceBuffer<uint32_t> values(device.gpu, 64);
+  stream.launch(device.chain, Grid{64}, values.data(), 1u);  // what the stream itself needs
+  const Counters before = Counters::now();
+  {
+    Launcher chain(streams, device.chain);
+    for (uint32_t i = 0; i < 100; ++i) chain.launch(stream, Grid{64}, values.data(), i / 10);
+    stream.synchronize();
+  }
+  const Counters spent = Counters::now() - before;
+  CHECK(spent.memory_allocations == spent.kernarg_allocations);
+  CHECK(spent.kernarg_allocations == 1);
+  CHECK(spent.bytes_to_device + spent.bytes_to_host + spent.bytes_staged == 0);
+}
+
+TEST_CASE("a handle is destroyed while its arrays are in use", "[device][launcher][arrays]") {
+  Device device;
+  Streams streams(device.gpu);
+  Stream stream(streams);
+  constexpr uint32_t count = 20'000;
+  const DeviceBuffer<float> y(device.gpu, count);
+  std::vector<float> expected(count, 0.0f);
+  device.copier.to_device(y, std::span<const float>(expected));
+  for (uint32_t i = 0; i < 20; ++i) {
+    const std::vector<float> x = numbers(count, i);
+    Launcher(streams, device.saxpy).launch(stream, Grid{count}, y.data(), in(x), 1.0f, count);
+    for (uint32_t k = 0; k < count; ++k) expected[k] += x[k];
+  }
+  stream.synchronize();
+  std::vector<float> result(count);
+  device.copier.to_host(std::span(result), y, PageablePath::staged);
+  CHECK(result == expected);
+}
+
+TEST_CASE("a launch with arrays that is refused leaves the handle as good as new",
+          "[device][launcher][arrays]") {
+  Device device;
+  Streams streams(device.gpu), others(device.gpu);
+  Stream stream(streams), foreign(others);
+  Launcher chain(streams, device.chain);
+  std::vector<uint32_t> values{1, 2, 3};
+  chain.launch(stream, Grid{3}, in_out(values), 0u);
+  CHECK_THROWS_AS(chain.launch(foreign, Grid{3}, in_out(values), 0u), Error);
+  CHECK_THROWS_AS(chain.launch(stream, Grid{4096}.by(4096), in_out(values), 0u), Error);
+  chain.launch(stream, Grid{3}, in_out(values), 0u);
+  CHECK(values == std::vector<uint32_t>{9, 18, 27});
+}
