@@ -53,8 +53,8 @@ struct CopyOptions {
 // Of the Streams; the defaults are measured, see engine/stream/README.md.
 struct CopyLimits {
   size_t host_bytes = 16 << 10;    // the largest copy by the host
-  size_t kernel_bytes = 64 << 10;  // the largest copy by a kernel where the engine would do as well
-  size_t stage_bytes = 4 << 20;    // the largest copy of pageable memory through staging
+  size_t kernel_bytes = 4 << 10;   // the largest copy by a kernel where the engine would do as well
+  size_t stage_bytes = 2 << 20;    // the largest copy of pageable memory through staging
   size_t staging_bytes = 8 << 20;  // staging memory, made with the first copy that needs some
   size_t piece_bytes = 256 << 10;  // of it, for one step of a copy
   uint32_t engine_copies =

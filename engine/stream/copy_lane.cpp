@@ -164,6 +164,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
 }
 
 Event CopyLane::event_for_all() {
+  const std::lock_guard lock(mutex_);  // a copy that is being begun may yet be taken back
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return {};
   return {*this, Completion(timeline_, last)};
