@@ -74,7 +74,7 @@ class Streams {
   Stream& current();
 
   // Returns when everything put on any stream before is complete. Its cost depends on the number of hardware queues only. Throws Error if a queue has failed.
-  void synchronize();
+  void synchronize(WaitPolicy policy = {});
 
   // Hardware queues made so far.
   uint32_t hardware_queues() const;
