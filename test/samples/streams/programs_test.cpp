@@ -42,3 +42,33 @@ TEST_CASE("many_streams: a wrong command line ends with 2 and one sentence") {
   CHECK(result.out.empty());
   CHECK(result.err.starts_with("many_streams: --device: "));
 }
+
+TEST_CASE(
+    "streams: each batch is uploaded, computed and downloaded in this order, on one stream and on four") {
+  const CommandResult result = run_command({STREAMS, "--device", "virtual", "--json", "-"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const json report = json::parse(result.out);
+  CHECK(report["verified"] == true);
+  REQUIRE(report["rows"].size() == 2);
+  for (const json& row : report["rows"]) {
+    REQUIRE(row["timeline"].size() == 24);
+    for (size_t i = 0; i < 24; ++i) {
+      const json& step = row["timeline"][i];
+      CHECK(step["begin_ns"] <= step["end_ns"]);
+      CHECK(step["end_ns"] <= row["total_ns"]);
+      CHECK(step["stream"] == step["batch"].get<unsigned>() % row["streams"].get<unsigned>());
+      if (i % 3 != 0) CHECK(step["begin_ns"] == row["timeline"][i - 1]["end_ns"]);
+    }
+  }
+}
+
+TEST_CASE("streams: the report draws a row for each batch and says whose times these are") {
+  const CommandResult result = run_command({STREAMS, "--device", "virtual"});
+  CAPTURE(result.out, result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.starts_with("Device: virtual GPU, "));
+  CHECK(result.out.find("4 streams: ") != std::string::npos);
+  CHECK(result.out.find("  batch 7, stream 3 |") != std::string::npos);
+  CHECK(result.out.find("Verified: every batch is as the host computes it.") != std::string::npos);
+}
