@@ -4,7 +4,7 @@
 // which new arguments are compared. Blocks are few: a launch whose arguments are in none of them, while all are being read, uses the queue's own kernarg memory.
 //
 // Which block a launch is likely to need: the one that came after the last one the time before. For arguments that never change that is the same again, and
-// for those that take turns (two buffers that change places at every step) it is right as well, at one comparison. Where it is wrong all blocks are asked, but hardly ever
+// for those that take turns (two buffers that change places at every step) it is right as well, at one comparison. Where it is wrong the last one is asked, and then all others, but those hardly ever
 // any more once that has been in vain for some time: arguments that change with every launch are found in none.
 //
 // Thread safety: one owner. Lifetime: blocks until everything in uses() is over.
@@ -55,6 +55,7 @@ class ArgumentBlocks {
     if (last_ == nullptr) return nullptr;
     if (fits(*last_->next)) [[likely]]
       return last_->next;
+    if (last_->next != last_ && fits(*last_)) return last_;
     if (++searches_ > searches_in_a_row && searches_ % searches_in_a_row != 0) return nullptr;
     for (size_t i = 0; i < unused_; ++i) {
       if (!fits(*blocks_[i])) continue;

@@ -171,6 +171,23 @@ TEST_CASE("arguments that take turns are all kept", "[launcher]") {
   }
 }
 
+TEST_CASE("arguments that come to rest after many changes are skipped from the second launch on",
+          "[launcher]") {
+  World world({}, 1);
+  Stream a(world.devices);
+  Launcher step(world.devices, pair_kernel());
+  for (uint32_t i = 0; i < 300; ++i) {
+    step.launch(a, Grid{1}, i, uint64_t{i});
+    if (i % 3 == 0) a.synchronize();
+  }
+  a.synchronize();
+  const Spent spent;
+  for (uint32_t i = 0; i < 50; ++i) step.launch(a, Grid{1}, 1000u, uint64_t{1});
+  CHECK(spent().argument_misses == 1);
+  CHECK(spent().argument_hits == 49);
+  a.synchronize();
+}
+
 TEST_CASE("a changed byte of any argument is found", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
