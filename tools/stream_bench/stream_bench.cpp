@@ -1,0 +1,162 @@
+// stream_bench: from which size of the arguments on a launcher's skipping beats writing them. See README.md.
+#include <fmt/format.h>
+#include <engine/uptempo.hpp>
+#include <kernels/arguments.hpp>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/device.hpp"
+#include "support/program.hpp"
+#include "support/rounds.hpp"
+#include "support/statistics.hpp"
+#include "support/table.hpp"
+
+namespace {
+
+using namespace uptempo;
+
+struct Options {
+  support::Rounds rounds;
+  std::string device = "auto";
+  std::string json_file;
+};
+
+// Between two synchronisations: short of a queue's epoch, so that no launch has anything else to do.
+constexpr uint32_t launches = 100;
+
+enum class Way : uint8_t { written, skipped, changed };
+constexpr std::array ways{Way::written, Way::skipped, Way::changed};
+
+template <size_t Bytes>
+using Words = std::array<uint32_t, (Bytes - 8) / 4>;
+
+// Nanoseconds of the host for a launch. Throws std::runtime_error where a kernel has not found its arguments.
+template <size_t Bytes>
+class Launches {
+ public:
+  Launches(const Agent& gpu, Streams& streams, const Program& program)
+      : stream_(streams),
+        launcher_(streams, program.kernel<uint32_t*, Words<Bytes>>(fmt::format("arguments_of_{}", Bytes))),
+        out_(gpu, 1) {}
+
+  double operator()(Way way) {
+    launcher_.skip_arguments(way != Way::written);
+    const Counters before = Counters::now();
+    words_.back() = ++number_;
+    words_.front() = 7;
+    launcher_.launch(stream_, Grid{1}, out_.data(), words_);  // what is to be skipped afterwards
+    const auto start = std::chrono::steady_clock::now();
+    for (uint32_t i = 0; i < launches; ++i) {
+      if (way == Way::changed) words_.back() = ++number_;
+      launcher_.launch(stream_, Grid{1}, out_.data(), words_);
+    }
+    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+    stream_.synchronize();
+    if (out_[0] != words_.front() + words_.back())
+      throw std::runtime_error(fmt::format("a kernel with {} bytes of arguments found others", Bytes));
+    if (const uint64_t hits = (Counters::now() - before).argument_hits;
+        hits != (way == Way::skipped ? launches : 0))
+      throw std::runtime_error(fmt::format("{} of {} launches found their arguments ready", hits, launches));
+    return spent.count() / launches;
+  }
+
+ private:
+  Stream stream_;
+  Launcher<uint32_t*, Words<Bytes>> launcher_;
+  PinnedBuffer<uint32_t> out_;
+  Words<Bytes> words_{};
+  uint32_t number_ = 0;
+};
+
+struct Size {
+  size_t bytes;
+  std::function<double(Way)> run;
+  std::array<std::vector<double>, ways.size()> ns;
+};
+
+template <size_t... Bytes>
+std::vector<Size> sizes(const Agent& gpu, Streams& streams, const Program& program) {
+  std::vector<Size> all;
+  (all.push_back(
+       {Bytes,
+        [run = std::make_shared<Launches<Bytes>>(gpu, streams, program)](Way way) { return (*run)(way); },
+        {}}),
+   ...);
+  return all;
+}
+
+support::ExitCode run(const Options& options, int argc, char** argv) {
+  const support::Device device = support::open_device(options.device, argc, argv);
+  support::print_report(options.json_file, device.line());
+  Streams streams(device.gpu);
+  const Program program(device.gpu, kernels::arguments());
+  std::vector<Size> all = sizes<16, 32, 64, 128, 256, 512, 1024, 2048, 4096>(device.gpu, streams, program);
+  for (Size& size : all)
+    for (const Way way : ways) size.run(way);  // what is made at first use
+  support::take_turns(options.rounds, all.size() * ways.size(), [&](size_t turn) {
+    Size& size = all[turn / ways.size()];
+    const size_t way = turn % ways.size();
+    size.ns[way].push_back(size.run(ways[way]));
+  });
+
+  support::Table table({{"arguments\nbytes"},
+                        {"written\nns"},
+                        {"skipped\nns"},
+                        {"skipped,\nto written"},
+                        {"95 %"},
+                        {"changed\nns"},
+                        {"changed,\nto written"},
+                        {"95 %"}});
+  nlohmann::json results = nlohmann::json::array();
+  for (const Size& size : all) {
+    const auto& [written, skipped, changed] = size.ns;
+    const auto skip = support::median_ratio(skipped, written),
+               change = support::median_ratio(changed, written);
+    const auto interval = [](const support::MedianInterval& of) {
+      return fmt::format("{:.2f}-{:.2f}", of.low, of.high);
+    };
+    table.add_row({std::to_string(size.bytes), fmt::format("{:.0f}", support::median(written)),
+                   fmt::format("{:.0f}", support::median(skipped)), fmt::format("{:.2f}", skip.median),
+                   interval(skip), fmt::format("{:.0f}", support::median(changed)),
+                   fmt::format("{:.2f}", change.median), interval(change)});
+    results.push_back({{"argument_bytes", size.bytes},
+                       {"written_ns", support::median(written)},
+                       {"skipped_ns", support::median(skipped)},
+                       {"changed_ns", support::median(changed)},
+                       {"skipped_to_written", {skip.low, skip.median, skip.high}},
+                       {"changed_to_written", {change.low, change.median, change.high}}});
+  }
+  support::print_report(
+      options.json_file,
+      fmt::format("Launches of a launcher, medians of {} rounds of {} ({}s of this machine's host):\n{}",
+                  options.rounds.count, launches, device.time_name(), table.text()));
+  if (!options.json_file.empty()) {
+    const nlohmann::json report{{"device", device.name()},
+                                {"virtual_gpu", device.is_virtual},
+                                {"cores", support::usable_cores()},
+                                {"rounds", options.rounds.count},
+                                {"seed", options.rounds.seed},
+                                {"launches", launches},
+                                {"results", results}};
+    support::write_output(options.json_file, report.dump(2) + '\n');
+  }
+  return support::exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("From which size of the arguments on skipping them beats writing them.", "stream_bench");
+  Options options;
+  support::add_rounds_options(app, options.rounds, 6);
+  support::add_device_option(app, options.device);
+  support::add_json_option(app, options.json_file);
+  return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
+}
