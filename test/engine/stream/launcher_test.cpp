@@ -379,7 +379,8 @@ TEST_CASE("in a steady state a launcher neither allocates nor makes a system cal
     const Spent spent;
     const support::Cost cost = support::cost_of(step);
     CHECK(cost.allocations == 0);
-    CHECK(cost.locks == 12);  // the queue's, once for each launch
+    if (support::sees_system_calls())
+      CHECK(cost.locks == 12);  // the queue's, once for each launch; a sanitizer hides both
     CHECK(spent().signals_created == 0);
     CHECK(spent().kernarg_allocations == 0);
     CHECK(spent().host_waits == 0);
