@@ -96,24 +96,21 @@ TEST_CASE("Barrier packets wait for their dependencies", "[double]") {
   SignalDouble second(1);
   PacketProcessor device;
   auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive);
-  const auto lower = [](SignalDouble& s) {
-    std::atomic_ref(const_cast<int64_t&>(s.abi().value)).store(0, std::memory_order_release);
-  };
   std::vector<aql::Packet64> packets;
   SECTION("AND: for all") {
     packets = {aql::to_packet(aql::BarrierAnd{with_barrier, {{first.handle(), second.handle()}}})};
     REQUIRE(writer.publish(packets, Deadline::now()));
-    lower(first);
+    first.set(0);
     std::this_thread::sleep_for(2ms);
     CHECK(device.completed_count() == 0);
-    lower(second);
+    second.set(0);
   }
   SECTION("OR: for one") {
     packets = {aql::to_packet(aql::BarrierOr{with_barrier, {{first.handle(), second.handle()}}})};
     REQUIRE(writer.publish(packets, Deadline::now()));
     std::this_thread::sleep_for(2ms);
     CHECK(device.completed_count() == 0);
-    lower(second);
+    second.set(0);
   }
   SECTION("value: for the condition") {
     packets = {aql::to_packet(aql::BarrierValue{.flags = with_barrier,
@@ -124,7 +121,7 @@ TEST_CASE("Barrier packets wait for their dependencies", "[double]") {
     REQUIRE(writer.publish(packets, Deadline::now()));
     std::this_thread::sleep_for(2ms);
     CHECK(device.completed_count() == 0);
-    lower(first);
+    first.set(0);
   }
   CHECK(device.wait_completed(1));
 }

@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
+#include "double_kernel.hpp"
 #include "engine/dispatch/batch.hpp"
 #include "engine/dispatch/queue_state.hpp"
-#include "engine/program/program.hpp"
 #include "support/packet_processor.hpp"
 #include "support/queue_double.hpp"
 
@@ -28,35 +28,6 @@ struct DoubleOptions {
                      .drain = std::chrono::seconds(2)};
   uint32_t signals = 32;
 };
-
-// A kernel whose one explicit argument is a number, with hidden arguments behind it as code object version 4 has them.
-inline Kernel<uint32_t> number_kernel(uint64_t object = 0x1000) {
-  KernelMetadata metadata;
-  metadata.name = "number";
-  metadata.kernarg_size = 32;
-  metadata.kernarg_alignment = 8;
-  metadata.arguments = {{.kind = ArgumentKind::by_value,
-                         .kind_name = "by_value",
-                         .offset = 0,
-                         .size = 4,
-                         .name = {},
-                         .type_name = {}},
-                        {.kind = ArgumentKind::hidden_grid_dims,
-                         .kind_name = "hidden_grid_dims",
-                         .offset = 8,
-                         .size = 2,
-                         .name = {},
-                         .type_name = {}}};
-  return Kernel<uint32_t>::trusted(
-      std::make_shared<const KernelInfo>(KernelInfo{.name = "number",
-                                                    .object = object,
-                                                    .group_segment_size = 0,
-                                                    .private_segment_size = 0,
-                                                    .max_workgroup_size = 1024,
-                                                    .required_workgroup_size = {},
-                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                    .arguments = ArgumentLayout(metadata, false)}));
-}
 
 class DoubleDevice {
  public:

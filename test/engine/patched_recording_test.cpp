@@ -30,25 +30,6 @@ struct Content {
   Said said = Said::nothing;
 };
 
-template <class... Args>
-Kernel<Args...> kernel_of(uint64_t object, uint32_t kernarg_size, std::vector<ArgumentMetadata> arguments) {
-  KernelMetadata metadata;
-  metadata.name = "some";
-  metadata.kernarg_size = kernarg_size;
-  metadata.kernarg_alignment = 8;
-  metadata.arguments = std::move(arguments);
-  return Kernel<Args...>::trusted(
-      std::make_shared<const KernelInfo>(KernelInfo{.name = "some",
-                                                    .object = object,
-                                                    .max_workgroup_size = 1024,
-                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                    .arguments = ArgumentLayout(metadata, false)}));
-}
-
-ArgumentMetadata argument(ArgumentKind kind, uint32_t offset, uint32_t size) {
-  return {.kind = kind, .kind_name = "any", .offset = offset, .size = size, .name = {}, .type_name = {}};
-}
-
 using Number = Kernel<uint32_t>;
 using Wide = Kernel<uint32_t, const uint32_t*, uint32_t>;
 using Local = Kernel<uint32_t, LocalBytes>;
@@ -57,13 +38,19 @@ using Nothing = Kernel<>;
 struct Kernels {
   Number number = number_kernel(0x1000), other_number = number_kernel(0x2000);
   Wide wide = kernel_of<uint32_t, const uint32_t*, uint32_t>(
-      0x3000, 80,
-      {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
-       argument(ArgumentKind::by_value, 16, 4), argument(ArgumentKind::hidden_block_count_x, 24, 4)});
-  Local local = kernel_of<uint32_t, LocalBytes>(
-      0x4000, 8,
-      {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::dynamic_shared_pointer, 4, 4)});
-  Nothing nothing = kernel_of<>(0x5000, 0, {});
+      {.name = "wide",
+       .object = 0x3000,
+       .kernarg_bytes = 80,
+       .arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
+                     argument(ArgumentKind::by_value, 16, 4),
+                     argument(ArgumentKind::hidden_block_count_x, 24, 4)}});
+  Local local =
+      kernel_of<uint32_t, LocalBytes>({.name = "local",
+                                       .object = 0x4000,
+                                       .kernarg_bytes = 8,
+                                       .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                                                     argument(ArgumentKind::dynamic_shared_pointer, 4, 4)}});
+  Nothing nothing = kernel_of<>({.name = "nothing", .object = 0x5000});
 };
 
 struct Bytes {

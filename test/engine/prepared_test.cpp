@@ -22,30 +22,17 @@ namespace {
 
 using Several = Kernel<uint32_t, LocalBytes, double, LocalBytes>;
 
-std::shared_ptr<const KernelInfo> info_with(std::vector<ArgumentMetadata> arguments, uint32_t bytes) {
-  KernelMetadata metadata;
-  metadata.name = "several";
-  metadata.kernarg_size = bytes;
-  metadata.kernarg_alignment = 8;
-  metadata.arguments = std::move(arguments);
-  return std::make_shared<const KernelInfo>(KernelInfo{.name = "several",
-                                                       .object = 0x7700,
-                                                       .group_segment_size = 20,
-                                                       .max_workgroup_size = 1024,
-                                                       .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                       .arguments = ArgumentLayout(metadata, false)});
-}
-
-ArgumentMetadata argument(ArgumentKind kind, uint32_t offset, uint32_t size) {
-  return {.kind = kind, .kind_name = "any", .offset = offset, .size = size, .name = {}, .type_name = {}};
-}
-
 Several several_kernel() {
-  return Several::trusted(info_with(
-      {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::dynamic_shared_pointer, 4, 4),
-       argument(ArgumentKind::by_value, 16, 8), argument(ArgumentKind::dynamic_shared_pointer, 24, 4),
-       argument(ArgumentKind::hidden_block_count_x, 32, 4)},
-      40));
+  return kernel_of<uint32_t, LocalBytes, double, LocalBytes>(
+      {.name = "several",
+       .object = 0x7700,
+       .kernarg_bytes = 40,
+       .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                     argument(ArgumentKind::dynamic_shared_pointer, 4, 4),
+                     argument(ArgumentKind::by_value, 16, 8),
+                     argument(ArgumentKind::dynamic_shared_pointer, 24, 4),
+                     argument(ArgumentKind::hidden_block_count_x, 32, 4)},
+       .group_segment_bytes = 20});
 }
 
 // What the device was given: packets without addresses, and blocks.
@@ -145,7 +132,7 @@ TEST_CASE("dispatches of all kinds follow one another in the order in which they
 
 TEST_CASE("a kernel without arguments needs no kernarg block", "[prepared]") {
   DoubleDevice device;
-  const auto nothing = Kernel<>::trusted(info_with({}, 0));
+  const auto nothing = kernel_of<>({.name = "nothing", .object = 0x7700, .group_segment_bytes = 20});
   auto batch = device.batch();
   const Prepared prepared = batch.prepare(nothing, Grid{64});
   const Counters before = Counters::now();

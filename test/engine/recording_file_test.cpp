@@ -182,9 +182,9 @@ TEST_CASE("what another process cannot use is refused when it is saved, by name"
       uint64_t number;
       const float* address;
     };
-    const auto kernel = Kernel<uint32_t, Hidden>::trusted(
-        kernel_like("hidden", 0x2000, 24, {{ArgumentKind::by_value, 0, 4}, {ArgumentKind::by_value, 8, 16}},
-                    World::the_code()));
+    const auto kernel = saved_kernel<uint32_t, Hidden>(
+        "hidden", 0x2000, 24,
+        {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::by_value, 8, 16)}, World::the_code());
     recording->dispatch(kernel, Grid{64}, 1u, Hidden{1, unnamed.data()});
     CHECK(error() == "no error");
     recording->dispatch(kernel, Grid{64}, 1u, Hidden{1, here.x + 5});

@@ -25,25 +25,15 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-// A kernel of a number, an address and a further number; LDS as given.
+// A kernel of a number, an address and a further number.
 Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
-  KernelMetadata metadata;
-  metadata.name = "wide";
-  metadata.kernarg_size = 80;
-  metadata.kernarg_alignment = 8;
-  const auto argument = [](ArgumentKind kind, uint32_t offset, uint32_t size) {
-    return ArgumentMetadata{
-        .kind = kind, .kind_name = "any", .offset = offset, .size = size, .name = {}, .type_name = {}};
-  };
-  metadata.arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
-                        argument(ArgumentKind::by_value, 16, 4),
-                        argument(ArgumentKind::hidden_block_count_x, 24, 4)};
-  return Kernel<uint32_t, const uint32_t*, uint32_t>::trusted(
-      std::make_shared<const KernelInfo>(KernelInfo{.name = "wide",
-                                                    .object = object,
-                                                    .max_workgroup_size = 1024,
-                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                    .arguments = ArgumentLayout(metadata, false)}));
+  return kernel_of<uint32_t, const uint32_t*, uint32_t>(
+      {.name = "wide",
+       .object = object,
+       .kernarg_bytes = 80,
+       .arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
+                     argument(ArgumentKind::by_value, 16, 4),
+                     argument(ArgumentKind::hidden_block_count_x, 24, 4)}});
 }
 
 // A double device with kernarg memory for recordings, which keeps what ran.

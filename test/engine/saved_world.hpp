@@ -25,34 +25,17 @@ struct Vec3 {
   float x, y, z;
 };
 
-struct SavedArgument {
-  ArgumentKind kind;
-  uint32_t offset, size;
-};
-
-inline std::shared_ptr<const KernelInfo> kernel_like(const std::string& name, uint64_t object,
-                                                     uint32_t kernarg_bytes,
-                                                     std::vector<SavedArgument> arguments,
-                                                     const CodeIdentity& code) {
-  KernelMetadata metadata;
-  metadata.name = name;
-  metadata.kernarg_size = kernarg_bytes;
-  metadata.kernarg_alignment = 8;
-  for (const SavedArgument& a : arguments)
-    metadata.arguments.push_back({.kind = a.kind,
-                                  .kind_name = "any",
-                                  .offset = a.offset,
-                                  .size = a.size,
-                                  .name = {},
-                                  .type_name = {}});
-  return std::make_shared<const KernelInfo>(KernelInfo{.code = code,
-                                                       .name = name,
-                                                       .object = object,
-                                                       .group_segment_size = 100,
-                                                       .private_segment_size = 16,
-                                                       .max_workgroup_size = 1024,
-                                                       .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                       .arguments = ArgumentLayout(metadata, false)});
+// As the loader would know it, with segments that a recording must keep.
+template <class... Args>
+Kernel<Args...> saved_kernel(const std::string& name, uint64_t object, uint32_t kernarg_bytes,
+                             std::vector<ArgumentMetadata> arguments, const CodeIdentity& code) {
+  return kernel_of<Args...>({.name = name,
+                             .object = object,
+                             .kernarg_bytes = kernarg_bytes,
+                             .arguments = std::move(arguments),
+                             .group_segment_bytes = 100,
+                             .private_segment_bytes = 16,
+                             .code = code});
 }
 
 struct World {
@@ -63,20 +46,19 @@ struct World {
       : positions(before + 1000),
         forces(before + 1000),
         device({.device = {.ring_size = 256}}),
-        scale(Scale::trusted(kernel_like("scale", object, 40,
-                                         {{ArgumentKind::by_value, 0, 4},
-                                          {ArgumentKind::global_buffer, 8, 8},
-                                          {ArgumentKind::global_buffer, 16, 8},
-                                          {ArgumentKind::by_value, 24, 2},
-                                          {ArgumentKind::hidden_block_count_x, 32, 4}},
-                                         code))),
-        reduce(Reduce::trusted(kernel_like("reduce", object + 64, 40,
-                                           {{ArgumentKind::dynamic_shared_pointer, 0, 4},
-                                            {ArgumentKind::global_buffer, 8, 8},
-                                            {ArgumentKind::dynamic_shared_pointer, 16, 4},
-                                            {ArgumentKind::by_value, 20, 12}},
-                                           code))),
-        empty(Kernel<>::trusted(kernel_like("empty", object + 128, 0, {}, code))),
+        scale(saved_kernel<uint32_t, const float*, float*, uint16_t>(
+            "scale", object, 40,
+            {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::global_buffer, 8, 8),
+             argument(ArgumentKind::global_buffer, 16, 8), argument(ArgumentKind::by_value, 24, 2),
+             argument(ArgumentKind::hidden_block_count_x, 32, 4)},
+            code)),
+        reduce(saved_kernel<LocalBytes, float*, LocalBytes, Vec3>(
+            "reduce", object + 64, 40,
+            {argument(ArgumentKind::dynamic_shared_pointer, 0, 4),
+             argument(ArgumentKind::global_buffer, 8, 8),
+             argument(ArgumentKind::dynamic_shared_pointer, 16, 4), argument(ArgumentKind::by_value, 20, 12)},
+            code)),
+        empty(saved_kernel<>("empty", object + 128, 0, {}, code)),
         x(positions.data() + before),
         f(forces.data() + before) {
     memory.add("positions", x, 4000).add("forces", f, 4000);

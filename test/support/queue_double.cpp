@@ -14,6 +14,10 @@ hsa_signal_value_t SignalDouble::value() const noexcept {
   return std::atomic_ref(const_cast<int64_t&>(abi_->value)).load(std::memory_order_acquire);
 }
 
+void SignalDouble::set(hsa_signal_value_t value) noexcept {
+  std::atomic_ref(const_cast<int64_t&>(abi_->value)).store(value, std::memory_order_release);
+}
+
 QueueDouble::QueueDouble(const QueueDoubleOptions& options)
     : abi_(std::make_unique<amd_queue_t>()),
       doorbell_signal_(std::make_unique<amd_signal_t>()),

@@ -25,7 +25,8 @@ class SignalDouble {
   SignalDouble& operator=(const SignalDouble&) = delete;
 
   hsa_signal_t handle() const noexcept { return {reinterpret_cast<uint64_t>(abi_.get())}; }
-  hsa_signal_value_t value() const noexcept;  // acquire
+  hsa_signal_value_t value() const noexcept;    // acquire
+  void set(hsa_signal_value_t value) noexcept;  // release
   amd_signal_t& abi() noexcept { return *abi_; }
 
  private:

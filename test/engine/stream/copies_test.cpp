@@ -28,11 +28,6 @@ StreamDevicesOptions with(CopyEngine& engine) {
   return options;
 }
 
-void launch(Stream& stream, uint32_t number) {
-  static const auto kernel = number_kernel();
-  stream.launch(kernel, Grid{1}, number);
-}
-
 template <class F>
 bool comes(F&& is_there) {
   for (const Deadline deadline = Deadline::after(10s); !deadline.passed(); std::this_thread::sleep_for(100us))
@@ -258,13 +253,12 @@ TEST_CASE("without kernels for the agent copies go by engine, and what cannot is
   CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a), {.path = CopyPath::kernel}); }),
                  "no code object"));
   CHECK(contains(error_of<Error>([&] { stream.fill(device(b), uint8_t{1}); }), "no code object"));
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   held.wait(gate.handle());
   CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a)); }), "no code object"));
   CHECK(contains(error_of<Error>([&] { held.copy(device(b), from_device(a), {.path = CopyPath::engine}); }),
                  "waits for the host"));
-  std::atomic_ref(const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(gate.handle().handle)->value))
-      .store(0);
+  gate.set(0);
   held.synchronize();
   CHECK(held.copy(device(b), from_device(a)) == CopyPath::engine);
   held.synchronize();

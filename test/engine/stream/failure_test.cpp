@@ -11,18 +11,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-void launch(Stream& stream, uint32_t number) {
-  static const auto kernel = number_kernel();
-  stream.launch(kernel, Grid{1}, number);
-}
-
-StreamDevicesOptions paused(uint32_t queues) {
-  StreamDevicesOptions options;
-  options.streams.hardware_queues = queues;
-  options.device.paused = true;
-  return options;
-}
-
 std::string error_of_wait(const Event& event) {
   return error_of<Error>([&] { static_cast<void>(event.wait(Deadline::after(5s))); });
 }

@@ -31,27 +31,14 @@ struct Hidden {
 constexpr uint32_t queue_at = 16, block_count_at = 24;
 
 Kernel<uint32_t, uint64_t> pair_kernel(Hidden hidden = {}) {
-  KernelMetadata metadata;
-  metadata.name = "pair";
-  metadata.kernarg_size = 32;
-  metadata.kernarg_alignment = 8;
-  const auto add = [&](ArgumentKind kind, uint32_t offset, uint32_t size) {
-    metadata.arguments.push_back(
-        {.kind = kind, .kind_name = "", .offset = offset, .size = size, .name = {}, .type_name = {}});
-  };
-  add(ArgumentKind::by_value, 0, 4);
-  add(ArgumentKind::by_value, 8, 8);
-  if (hidden.queue) add(ArgumentKind::hidden_queue_ptr, queue_at, 8);
-  if (hidden.block_count) add(ArgumentKind::hidden_block_count_x, block_count_at, 4);
-  return Kernel<uint32_t, uint64_t>::trusted(
-      std::make_shared<const KernelInfo>(KernelInfo{.name = "pair",
-                                                    .object = 0x1000,
-                                                    .group_segment_size = 0,
-                                                    .private_segment_size = 0,
-                                                    .max_workgroup_size = 1024,
-                                                    .required_workgroup_size = {},
-                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                    .arguments = ArgumentLayout(metadata, false)}));
+  DoubleKernel pair{
+      .name = "pair",
+      .kernarg_bytes = 32,
+      .arguments = {argument(ArgumentKind::by_value, 0, 4), argument(ArgumentKind::by_value, 8, 8)}};
+  if (hidden.queue) pair.arguments.push_back(argument(ArgumentKind::hidden_queue_ptr, queue_at, 8));
+  if (hidden.block_count)
+    pair.arguments.push_back(argument(ArgumentKind::hidden_block_count_x, block_count_at, 4));
+  return kernel_of<uint32_t, uint64_t>(pair);
 }
 
 // What a kernel found in its block when it ended.
@@ -92,12 +79,6 @@ struct World {
   StreamDevices devices;
 };
 
-StreamDevicesOptions paused() {
-  StreamDevicesOptions options;
-  options.device.paused = true;
-  return options;
-}
-
 std::vector<uint64_t> blocks_of(const std::vector<aql::Packet64>& packets) {
   std::vector<uint64_t> blocks;
   for (const aql::Packet64& packet : packets)
@@ -107,14 +88,6 @@ std::vector<uint64_t> blocks_of(const std::vector<aql::Packet64>& packets) {
   return blocks;
 }
 size_t distinct(const std::vector<uint64_t>& values) { return std::set(values.begin(), values.end()).size(); }
-
-class Spent {
- public:
-  Counters operator()() const { return Counters::now() - before_; }
-
- private:
-  Counters before_ = Counters::now();
-};
 
 }  // namespace
 
@@ -249,26 +222,13 @@ TEST_CASE("another grid uses a block only if no hidden argument depends on it", 
 }
 
 TEST_CASE("dynamic LDS is part of the arguments, and of every packet", "[launcher]") {
-  KernelMetadata metadata;
-  metadata.name = "local";
-  metadata.kernarg_size = 16;
-  metadata.kernarg_alignment = 8;
-  const auto add = [&](ArgumentKind kind, uint32_t offset) {
-    metadata.arguments.push_back(
-        {.kind = kind, .kind_name = "", .offset = offset, .size = 4, .name = {}, .type_name = {}});
-  };
-  add(ArgumentKind::by_value, 0);
-  add(ArgumentKind::dynamic_shared_pointer, 4);
-  add(ArgumentKind::dynamic_shared_pointer, 8);
-  const auto kernel = Kernel<uint32_t, LocalBytes, LocalBytes>::trusted(
-      std::make_shared<const KernelInfo>(KernelInfo{.name = "local",
-                                                    .object = 0x1000,
-                                                    .group_segment_size = 20,
-                                                    .private_segment_size = 0,
-                                                    .max_workgroup_size = 1024,
-                                                    .required_workgroup_size = {},
-                                                    .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                    .arguments = ArgumentLayout(metadata, false)}));
+  const auto kernel = kernel_of<uint32_t, LocalBytes, LocalBytes>(
+      {.name = "local",
+       .kernarg_bytes = 16,
+       .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                     argument(ArgumentKind::dynamic_shared_pointer, 4, 4),
+                     argument(ArgumentKind::dynamic_shared_pointer, 8, 4)},
+       .group_segment_bytes = 20});
   World world(paused(), 1);
   Stream a(world.devices);
   Launcher step(world.devices, kernel);

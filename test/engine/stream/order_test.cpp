@@ -14,21 +14,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-void launch(Stream& stream, uint32_t number) {
-  static const auto kernel = number_kernel();
-  stream.launch(kernel, Grid{1}, number);
-}
-
 StreamDevicesOptions legacy(uint32_t queues = 4) {
   StreamDevicesOptions options;
   options.streams.hardware_queues = queues;
   options.streams.default_order = DefaultStreamOrder::legacy;
   return options;
-}
-
-void open(const SignalDouble& gate) {
-  std::atomic_ref(const_cast<int64_t&>(reinterpret_cast<amd_signal_t*>(gate.handle().handle)->value))
-      .store(0);
 }
 
 }  // namespace
@@ -145,7 +135,7 @@ TEST_CASE("a stream that waits for the host holds up nobody else", "[stream][gat
   StreamDevicesOptions options;
   options.streams.hardware_queues = 1;
   StreamDevices devices(options);
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   Stream a(devices), b(devices);
   REQUIRE(a.hardware_queue() == b.hardware_queue());
   launch(a, 0);
@@ -159,7 +149,7 @@ TEST_CASE("a stream that waits for the host holds up nobody else", "[stream][gat
   CHECK(devices.log.began(1) == 0);
   CHECK_FALSE(a.ready());
   CHECK_FALSE(behind.wait(Deadline::after(5ms)));
-  open(gate);
+  gate.set(0);
   a.synchronize();
   CHECK(behind.ready());
   CHECK(devices.log.is_before(0, 1));
@@ -174,7 +164,7 @@ TEST_CASE("so does one that waits for an event behind such a wait", "[stream][ga
   StreamDevicesOptions options;
   options.streams.hardware_queues = 1;
   StreamDevices devices(options);
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   Stream a(devices), b(devices), c(devices);
   const Event before = a.record();
   a.wait(gate.handle());
@@ -191,7 +181,7 @@ TEST_CASE("so does one that waits for an event behind such a wait", "[stream][ga
   CHECK_FALSE(c.has_own_queue());
   c.synchronize();
   CHECK(devices.log.began(1) == 0);
-  open(gate);
+  gate.set(0);
   d.synchronize();
   CHECK(devices.log.is_before(0, 1));
   CHECK(devices.log.is_before(1, 2));
@@ -202,7 +192,7 @@ TEST_CASE("a wait for the host that would need one more queue than there are is 
   StreamDevicesOptions options;
   options.streams.own_queues = 2;
   StreamDevices devices(options);
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   std::deque<Stream> held;
   for (int i = 0; i < 2; ++i) held.emplace_back(devices).wait(gate.handle());
   Stream refused(devices);
@@ -213,14 +203,14 @@ TEST_CASE("a wait for the host that would need one more queue than there are is 
   launch(refused, 1);
   refused.synchronize();
   CHECK(devices.log.is_before(0, 1));
-  open(gate);
+  gate.set(0);
   for (Stream& stream : held) stream.synchronize();
   held.pop_front();  // its queue is free again
-  const SignalDouble another(1);
+  SignalDouble another(1);
   refused.wait(another.handle());
   launch(refused, 2);
   CHECK(refused.has_own_queue());
-  open(another);
+  another.set(0);
   refused.synchronize();
 }
 
@@ -235,7 +225,7 @@ TEST_CASE("a wait for a signal that is zero already costs nothing", "[stream][ga
 TEST_CASE("a stream that waits for the host is destroyed, and its work goes on when the host lets it",
           "[stream][gate]") {
   StreamDevices devices;
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   Event event;
   {
     Stream a(devices);
@@ -247,7 +237,7 @@ TEST_CASE("a stream that waits for the host is destroyed, and its work goes on w
   launch(other, 1);
   other.synchronize();
   CHECK_FALSE(event.ready());
-  open(gate);
+  gate.set(0);
   event.wait();
   CHECK(devices.log.ended(0) != 0);
 }
@@ -255,7 +245,7 @@ TEST_CASE("a stream that waits for the host is destroyed, and its work goes on w
 TEST_CASE("the legacy default stream behind a wait for the host takes a queue of its own, too",
           "[stream][gate][default]") {
   StreamDevices devices(legacy(1));
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   Stream a(devices), free(devices, {.blocking = false});
   Stream& default_stream = devices.streams().default_stream();
   a.wait(gate.handle());
@@ -266,7 +256,7 @@ TEST_CASE("the legacy default stream behind a wait for the host takes a queue of
   free.synchronize();
   CHECK(devices.log.ended(2) != 0);
   CHECK(devices.log.began(1) == 0);
-  open(gate);
+  gate.set(0);
   default_stream.synchronize();
   CHECK(devices.log.is_before(0, 1));
 }
@@ -275,7 +265,7 @@ TEST_CASE("what the default stream must follow is not forgotten when a call thro
   StreamDevicesOptions options = legacy(2);
   options.streams.own_queues = 1;
   StreamDevices devices(options);
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   Stream a(devices);
   Stream& default_stream = devices.streams().default_stream();
   SECTION("of blocking streams") {
@@ -284,7 +274,7 @@ TEST_CASE("what the default stream must follow is not forgotten when a call thro
     CHECK_THROWS_AS(launch(default_stream, 1), Error);  // it would need a queue of its own as well
     CHECK_THROWS_AS(launch(default_stream, 1), Error);
     CHECK(devices.log.began(1) == 0);
-    open(gate);
+    gate.set(0);
     a.synchronize();
     launch(default_stream, 2);
     default_stream.synchronize();
@@ -296,7 +286,7 @@ TEST_CASE("what the default stream must follow is not forgotten when a call thro
     CHECK_THROWS_AS(launch(a, 1), Error);
     CHECK_THROWS_AS(launch(a, 1), Error);
     CHECK(devices.log.began(1) == 0);
-    open(gate);
+    gate.set(0);
     default_stream.synchronize();
     launch(a, 2);
     a.synchronize();
@@ -326,14 +316,14 @@ TEST_CASE("a wait for a signal of the caller's is put on the stream whole, or no
   options.streams.queue.publications = 2;
   options.streams.patience = std::chrono::milliseconds(20);
   StreamDevices devices(options);
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   Stream a(devices);
   a.wait(gate.handle());
   a.wait(gate.handle());
   const uint64_t written = devices.ring_of(a).size();
   CHECK_THROWS_AS(a.wait(gate.handle()), Error);  // no marker is left
   CHECK(devices.ring_of(a).size() == written);
-  open(gate);
+  gate.set(0);
   a.synchronize();
 }
 
@@ -342,7 +332,7 @@ TEST_CASE("a stream behind the host, whose queue is full, is destroyed without a
   options.streams.own_queues = 1;
   options.streams.queue.publications = 2;
   StreamDevices devices(options);
-  const SignalDouble gate(1);
+  SignalDouble gate(1);
   const auto begin = std::chrono::steady_clock::now();
   {
     Stream a(devices);
@@ -352,8 +342,8 @@ TEST_CASE("a stream behind the host, whose queue is full, is destroyed without a
     launch(a, 1);
   }
   CHECK(std::chrono::steady_clock::now() - begin < 5s);
-  open(gate);
-  const SignalDouble another(1);
+  gate.set(0);
+  SignalDouble another(1);
   Stream b(devices);
   for (const Deadline patience = Deadline::after(5s); !b.has_own_queue() && !patience.passed();) {
     try {
@@ -363,7 +353,7 @@ TEST_CASE("a stream behind the host, whose queue is full, is destroyed without a
     }
   }
   CHECK(b.has_own_queue());  // the queue of a has come back
-  open(another);
+  another.set(0);
   b.synchronize();
   CHECK(devices.log.is_before(0, 1));
 }

@@ -27,35 +27,19 @@ struct Numbered {
 };
 
 template <size_t Bytes>
-const Kernel<Numbered<Bytes>>& kernel_of() {
-  static const auto kernel = [] {
-    KernelMetadata metadata;
-    metadata.name = "numbered_" + std::to_string(Bytes);
-    metadata.kernarg_size = Bytes;
-    metadata.kernarg_alignment = 8;
-    metadata.arguments = {{.kind = ArgumentKind::by_value,
-                           .kind_name = "by_value",
-                           .offset = 0,
-                           .size = Bytes,
-                           .name = {},
-                           .type_name = {}}};
-    return Kernel<Numbered<Bytes>>::trusted(
-        std::make_shared<const KernelInfo>(KernelInfo{.name = metadata.name,
-                                                      .object = 0x1000 + Bytes,
-                                                      .group_segment_size = 0,
-                                                      .private_segment_size = 0,
-                                                      .max_workgroup_size = 1024,
-                                                      .required_workgroup_size = {},
-                                                      .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                      .arguments = ArgumentLayout(metadata, false)}));
-  }();
+const Kernel<Numbered<Bytes>>& numbered_kernel() {
+  static const auto kernel =
+      kernel_of<Numbered<Bytes>>({.name = "numbered_" + std::to_string(Bytes),
+                                  .object = 0x1000 + Bytes,
+                                  .kernarg_bytes = Bytes,
+                                  .arguments = {argument(ArgumentKind::by_value, 0, Bytes)}});
   return kernel;
 }
 
 template <size_t Bytes>
 void launch(Stream& stream, uint32_t number) {
   const auto arguments = std::make_unique<Numbered<Bytes>>(number);
-  stream.launch(kernel_of<Bytes>(), Grid{1}, *arguments);
+  stream.launch(numbered_kernel<Bytes>(), Grid{1}, *arguments);
   *arguments = Numbered<Bytes>(0xdeadbeef);  // the caller's again at once
 }
 
@@ -140,7 +124,7 @@ TEST_CASE("in a steady state large blocks are not allocated", "[stream][spill]")
   Stream a(devices);
   const Numbered<larger> arguments(7);
   const auto step = [&] {
-    for (uint32_t i = 0; i < 8; ++i) a.launch(kernel_of<larger>(), Grid{1}, arguments);
+    for (uint32_t i = 0; i < 8; ++i) a.launch(numbered_kernel<larger>(), Grid{1}, arguments);
     a.synchronize();
   };
   for (int i = 0; i < 20; ++i) step();

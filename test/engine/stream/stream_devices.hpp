@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "double_device.hpp"
+#include "engine/runtime/counters.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams_state.hpp"
 #include "support/packet_processor.hpp"
@@ -160,6 +161,28 @@ class StreamDevices {
   std::deque<Device> devices_;  // outlive the queues
   std::shared_ptr<detail::StreamsState> state_;
   std::unique_ptr<Streams> streams_;
+};
+
+// Whose devices do nothing before they are resumed.
+inline StreamDevicesOptions paused(uint32_t queues = 4) {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = queues;
+  options.device.paused = true;
+  return options;
+}
+
+inline void launch(Stream& stream, uint32_t number) {
+  static const auto kernel = number_kernel();
+  stream.launch(kernel, Grid{1}, number);
+}
+
+// What a part of a program cost.
+class Spent {
+ public:
+  Counters operator()() const { return Counters::now() - before_; }
+
+ private:
+  Counters before_ = Counters::now();
 };
 
 }  // namespace uptempo::test

@@ -8,18 +8,6 @@ using aql::Barrier;
 
 namespace {
 
-void launch(Stream& stream, uint32_t number) {
-  static const auto kernel = number_kernel();
-  stream.launch(kernel, Grid{1}, number);
-}
-
-StreamDevicesOptions paused(uint32_t queues) {
-  StreamDevicesOptions options;
-  options.streams.hardware_queues = queues;
-  options.device.paused = true;
-  return options;
-}
-
 Barrier barrier_of_last(StreamDevices& devices) {
   return aql::header_flags(devices.ring(0).back().header()).barrier;
 }
@@ -63,7 +51,7 @@ TEST_CASE("Streams: who waits for the host shares no hardware queue") {
   Stream a(devices), b(devices);
   a.wait(gate.handle());
   CHECK(a.hardware_queue() != b.hardware_queue());
-  std::atomic_ref(gate.abi().value).store(0);
+  gate.set(0);
   devices.resume();
 }
 

@@ -16,20 +16,6 @@ using aql::FenceScope;
 
 namespace {
 
-const Kernel<uint32_t>& kernel() {
-  static const auto number = number_kernel();
-  return number;
-}
-
-void launch(Stream& stream, uint32_t number) { stream.launch(kernel(), Grid{1}, number); }
-
-StreamDevicesOptions paused(uint32_t queues = 4) {
-  StreamDevicesOptions options;
-  options.streams.hardware_queues = queues;
-  options.device.paused = true;
-  return options;
-}
-
 // "D" for a dispatch, "A" for a barrier-AND with dependencies, "M" for a marker; behind it "|" with barrier bit.
 std::string text_of(const std::vector<aql::Packet64>& packets) {
   std::string text;
@@ -41,15 +27,6 @@ std::string text_of(const std::vector<aql::Packet64>& packets) {
   }
   return text;
 }
-
-// What a part of a program cost.
-class Spent {
- public:
-  Counters operator()() const { return Counters::now() - before_; }
-
- private:
-  Counters before_ = Counters::now();
-};
 
 unsigned dependencies(const aql::Packet64& packet) {
   const auto barrier = aql::packet_as<hsa_barrier_and_packet_t>(packet);
