@@ -114,10 +114,10 @@ void SignalPool::sweep() noexcept {
   while (lent_places_ != 0 && lent_[lent_places_ - 1].signal.handle == 0) --lent_places_;
 }
 
-uint32_t SignalPool::on_loan() noexcept {
-  sweep();
-  return static_cast<uint32_t>(std::ranges::count_if(std::span(lent_.get(), lent_places_),
-                                                     [](const Lent& lent) { return lent.given_back; }));
+uint32_t SignalPool::on_loan() const noexcept {
+  return static_cast<uint32_t>(std::ranges::count_if(
+      std::span(lent_.get(), lent_places_),
+      [](const Lent& lent) { return lent.given_back && lent.users.load(std::memory_order_relaxed) != 0; }));
 }
 
 }  // namespace uptempo

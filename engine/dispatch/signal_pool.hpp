@@ -73,7 +73,9 @@ class SignalPool {
   // Lends a signal that has been taken and not given back, and that may be lent.
   SignalLoan lend(hsa_signal_t signal) noexcept;
   // Signals that were given back, and are on loan.
-  uint32_t on_loan() noexcept;
+  uint32_t on_loan() const noexcept;
+  // Makes those free whose loans have ended since. take() does so itself; has() and free() only look.
+  void sweep() noexcept;
   // Gives up all signals, which live on until the end of the Runtime: packets in flight may still use them. The pool is empty then.
   void leave_to_session() noexcept;
 
@@ -103,8 +105,6 @@ class SignalPool {
 
   void put_free(hsa_signal_t signal) noexcept;
   bool keep_if_lent(hsa_signal_t signal) noexcept;
-  // Gives free what is not on loan any more.
-  void sweep() noexcept;
   void sort_in(hsa_signal_t signal);
   void start(const QueueMarks& marks);
   const Kind& serves(SignalKind kind) const noexcept {

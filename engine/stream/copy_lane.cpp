@@ -85,7 +85,7 @@ void CopyLane::reclaim() noexcept {
 bool CopyLane::has_room() noexcept {
   if (timeline_.has_room() && signals_.has(SignalKind::interrupt)) return true;
   reclaim();
-  if (!signals_.has(SignalKind::interrupt)) signals_.on_loan();  // some may have come back
+  if (!signals_.has(SignalKind::interrupt)) signals_.sweep();
   return timeline_.has_room() && signals_.has(SignalKind::interrupt);
 }
 

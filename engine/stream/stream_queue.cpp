@@ -159,7 +159,7 @@ void StreamQueue::wait_for_turn(std::unique_lock<std::mutex>& lock, const Kernel
 
 bool StreamQueue::can_close() noexcept {
   reclaim(reclaim_in_passing);
-  if (!signals_.has(SignalKind::interrupt)) signals_.on_loan();  // some may have come back
+  if (!signals_.has(SignalKind::interrupt)) signals_.sweep();
   return timeline_.has_room() && signals_.has(SignalKind::interrupt) && writer_->admits_now(1);
 }
 

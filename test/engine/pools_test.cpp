@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/dispatch/batch.hpp"
@@ -237,6 +238,23 @@ TEST_CASE("a signal on loan is given out again when the last loan has ended", "[
   CHECK(pool.on_loan() == 0);
   CHECK(pool.take(SignalKind::interrupt).handle != 0);
   CHECK(pool.take(SignalKind::interrupt).handle != 0);
+}
+
+TEST_CASE("a sweep makes signals free whose loans have ended, and asking how many are on loan does not",
+          "[signal_pool]") {
+  const SignalDouble signal(0);
+  const hsa_signal_t only = signal.handle();
+  SignalPool pool(std::span(&only, 1));
+  REQUIRE(pool.take(SignalKind::interrupt).handle == only.handle);
+  SignalLoan loan = pool.lend(only);
+  pool.give_back(only);
+  pool.sweep();
+  CHECK_FALSE(pool.has(SignalKind::interrupt));
+  loan = {};
+  CHECK(std::as_const(pool).on_loan() == 0);
+  CHECK_FALSE(pool.has(SignalKind::interrupt));
+  pool.sweep();
+  CHECK(pool.has(SignalKind::interrupt));
 }
 
 TEST_CASE("a loan that ends before its signal is given back costs nothing", "[signal_pool]") {
