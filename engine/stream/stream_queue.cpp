@@ -67,7 +67,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires || kernargs_need_system_acquire(agent)),
       shapes_(facts(), in_between),
-      closing_launches_(timeline_.places()),
+      closers_(timeline_.places()),
       timed_(timeline_.places()) {
   reserve_loans();
   if (options.priority != StreamPriority::normal)
@@ -87,7 +87,7 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires),
       shapes_(facts(), in_between),
-      closing_launches_(timeline_.places()),
+      closers_(timeline_.places()),
       timed_(timeline_.places()) {
   reserve_loans();
 }
@@ -230,7 +230,7 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     held.pooled_signal = true;
     held.completion = completion;
     held.loans.swap(loans_);
-    closing_launches_[timeline_.place(epoch)] =
+    closers_[timeline_.place(epoch)] =
         aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch ? place : 0;
     open_bytes_ = 0;
     open_packets_.store(0, std::memory_order_relaxed);
@@ -350,11 +350,11 @@ Event StreamQueue::event_for_all() {
 // A wait of this queue's for a later value of the same track serves this stream, too: what comes after that wait, in order, comes after the event.
 bool StreamQueue::is_implied(const Event& event, Tail& tail) noexcept {
   if (event.track_ == this) {
-    // What closed its epoch has its barrier bit set: what comes later comes after all before that, but after a launch itself only by a barrier bit of its own. An event of
-    // this stream must cover it, too.
+    // What closed its epoch has its barrier bit set: what comes later comes after all before that, but after a launch or a gate itself only by a barrier bit of its own. An
+    // event of this stream must cover it, too.
     const uint64_t epoch = event.completion_.value();
-    const uint64_t launch = closing_launches_[timeline_.place(epoch)];
-    inherit(tail, std::max(launch, uint64_t{1}), epoch);
+    const uint64_t closer = closers_[timeline_.place(epoch)];
+    inherit(tail, std::max(closer, uint64_t{1}), epoch);
     return true;
   }
   const auto at = std::ranges::find(seen_, &event.track_->track_timeline(), &Seen::timeline);
@@ -429,7 +429,7 @@ Event StreamQueue::wait_for(Tail& tail, hsa_signal_t signal) {
   await_closable(lock);
   const uint64_t epoch = open_epoch();
   follow(tail, publish(packet, {Barrier::on, FenceScope::none, FenceScope::system}, true), epoch);
-  closing_launches_[timeline_.place(epoch)] = tail.packet;
+  closers_[timeline_.place(epoch)] = tail.packet;
   tail.acquires_system = true;
   count(&CounterBlock::wait_packets);
   return event_at(epoch, tail);

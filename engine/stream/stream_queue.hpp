@@ -203,8 +203,8 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   KernargPool::Cursor kernarg_cursor_;  // of the open epoch
   std::vector<SignalLoan> loans_;       // of the open epoch
   std::vector<Seen> seen_;              // one for each track
-  std::vector<uint64_t>
-      closing_launches_;  // of each unfinished epoch, by place: the launch or wait that closed it, index plus one; 0: a marker did
+  // Of each unfinished epoch, by place: the launch that closed it, or the gate (a wait for somebody else's signal), index plus one. 0: a marker, behind which nothing is to come.
+  std::vector<uint64_t> closers_;
   std::mutex timed_mutex_;    // of what follows; taken last
   std::vector<Timed> timed_;  // by place
   uint64_t open_bytes_ = 0;
