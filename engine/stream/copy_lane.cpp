@@ -179,11 +179,7 @@ void CopyLane::finish() noexcept {
 
 std::optional<Track::Borrowed> CopyLane::borrow(uint64_t value) {
   const std::lock_guard lock(mutex_);
-  if (timeline_.is_done(value)) return {};
-  check_failed();
-  const hsa_signal_t signal = timeline_.signal_of(value);
-  if (!signals_.may_lend(signal)) return Borrowed{};
-  return Borrowed{.signal = signal, .loan = signals_.lend(signal)};
+  return lend(timeline_, signals_, value, [this] { check_failed(); });
 }
 
 void CopyLane::give_back_loans() noexcept {

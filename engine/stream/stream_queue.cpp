@@ -437,11 +437,7 @@ Event StreamQueue::wait_for(Tail& tail, hsa_signal_t signal) {
 
 std::optional<Track::Borrowed> StreamQueue::borrow(uint64_t value) {
   const std::lock_guard lock(mutex_);
-  if (timeline_.is_done(value)) return {};
-  check_failed();
-  const hsa_signal_t signal = timeline_.signal_of(value);
-  if (!signals_.may_lend(signal)) return Borrowed{};
-  return Borrowed{.signal = signal, .loan = signals_.lend(signal)};
+  return lend(timeline_, signals_, value, [this] { check_failed(); });
 }
 
 void StreamQueue::close_open() noexcept {

@@ -35,6 +35,16 @@ class Track {
 
  protected:
   ~Track() = default;
+  // borrow() of a track whose values these are, under its lock. `check_failed` throws Error if the track has failed.
+  template <class CheckFailed>
+  static std::optional<Borrowed> lend(Timeline& timeline, SignalPool& signals, uint64_t value,
+                                      CheckFailed&& check_failed) {
+    if (timeline.is_done(value)) return {};
+    check_failed();
+    const hsa_signal_t signal = timeline.signal_of(value);
+    if (!signals.may_lend(signal)) return Borrowed{};
+    return Borrowed{.signal = signal, .loan = signals.lend(signal)};
+  }
 };
 
 }  // namespace uptempo::detail
