@@ -9,27 +9,27 @@
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
+namespace {
+
+CopyLaneOptions of_lanes(const StreamsOptions& options) {
+  return {.copies = options.copies.engine_copies, .patience = options.patience, .drain = options.queue.drain};
+}
+
+}  // namespace
 
 StreamsState::StreamsState(const Agent& agent, const StreamsOptions& options)
     : StreamsState(options, [agent](const StreamQueueOptions& of_queue) {
         return std::make_unique<StreamQueue>(agent, of_queue);
       }) {
   agent_ = agent;
-  transfers_ = std::make_unique<Transfers>(
-      agent, options.copies,
-      CopyLaneOptions{
-          .copies = options.copies.engine_copies, .patience = options.patience, .drain = options.queue.drain},
-      hooks());
+  transfers_ = std::make_unique<Transfers>(agent, options.copies, of_lanes(options), hooks());
 }
 
 StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue, Transfers::Parts of_copies)
     : options_(options),
       make_queue_(std::move(make_queue)),
-      transfers_(std::make_unique<Transfers>(std::move(of_copies), options.copies,
-                                             CopyLaneOptions{.copies = options.copies.engine_copies,
-                                                             .patience = options.patience,
-                                                             .drain = options.queue.drain},
-                                             hooks())) {
+      transfers_(
+          std::make_unique<Transfers>(std::move(of_copies), options.copies, of_lanes(options), hooks())) {
   const auto refuse = [](const char* asked, const char* found) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Streams",
