@@ -1,11 +1,8 @@
 // What Stream does for copies, fills and frees: choice of the path, staging, and order.
 #include <fmt/format.h>
-#include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -87,18 +84,6 @@ void fill_on_host(std::byte* to, const CopyRows& rows, const std::array<uint64_t
     for (size_t at = 0; at < rows.width_bytes; at += sizeof(pattern))
       std::memcpy(start + at, pattern.data(), std::min(sizeof(pattern), rows.width_bytes - at));
   }
-}
-
-// So that the device's memory has what the host stored over the bus: write-combining buffers are emptied, and the host data path's cache where there is one.
-void flush_stores_to(const Agent& gpu) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  // hsa_ext_amd.h continues the enumeration of hsa.h beyond its range.
-  constexpr int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;
-  hsa_amd_hdp_flush_t hdp{};
-  if (hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(attribute), &hdp) ==
-          HSA_STATUS_SUCCESS &&
-      hdp.HDP_MEM_FLUSH_CNTL != nullptr)
-    *static_cast<volatile uint32_t*>(hdp.HDP_MEM_FLUSH_CNTL) = 1;
 }
 
 }  // namespace
@@ -251,8 +236,10 @@ void Stream::carry_out_on_host(const Transfer& transfer) {
   } else {
     copy_rows_on_host(transfer.to.data, transfer.from.data, transfer.rows);
   }
-  if (transfer.to.place == CopyPlace::device && streams_->agent() != nullptr)
-    flush_stores_to(*streams_->agent());
+  if (transfer.to.place == CopyPlace::device) {
+    const size_t bytes = extent(transfer.rows.to_pitch, transfer.rows);
+    streams_->transfers().flush_host_stores(transfer.to.data + bytes - 1);
+  }
   tail_.acquires_system = true;
 }
 

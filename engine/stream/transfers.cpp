@@ -1,8 +1,11 @@
 #include "engine/stream/transfers.hpp"
 
 #include <fmt/format.h>
+#include <hsa/hsa_ext_amd.h>
+#include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 #include <kernels/transfer.hpp>
 #include <thread>
 #include <utility>
@@ -26,6 +29,15 @@ TransferKernels load(const Agent& gpu) {
   };
 }
 
+volatile uint32_t* hdp_flush_of(const Agent& gpu) {
+  // hsa_ext_amd.h continues the enumeration of hsa.h beyond its range.
+  constexpr int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;
+  hsa_amd_hdp_flush_t hdp{};
+  check(hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(attribute), &hdp),
+        "hsa_agent_get_info", "the register that flushes the host data path");
+  return hdp.HDP_MEM_FLUSH_CNTL;
+}
+
 Transfers::Parts parts_of(const Agent& gpu) {
   return {
       .make_lane = [gpu](CopyDirection,
@@ -35,7 +47,8 @@ Transfers::Parts parts_of(const Agent& gpu) {
           [gpu](size_t size_bytes, size_t piece_bytes) {
             return std::make_shared<Staging>(gpu, size_bytes, piece_bytes);
           },
-      .compute_units = gpu.properties().compute_units};
+      .compute_units = gpu.properties().compute_units,
+      .hdp_flush = hdp_flush_of(gpu)};
 }
 
 // What a work-item of the kernels copies at a time, and the size of their workgroups.
@@ -124,6 +137,18 @@ Grid Transfers::grid(size_t width_bytes, size_t height) const noexcept {
   const auto x = static_cast<uint32_t>(std::clamp<size_t>((width_bytes + unit - 1) / unit, 1, workgroup));
   const auto y = static_cast<uint32_t>(std::clamp<size_t>(height, 1, std::max<size_t>(most_items() / x, 1)));
   return Grid{x, y}.by(x, std::clamp(workgroup / x, 1u, y));
+}
+
+// Write-combining buffers are emptied first. What is read back over the bus comes behind the stores ahead of it.
+void Transfers::flush_host_stores(const std::byte* last) const noexcept {
+  if (parts_.hdp_flush != nullptr) {
+    _mm_sfence();
+    *parts_.hdp_flush = 1;
+    static_cast<void>(*parts_.hdp_flush);
+  } else {
+    _mm_mfence();  // the load, too
+    static_cast<void>(*static_cast<const volatile std::byte*>(last));
+  }
 }
 
 Staging& Transfers::staging() {

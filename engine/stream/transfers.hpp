@@ -38,6 +38,7 @@ class Transfers {
     std::function<TransferKernels()> load_kernels{};
     std::function<std::shared_ptr<Staging>(size_t size_bytes, size_t piece_bytes)> make_staging{};
     uint32_t compute_units = 1;
+    volatile uint32_t* hdp_flush = nullptr;  // the register for it; null: there is no host data path to flush
   };
   // `ask_when_short`: see StreamQueue. `close_epochs` sees to it that all that is in hardware queues will be found complete.
   struct Hooks {
@@ -62,6 +63,9 @@ class Transfers {
   // As many work-items as are of use to a copy or a fill.
   Grid grid(size_t bytes) const noexcept;
   Grid grid(size_t width_bytes, size_t height) const noexcept;
+
+  // Returns when device memory has what the calling thread has stored there, over the bus; `last` is the last byte of it.
+  void flush_host_stores(const std::byte* last) const noexcept;
 
   // A chunk of the staging memory of all streams. Waits for one if need be, without a lock; throws Error when none comes in time.
   Staging::Chunk take_staging(size_t bytes);

@@ -244,6 +244,28 @@ TEST_CASE("a copy that ROCr refuses changes nothing", "[stream][copy]") {
   CHECK(b == a);
 }
 
+TEST_CASE("the host's stores to device memory are followed by a flush of the host data path, others are not",
+          "[stream][copy]") {
+  CopyEngine engine;
+  volatile uint32_t hdp_flush = 0;
+  StreamDevicesOptions options = with(engine);
+  options.streams.copies.host_bytes = 4096;
+  options.copies.hdp_flush = &hdp_flush;
+  StreamDevices devices(options);
+  Stream stream(devices);
+  Bytes bytes(64, 1), on_device(64), on_host(64);
+  REQUIRE(stream.copy(CopyTarget::pinned(on_host.data(), 64), std::span(bytes)) == CopyPath::host);
+  CHECK(hdp_flush == 0);
+  REQUIRE(stream.copy(device(on_device).host_writes(), std::span(on_host)) == CopyPath::host);
+  CHECK(hdp_flush == 1);
+  CHECK(on_device == on_host);
+  hdp_flush = 0;
+  const CopyRows rows{.width_bytes = 8, .height = 2, .to_pitch = 32};
+  REQUIRE(stream.fill_2d(device(on_device).host_writes(), rows, uint8_t{9}) == CopyPath::host);
+  CHECK(hdp_flush == 1);
+  CHECK(on_device[39] == 9);
+}
+
 TEST_CASE("without kernels for the agent copies go by engine, and what cannot is refused", "[stream][copy]") {
   CopyEngine engine;
   StreamDevices devices(with(engine));

@@ -1,4 +1,8 @@
 // Copies, fills and frees in the order of streams, on a device.
+#include <dlfcn.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include <bit>
 #include <deque>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
@@ -31,6 +35,17 @@ std::vector<uint8_t> some_bytes(size_t count, uint64_t seed) {
   std::vector<uint8_t> bytes(count);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
   return bytes;
+}
+
+// The register that flushes the host data path. That of the virtual GPU is a word of memory and keeps what was stored; of hardware's nothing can be read, so it is null there.
+volatile uint32_t* readable_hdp_flush(const Agent& gpu) {
+  if (dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets") == nullptr) return nullptr;
+  constexpr int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;
+  hsa_amd_hdp_flush_t hdp{};
+  REQUIRE(hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(attribute), &hdp) ==
+          HSA_STATUS_SUCCESS);
+  REQUIRE(hdp.HDP_MEM_FLUSH_CNTL != nullptr);
+  return hdp.HDP_MEM_FLUSH_CNTL;
 }
 
 constexpr CopyPath both[] = {CopyPath::engine, CopyPath::kernel};
@@ -290,7 +305,10 @@ TEST_CASE("the host copies small things of an idle stream, where it reaches both
   stream.fill(memory, uint8_t{0});
   stream.synchronize();
   allow_host_access(device.gpu, memory.data());
+  volatile uint32_t* const hdp_flush = readable_hdp_flush(device.gpu);
+  if (hdp_flush != nullptr) *hdp_flush = 0;
   CHECK(stream.copy(CopyTarget(memory).host_writes(), std::span(bytes)) == CopyPath::host);
+  if (hdp_flush != nullptr) CHECK(*hdp_flush == 1);
   CHECK(stream.copy(std::span(back), memory) != CopyPath::host);
   CHECK_THROWS_AS(stream.copy(CopyTarget(memory).host_writes(), pinned, {.path = CopyPath::host}), Error);
   stream.synchronize();
