@@ -58,11 +58,11 @@ Transfers::Hooks StreamsState::hooks() {
           .close_epochs = [this] { for_each_queue([](StreamQueue& queue) { queue.close_open(); }); }};
 }
 
-StreamsState::Place& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask,
-                                        bool own) {
+StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own) {
   auto place = std::make_unique<Place>();
   place->priority = priority;
   place->cu_mask = cu_mask;
+  place->streams = 1;
   place->own = own;
   place->queue = make_queue_({.queue = options_.queue,
                               .priority = priority,
@@ -72,7 +72,8 @@ StreamsState::Place& StreamsState::make(StreamPriority priority, const std::vect
                               .patience = options_.patience,
                               .spill_bytes = options_.spill_bytes});
   place->queue->ask_when_short([this] { give_back_loans(); });
-  return *places_.emplace_back(std::move(place));
+  const std::lock_guard lock(mutex_);
+  return *places_.emplace_back(std::move(place))->queue;
 }
 
 StreamsState::Place& StreamsState::place_of(const StreamQueue& queue) noexcept {
@@ -80,6 +81,14 @@ StreamsState::Place& StreamsState::place_of(const StreamQueue& queue) noexcept {
 }
 
 StreamQueue& StreamsState::place(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
+  if (StreamQueue* const queue = try_place(priority, cu_mask)) return *queue;
+  const std::lock_guard making(making_mutex_);
+  // There may be enough of them now.
+  if (StreamQueue* const queue = try_place(priority, cu_mask)) return *queue;
+  return make(priority, cu_mask, false);
+}
+
+StreamQueue* StreamsState::try_place(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
   const std::lock_guard lock(mutex_);
   Place* best = nullptr;
   uint32_t shared = 0;
@@ -89,10 +98,9 @@ StreamQueue& StreamsState::place(StreamPriority priority, const std::vector<uint
     ++shared;
     if (best == nullptr || place->streams < best->streams) best = place.get();
   }
-  if (best == nullptr || (best->streams != 0 && shared < options_.hardware_queues))
-    best = &make(priority, cu_mask, false);
+  if (best == nullptr || (best->streams != 0 && shared < options_.hardware_queues)) return nullptr;
   ++best->streams;
-  return *best->queue;
+  return best->queue.get();
 }
 
 StreamQueue& StreamsState::place_again(StreamQueue& queue) noexcept {
@@ -114,6 +122,14 @@ void StreamsState::leave(StreamQueue& queue) noexcept {
 }
 
 StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
+  if (StreamQueue* const queue = try_own_queue(priority, cu_mask)) return *queue;
+  const std::lock_guard making(making_mutex_);
+  // One may have come free, or the last one be gone now.
+  if (StreamQueue* const queue = try_own_queue(priority, cu_mask)) return *queue;
+  return make(priority, cu_mask, true);
+}
+
+StreamQueue* StreamsState::try_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
   const std::lock_guard lock(mutex_);
   uint32_t own = 0;
   for (const auto& place : places_) {
@@ -123,7 +139,7 @@ StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::ve
     place->queue->close_open();  // there may have been no room for it when it was given back
     if (place->queue->busy()) continue;
     place->streams = 1;
-    return *place->queue;
+    return place->queue.get();
   }
   if (own >= options_.own_queues) {
     throw Error(
@@ -136,9 +152,7 @@ StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::ve
          .remedy = "make the Streams with more own_queues, or synchronize and destroy streams that wait "
                    "for the host"});
   }
-  Place& place = make(priority, cu_mask, true);
-  place.streams = 1;
-  return *place.queue;
+  return nullptr;
 }
 
 void StreamsState::give_back_own_queue(StreamQueue& queue) noexcept {

@@ -35,7 +35,8 @@ class StreamsState {
   Transfers& transfers() noexcept { return *transfers_; }
   DeferredFrees& frees() noexcept { return frees_; }
 
-  // The queue for a new stream: one more, or the one with the fewest streams. Throws Error.
+  // The queue for a new stream: one more, or the one with the fewest streams. Throws Error. Making a queue takes the driver milliseconds: only those wait for it that need a
+  // new one themselves.
   StreamQueue& place(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
   // The same for a stream that has nothing unfinished: the one it has, or an idle one if that is busy.
   StreamQueue& place_again(StreamQueue& queue) noexcept;
@@ -71,7 +72,12 @@ class StreamsState {
     uint32_t streams = 0;
     bool own = false;
   };
-  Place& make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own);
+  // Null: there are none to share, or not as many as there may be.
+  StreamQueue* try_place(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
+  // Null: all are in use. Throws Error if there are as many as there may be.
+  StreamQueue* try_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
+  // With one stream. making_mutex_ is held.
+  StreamQueue& make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own);
   Place& place_of(const StreamQueue& queue) noexcept;
 
   void give_back_loans() noexcept;
@@ -89,7 +95,9 @@ class StreamsState {
   std::vector<GivenBack> given_back_;  // outlive the queues
   DeferredFrees frees_;
   std::unique_ptr<Transfers> transfers_;  // outlives the queues, which use its kernels and memory
-  std::mutex mutex_;                      // of places_; not taken by launches
+  std::mutex
+      making_mutex_;  // held by who makes a queue, so that no more are made than may be; taken before mutex_
+  std::mutex mutex_;  // of places_; not taken by launches
   std::vector<std::unique_ptr<Place>> places_;
   std::mutex order_mutex_;  // of the standings
   std::vector<Standing> blocking_;

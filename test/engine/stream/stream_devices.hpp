@@ -53,6 +53,8 @@ struct StreamDevicesOptions {
   PacketProcessorOptions device{};
   detail::Transfers::Parts copies{};
   size_t kernels = 1 << 16;
+  // When a hardware queue is about to be made. On the thread that makes it.
+  std::function<void()> before_queue{};
   // When a kernel ends, while its arguments are still its own. On a thread of its device.
   std::function<void(const hsa_kernel_dispatch_packet_t& packet)> at_end{};
 };
@@ -63,6 +65,7 @@ class StreamDevices {
     state_ = std::make_shared<detail::StreamsState>(
         options.streams,
         [this, options](const detail::StreamQueueOptions& of_queue) {
+          if (options.before_queue) options.before_queue();
           const std::lock_guard lock(mutex_);
           return devices_.emplace_back(*this, options, of_queue, devices_.size()).make_queue(of_queue);
         },

@@ -1,5 +1,10 @@
 // Streams of several threads: each its own, over common hardware queues, with events between them. Of most use under a thread sanitizer.
+#include <array>
+#include <atomic>
+#include <functional>
+#include <future>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -75,4 +80,66 @@ TEST_CASE("threads with a stream each, and events between them, keep all order t
         REQUIRE(devices.log.is_before(first, second));
       }
   }
+}
+
+TEST_CASE("while a hardware queue is made, other threads make, use and destroy streams of those there are",
+          "[stream]") {
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = 2;
+  std::function<void()> meanwhile;
+  options.before_queue = [&] {
+    if (meanwhile) std::exchange(meanwhile, {})();
+  };
+  StreamDevices devices(options);
+  std::optional<Stream> first(std::in_place, devices);
+  std::thread other;
+  std::promise<void> done;
+  bool came_in_time = false;
+  meanwhile = [&] {
+    other = std::thread([&] {
+      first.reset();
+      Stream shares(devices);
+      shares.launch(number_kernel(), Grid{1}, 1);
+      shares.synchronize();
+      devices.streams().synchronize();
+      done.set_value();
+    });
+    came_in_time = done.get_future().wait_for(10s) == std::future_status::ready;
+  };
+  const Stream second(devices);
+  other.join();
+  CHECK(came_in_time);
+  CHECK(devices.streams().hardware_queues() == 2);
+}
+
+TEST_CASE("threads that need hardware queues at the same time make no more than there may be", "[stream]") {
+  constexpr uint32_t threads = 8;
+  const auto in_each = [](auto&& f) {
+    std::vector<std::thread> all;
+    for (uint32_t i = 0; i < threads; ++i) all.emplace_back([&f, i] { f(i); });
+    for (std::thread& thread : all) thread.join();
+  };
+  SignalDouble gate(1);
+  StreamDevicesOptions options;
+  options.streams.hardware_queues = 3;
+  options.streams.own_queues = 2;
+  options.before_queue = [] { std::this_thread::sleep_for(1ms); };
+  StreamDevices devices(options);
+  std::array<std::optional<Stream>, threads> streams;
+  in_each([&](uint32_t i) { streams[i].emplace(devices); });
+  CHECK(devices.streams().hardware_queues() == 3);
+  std::atomic<uint32_t> waiting{0}, refused{0};
+  in_each([&](uint32_t i) {
+    try {
+      streams[i]->wait(gate.handle());
+      ++waiting;
+    } catch (const Error&) {
+      ++refused;
+    }
+  });
+  CHECK(waiting == 2);
+  CHECK(refused == threads - 2);
+  CHECK(devices.streams().hardware_queues() == 3 + 2);
+  std::atomic_ref(const_cast<int64_t&>(gate.abi().value)).store(0);
+  devices.streams().synchronize();
 }
