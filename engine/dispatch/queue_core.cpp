@@ -115,7 +115,7 @@ void QueueCore::connect(const Parts& parts) {
 }
 
 QueueCore::~QueueCore() {
-  if (usable()) drain();
+  if (usable()) drain(Deadline::after(options_.drain));
   timeline_.close();
   watch_.stop();
   if (common_) common_->leave(timeline_);
@@ -129,10 +129,10 @@ QueueCore::~QueueCore() {
   timeline_.release();
 }
 
-void QueueCore::drain() noexcept {
+void QueueCore::drain(Deadline deadline) noexcept {
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return;
-  if (timeline_.wait(last, {}, Deadline::after(options_.drain)) == WaitResult::done) return;
+  if (timeline_.wait(last, {}, deadline) == WaitResult::done) return;
   if (queue_.handle() != 0) hsa_queue_inactivate(handle());
   timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE, "its Queue was destroyed before the work was finished");
 }

@@ -104,6 +104,8 @@ class QueueCore {
   void note_timing(uint64_t value);
   Retained& retained(uint64_t value) noexcept { return retained_[timeline_.place(value)]; }
   bool usable() const noexcept { return watch_.usable(); }
+  // Returns when everything begun is complete or lost, which it is at the deadline.
+  void drain(Deadline deadline) noexcept;
 
   std::optional<Agent> agent_;
   QueueOptions options_;
@@ -123,7 +125,6 @@ class QueueCore {
 
  private:
   void connect(const Parts& parts);
-  void drain() noexcept;
 };
 
 }  // namespace uptempo::detail

@@ -46,9 +46,8 @@ CopyLane::CopyLane(Start start, std::span<const hsa_signal_t> signals, const Cop
       loans_(timeline_.places()) {}
 
 CopyLane::~CopyLane() {
-  finish();
+  finish(Deadline::after(options_.drain));
   const bool lost = !timeline_.is_done(timeline_.last_begun());
-  if (lost) timeline_.fail(HSA_STATUS_ERROR, "its Streams were destroyed before the copy was finished");
   timeline_.close();
   watch_.stop();
   if (watch_.usable() && lost) signals_.leave_to_session();  // the engine may still write to them
@@ -170,11 +169,13 @@ Event CopyLane::event_for_all() {
   return {*this, Completion(timeline_, last)};
 }
 
-void CopyLane::finish() noexcept {
-  if (!watch_.usable()) return;
-  timeline_.wait(timeline_.last_begun(), {}, Deadline::after(options_.drain));
+void CopyLane::finish(Deadline deadline) noexcept {
+  const uint64_t last = timeline_.last_begun();
+  if (watch_.usable()) timeline_.wait(last, {}, deadline);
+  if (!timeline_.is_done(last))
+    timeline_.fail(HSA_STATUS_ERROR, "its Streams were destroyed before the copy was finished");
   const std::lock_guard lock(mutex_);
-  if (!timeline_.failed()) reclaim();
+  if (watch_.usable() && !timeline_.failed()) reclaim();
 }
 
 std::optional<Track::Borrowed> CopyLane::borrow(uint64_t value) {

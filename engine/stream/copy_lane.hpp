@@ -64,8 +64,8 @@ class CopyLane final : public Track {
   Event copy(const Copy& copy, std::span<const Event> after);
   // Everything begun so far. Empty where nothing is unfinished.
   Event event_for_all();
-  // Returns when all is complete, has failed, or the time for it is over.
-  void finish() noexcept;
+  // Nothing more will come. Returns when all is complete or lost, which it is at the deadline.
+  void finish(Deadline deadline) noexcept;
   // Called, without the lock, when signals are short. Set before the lane is used.
   void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
 

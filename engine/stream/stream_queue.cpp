@@ -440,9 +440,12 @@ std::optional<Track::Borrowed> StreamQueue::borrow(uint64_t value) {
   return lend(timeline_, signals_, value, [this] { check_failed(); });
 }
 
-void StreamQueue::close_open() noexcept {
+bool StreamQueue::close_open() noexcept {
   const std::lock_guard lock(mutex_);
-  if (open_packets_.load(std::memory_order_relaxed) != 0 && !timeline_.failed() && can_close()) mark();
+  if (open_packets_.load(std::memory_order_relaxed) == 0 || timeline_.failed()) return true;
+  if (!can_close()) return false;
+  mark();
+  return true;
 }
 
 void StreamQueue::give_back_loans() noexcept {
@@ -458,21 +461,9 @@ void StreamQueue::give_back_loans() noexcept {
   reclaim(all);
 }
 
-void StreamQueue::finish() noexcept {
+void StreamQueue::finish(Deadline deadline) noexcept {
   if (!usable()) return;
-  const Deadline deadline = Deadline::after(options_.drain);
-  try {
-    std::unique_lock lock(mutex_);
-    while (open_packets_.load(std::memory_order_relaxed) != 0 && !timeline_.failed()) {
-      if (can_close()) {
-        mark();
-      } else {
-        wait_for_room(lock, deadline);
-      }
-    }
-  } catch (const Error&) {  // the time is over, or the queue has failed: as after a wait that found nothing
-  }
-  timeline_.wait(timeline_.last_begun(), {}, deadline);
+  drain(deadline);
   const std::lock_guard lock(mutex_);
   reclaim(all);  // what it has borrowed
 }

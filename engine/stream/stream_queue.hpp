@@ -121,14 +121,14 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
     return open_packets_.load(std::memory_order_relaxed) != 0 || !timeline_.is_done(timeline_.last_begun());
   }
   bool failed() noexcept { return timeline_.failed(); }
-  // Puts a marker behind what is open, if there is room for one now.
-  void close_open() noexcept;
+  // Puts a marker behind what is open, if there is room for one now. False if there is none.
+  bool close_open() noexcept;
   // Whether an epoch that packets were put into is complete. Never of one whose packets are lost.
   bool is_complete(uint64_t epoch) noexcept {
     return epoch <= timeline_.last_begun() && timeline_.is_done(epoch);
   }
-  // Nothing more will come: what is open gets its marker. Returns when all of it is complete, has failed, or the time for it (QueueOptions::drain) is over.
-  void finish() noexcept;
+  // Nothing more will come. Returns when everything with a marker behind it is complete or lost, which it is at the deadline.
+  void finish(Deadline deadline) noexcept;
 
   // Called, without the lock, when signals are short: whoever borrowed some is asked to give them back. Set before the queue is used.
   void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }

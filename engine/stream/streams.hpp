@@ -18,7 +18,7 @@
 // work into the same hardware queue take a lock for the time it takes to write a packet.
 //
 // Lifetime: streams keep what they need of it alive. When the last of them and Streams itself have gone, what is unfinished is waited for up to
-// QueueOptions::drain, and what is unfinished then ends with an error. Kernels and buffers in use must live until then. After the Runtime has gone nothing is done.
+// QueueOptions::drain, once for all hardware queues and copy engines, and what is unfinished then ends with an error. Kernels and buffers in use must live until then. After the Runtime has gone nothing is done.
 #pragma once
 
 #include <chrono>

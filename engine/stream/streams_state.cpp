@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "engine/runtime/error.hpp"
@@ -43,9 +45,21 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue, 
 }
 
 StreamsState::~StreamsState() {
-  // All of them before the first one goes: their packets may name each other's signals.
-  for_each_queue([](StreamQueue& queue) { queue.finish(); });
-  transfers_->for_each_lane([](CopyLane& lane) { lane.finish(); });
+  // All of them before the first one goes: their packets may name each other's signals. And in one time for all, however many of them hang.
+  const Deadline deadline = Deadline::after(options_.queue.drain);
+  // One that has no room for its marker, because it hangs, takes no time away from those behind it.
+  while (!close_epochs() && !deadline.passed()) {
+    give_back_loans();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  for_each_queue([&](StreamQueue& queue) { queue.finish(deadline); });
+  transfers_->for_each_lane([&](CopyLane& lane) { lane.finish(deadline); });
+}
+
+bool StreamsState::close_epochs() noexcept {
+  bool are_closed = true;
+  for_each_queue([&](StreamQueue& queue) { are_closed &= queue.close_open(); });
+  return are_closed;
 }
 
 void StreamsState::give_back_loans() noexcept {
@@ -54,8 +68,7 @@ void StreamsState::give_back_loans() noexcept {
 }
 
 Transfers::Hooks StreamsState::hooks() {
-  return {.ask_when_short = [this] { give_back_loans(); },
-          .close_epochs = [this] { for_each_queue([](StreamQueue& queue) { queue.close_open(); }); }};
+  return {.ask_when_short = [this] { give_back_loans(); }, .close_epochs = [this] { close_epochs(); }};
 }
 
 StreamQueue& StreamsState::make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own) {

@@ -80,6 +80,8 @@ class StreamsState {
   StreamQueue& make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own);
   Place& place_of(const StreamQueue& queue) noexcept;
 
+  // Puts a marker behind everything, where there is room for one. False if there was none somewhere.
+  bool close_epochs() noexcept;
   void give_back_loans() noexcept;
   Transfers::Hooks hooks();
 

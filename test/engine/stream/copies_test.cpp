@@ -228,6 +228,29 @@ TEST_CASE("a copy that reports failure fails its lane, and nothing is brought to
   unharmed.synchronize();
 }
 
+TEST_CASE("copy engines that hang are given up together with the hardware queues", "[stream][copy]") {
+  CopyEngine engine(true);
+  StreamDevicesOptions options = with(engine);
+  options.device.paused = true;
+  options.streams.queue.drain = 500ms;
+  StreamDevices devices(options);
+  Bytes a(16, 1), b(16);
+  std::vector<Event> lost;
+  for (const auto& [to, from] :
+       {std::pair(device(b), CopySource::pinned(a.data(), 16)),
+        std::pair(CopyTarget::pinned(b.data(), 16), from_device(a)), std::pair(device(b), from_device(a))}) {
+    Stream stream(devices);
+    stream.copy(to, from, {.path = CopyPath::engine});
+    lost.push_back(stream.record());
+    launch(stream, static_cast<uint32_t>(lost.size()));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  devices.destroy_streams();
+  const auto took = std::chrono::steady_clock::now() - start;
+  for (const Event& event : lost) CHECK_THROWS_AS(event.ready(), Error);
+  CHECK(took < 4 * options.streams.queue.drain);  // what three lanes and one queue take one after the other
+}
+
 TEST_CASE("a copy that ROCr refuses changes nothing", "[stream][copy]") {
   CopyEngine engine;
   StreamDevices devices(with(engine));

@@ -524,6 +524,53 @@ TEST_CASE("the queues live until the last stream has gone, and finish their work
   for (uint32_t i = 0; i < 100; ++i) CHECK(devices.log.ended(i) != 0);
 }
 
+TEST_CASE("hardware queues that hang are given up after one time for all of them", "[stream]") {
+  constexpr uint32_t queues = 8;
+  StreamDevicesOptions options = paused(queues);
+  options.streams.queue.drain = 500ms;
+  StreamDevices devices(options);
+  std::vector<Event> lost;
+  {
+    std::deque<Stream> streams;
+    for (uint32_t i = 0; i < queues; ++i) {
+      launch(streams.emplace_back(devices), i);
+      lost.push_back(streams.back().record());
+      launch(streams.back(), queues + i);
+    }
+  }
+  REQUIRE(devices.streams().hardware_queues() == queues);
+  const auto start = std::chrono::steady_clock::now();
+  devices.destroy_streams();
+  const auto took = std::chrono::steady_clock::now() - start;
+  for (const Event& event : lost) CHECK_THROWS_AS(event.ready(), Error);
+  CHECK(took >= options.streams.queue.drain);
+  CHECK(took < queues * options.streams.queue.drain);  // what waiting for one after the other takes at least
+}
+
+TEST_CASE("a hardware queue that hangs without room for a marker keeps no other from finishing", "[stream]") {
+  StreamDevicesOptions options = paused(2);
+  options.streams.queue.publications = 2;
+  options.streams.queue.drain = 500ms;
+  StreamDevices devices(options);
+  Event lost, finished;
+  {
+    Stream hangs(devices), goes_on(devices);
+    for (uint32_t i = 0; i < 2; ++i) {
+      launch(hangs, i);
+      lost = hangs.record();
+    }
+    launch(hangs, 2);
+    devices.device_of(goes_on).resume();
+    launch(goes_on, 3);
+    finished = goes_on.record();
+    for (uint32_t i = 4; i < 14; ++i) launch(goes_on, i);
+  }
+  devices.destroy_streams();
+  CHECK_THROWS_AS(lost.ready(), Error);
+  CHECK(finished.ready());
+  for (uint32_t i = 3; i < 14; ++i) CHECK(devices.log.ended(i) != 0);
+}
+
 TEST_CASE("an event outlives streams and queues", "[stream]") {
   Event event;
   {
