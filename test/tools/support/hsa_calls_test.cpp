@@ -1,0 +1,50 @@
+// Calls of HSA, counted from outside, on a device.
+#include "tools/support/hsa_calls.hpp"
+
+#include <engine/uptempo.hpp>
+
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using support::HsaCalls;
+
+TEST_CASE("what is made and given back is counted, and nothing else") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  HsaCalls before = HsaCalls::now();
+  {
+    const DeviceBuffer<uint32_t> device(gpu, 64);
+    const PinnedBuffer<uint32_t> pinned(gpu, 64);
+    const KernargBuffer arguments(gpu, 64);
+    CHECK(HsaCalls::now() - before == HsaCalls{.allocations = 3});
+  }
+  CHECK(HsaCalls::now() - before == HsaCalls{.allocations = 3, .frees = 3});
+
+  before = HsaCalls::now();
+  { const Signal interrupt, event_less(SignalKind::event_less); }
+  CHECK(HsaCalls::now() - before == HsaCalls{.signals_created = 2});
+  hsa_signal_t signal{};
+  REQUIRE(hsa_signal_create(1, 0, nullptr, &signal) == HSA_STATUS_SUCCESS);
+  hsa_signal_store_screlease(signal, 0);
+  CHECK(hsa_signal_destroy(signal) == HSA_STATUS_SUCCESS);
+  CHECK(HsaCalls::now() - before == HsaCalls{.signals_created = 3});
+}
+
+TEST_CASE("copies that block are told from copies that are started, and go where they should") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const DeviceBuffer<uint32_t> device(gpu, 64);
+  Copier copier(gpu);
+  const std::vector<uint32_t> in(64, 7);
+  std::vector<uint32_t> out(64);
+  const HsaCalls before = HsaCalls::now();
+  REQUIRE(hsa_memory_copy(device.data(), in.data(), device.size_bytes()) == HSA_STATUS_SUCCESS);
+  CHECK(HsaCalls::now() - before == HsaCalls{.blocking_copies = 1});
+  copier.to_host(std::span(out), device, PageablePath::staged);
+  CHECK(HsaCalls::now() - before == HsaCalls{.blocking_copies = 1, .started_copies = 1});
+  copier.to_host(std::span(out), device, PageablePath::pinned_for_once);
+  CHECK(HsaCalls::now() - before == HsaCalls{.pins = 1, .blocking_copies = 1, .started_copies = 2});
+  CHECK(out == in);
+}
