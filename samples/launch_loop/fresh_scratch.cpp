@@ -1,0 +1,66 @@
+#include "launch_loop/fresh_scratch.hpp"
+
+#include <aql/amd_abi.hpp>
+#include <aql/packet.hpp>
+
+namespace uptempo::launch_loop {
+namespace {
+
+void copy_and_wait(void* to, const void* from, size_t bytes) {
+  check(hsa_memory_copy(to, from, bytes), "hsa_memory_copy");
+}
+
+}  // namespace
+
+FreshScratch::~FreshScratch() {
+  try {
+    finish();
+  } catch (const Error&) {  // the queue has failed, which the launches have said
+  }
+}
+
+void FreshScratch::copy_in(void* room, std::span<const std::byte> host) {
+  if (waits_) return copy_and_wait(room, host.data(), host.size());
+  const PinnedBuffer<std::byte>& pinned = pinned_.emplace_back(gpu_, host.size());
+  std::memcpy(pinned.data(), host.data(), host.size());
+  const hsa_signal_t copied = signals_.emplace_back().handle();
+  copier_.start_to_device(room, pinned.data(), host.size(), copied);
+  batch_.raw(aql::to_packet(aql::BarrierAnd{
+      .flags = {aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::none}, .dependencies = {copied}}));
+}
+
+void FreshScratch::copy_out(std::span<std::byte> host, const void* room) {
+  if (waits_) return copy_and_wait(host.data(), room, host.size());
+  const hsa_signal_t computed = signals_.back().handle();
+  const hsa_signal_t copied = signals_.emplace_back().handle();
+  const PinnedBuffer<std::byte>& pinned = pinned_.emplace_back(gpu_, host.size());
+  copier_.start_to_host(pinned.data(), room, host.size(), copied, std::span(&computed, 1));
+  arrivals_.push_back({copied, pinned.data(), host});
+}
+
+void FreshScratch::finish() {
+  last_.wait();
+  for (const Arrival& arrival : arrivals_) {
+    // An acquire of our own: one inside ROCr is invisible to a thread sanitizer.
+    while (aql::load_acquire(arrival.copied) > 0)
+      hsa_signal_wait_scacquire(arrival.copied, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
+                                HSA_WAIT_STATE_BLOCKED);
+    if (aql::load_acquire(arrival.copied) < 0)
+      throw Error({.call = "hsa_amd_memory_async_copy",
+                   .asked = "an array of the device for the host",
+                   .found = "the copy engine reported a failure",
+                   .remedy = "check that both ranges are mapped for this GPU"});
+    std::memcpy(arrival.to.data(), arrival.from, arrival.to.size());
+  }
+  give_back();
+}
+
+void FreshScratch::give_back() {
+  arrivals_.clear();
+  blocks_.clear();
+  scratch_.clear();
+  pinned_.clear();
+  signals_.clear();
+}
+
+}  // namespace uptempo::launch_loop

@@ -1,0 +1,122 @@
+#include "launch_loop/loop.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <kernels/membrane.hpp>
+#include <map>
+
+#include "support/rounds.hpp"
+
+namespace uptempo::launch_loop {
+namespace {
+
+constexpr uint32_t steps_of_a_turn = 100;
+
+using Clock = std::chrono::steady_clock;
+
+double us_of(Clock::duration spent) { return std::chrono::duration<double, std::micro>(spent).count(); }
+
+uint32_t rounds_of(const Loop& loop) {
+  return (loop.steps - first_steps + steps_of_a_turn - 1) / steps_of_a_turn;
+}
+uint32_t steps_of(const WayInfo& way, const Loop& loop) {
+  if (!way.is_slow) return loop.steps;
+  return first_steps +
+         std::max(rounds_of(loop), (loop.steps - first_steps) / 20);  // one in each turn at least
+}
+
+// What every way has to come to.
+struct Reference {
+  explicit Reference(const Loop& loop) {
+    observations.reserve(loop.steps);
+    HostMembrane membrane;
+    for (uint32_t step = 0; step < loop.steps; ++step) {
+      drive(membrane, loop.kernels, step);
+      membrane.observe();
+      observations.push_back(membrane.observation());
+      for (const WayInfo& way : ways)
+        if (step + 1 == steps_of(way, loop)) after.insert_or_assign(step + 1, membrane);
+    }
+  }
+  std::vector<Observation> observations;
+  std::map<uint32_t, HostMembrane> after;  // so many steps, at which some way ends
+};
+
+// Not ==, for which 0 and -0 are one, and a NaN is not itself.
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+class Turns {
+ public:
+  Turns(const Agent& gpu, const Program& program, const Loop& loop, const Reference& reference,
+        const WayInfo& way)
+      : kernels_(loop.kernels),
+        steps_(steps_of(way, loop)),
+        turns_left_(rounds_of(loop)),
+        reference_(reference),
+        membrane_(gpu, program, way.way),
+        row_{.way = way.way} {
+    take(first_steps);
+  }
+
+  void take_turn() {
+    const uint32_t steps = (steps_ - row_.steps) / turns_left_--;
+    const Counters counters = Counters::now();
+    const support::HsaCalls calls = support::HsaCalls::now();
+    const Clock::time_point begin = Clock::now();
+    const Clock::duration handing_over = take(steps);
+    row_.us_per_step.push_back(us_of(Clock::now() - begin) / steps);
+    row_.host_us_per_step.push_back(us_of(handing_over) / steps);
+    row_.calls += support::HsaCalls::now() - calls;
+    row_.counters += Counters::now() - counters;
+    row_.counted_steps += steps;
+  }
+
+  Row finish() {
+    const HostMembrane& expected = reference_.after.at(row_.steps);
+    row_.right_state =
+        same_bits(membrane_.height(), expected.height()) && same_bits(membrane_.speed(), expected.speed());
+    return row_;
+  }
+
+ private:
+  // The time until all but the last kernel of each had been handed over.
+  Clock::duration take(uint32_t steps) {
+    Clock::duration handing_over{};
+    for (const uint32_t end = row_.steps + steps; row_.steps < end; ++row_.steps) {
+      const Clock::time_point begin = Clock::now();
+      drive(membrane_, kernels_, row_.steps);
+      handing_over += Clock::now() - begin;
+      membrane_.observe();
+      // A simulator looks at what it has observed: this is part of the step.
+      if (!same_bits(membrane_.observation(), reference_.observations[row_.steps])) ++row_.wrong_observations;
+    }
+    return handing_over;
+  }
+
+  const uint32_t kernels_, steps_;
+  uint32_t turns_left_;
+  const Reference& reference_;
+  DeviceMembrane membrane_;
+  Row row_;
+};
+
+}  // namespace
+
+std::vector<Row> run(const Agent& gpu, const Loop& loop) {
+  const Program program(gpu, kernels::membrane());
+  const Reference reference(loop);
+  std::deque<Turns> turns;
+  for (const WayInfo& info : ways) turns.emplace_back(gpu, program, loop, reference, info);
+  support::take_turns({.count = rounds_of(loop)}, turns.size(),
+                      [&](size_t turn) { turns[turn].take_turn(); });
+  std::vector<Row> rows;
+  for (Turns& turn : turns) rows.push_back(turn.finish());
+  return rows;
+}
+
+}  // namespace uptempo::launch_loop

@@ -1,0 +1,75 @@
+// A stretched membrane, one float of height and one of speed for each of its points, row by row; a point is a work-item. The edge is held at rest.
+//
+// Sums and products in a fixed order, each rounded once: the host computes the same bits (membrane.cpp).
+#pragma OPENCL FP_CONTRACT OFF
+
+typedef struct {
+  float row, column;  // where it stands
+  float reach;        // one over the square of the distance at which its pull ends
+  float pull;
+} Mount;
+
+typedef struct {
+  Mount mounts[32];
+} Mounts;  // 512 bytes of arguments
+
+static uint row_of(uint point, uint width) { return point / width; }
+static bool is_inside(uint point, uint width) {
+  const uint row = row_of(point, width), column = point - row * width;
+  return row != 0 && row + 1 != width && column != 0 && column + 1 != width;
+}
+
+// What the host does to the membrane in this step.
+kernel void actuate(global float* speed, global const float* actions, uint width) {
+  const uint point = get_global_id(0);
+  if (is_inside(point, width)) speed[point] = speed[point] + actions[point];
+}
+
+// A gust, of another strength with every launch.
+kernel void wind(global float* speed, uint width, float strength) {
+  const uint point = get_global_id(0);
+  if (is_inside(point, width)) speed[point] = speed[point] + strength * (float)(row_of(point, width) + 1);
+}
+
+kernel void tension(global float* speed, global const float* height, uint width, float stiffness, float damping) {
+  const uint point = get_global_id(0);
+  if (!is_inside(point, width)) return;
+  const float across = height[point - 1] + height[point + 1];
+  const float along = height[point - width] + height[point + width];
+  const float bend = (across + along) - 4.0f * height[point];
+  speed[point] = damping * speed[point] + stiffness * bend;
+}
+
+kernel void drift(global float* height, global const float* speed, uint width, float time_step) {
+  const uint point = get_global_id(0);
+  if (is_inside(point, width)) height[point] = height[point] + time_step * speed[point];
+}
+
+// 32 springs, each of which holds the points around it.
+kernel void hold(global float* speed, global const float* height, uint width, Mounts at) {
+  const uint point = get_global_id(0);
+  if (!is_inside(point, width)) return;
+  const float row = (float)row_of(point, width), column = (float)(point - row_of(point, width) * width);
+  float hold = 0.0f;
+#pragma unroll
+  for (uint i = 0; i < 32; ++i) {
+    const Mount mount = at.mounts[i];
+    const float down = row - mount.row, right = column - mount.column;
+    const float near = 1.0f - (down * down + right * right) * mount.reach;
+    hold = hold + (near > 0.0f ? near * mount.pull : 0.0f);
+  }
+  speed[point] = speed[point] - hold * height[point];
+}
+
+// What the host is told of a step, by row: the sum of the heights, and that of the squares of the speeds.
+kernel void observe(global float* observation, global const float* height, global const float* speed, uint width) {
+  const uint row = get_global_id(0);
+  if (row >= width) return;
+  float heights = 0.0f, energy = 0.0f;
+  for (uint i = row * width; i < (row + 1) * width; ++i) {
+    heights = heights + height[i];
+    energy = energy + speed[i] * speed[i];
+  }
+  observation[2 * row] = heights;
+  observation[2 * row + 1] = energy;
+}

@@ -1,0 +1,118 @@
+// The four ways on a device, and what they ask of HSA: counted there, not by the engine.
+#include <kernels/membrane.hpp>
+
+#include <memory>
+
+#include "launch_loop/loop.hpp"
+#include "support/catch.hpp"
+#include "tools/support/cost_meter.hpp"
+
+using namespace uptempo;
+using namespace uptempo::launch_loop;
+using support::HsaCalls;
+
+namespace {
+
+struct Device {
+  Runtime runtime;
+  Agent gpu = runtime.gpu();
+  Program program{gpu, kernels::membrane()};
+};
+
+}  // namespace
+
+TEST_CASE(
+    "after 2,000 steps the state has the same bits with arguments skipped and written, and the host's") {
+  const Device device;
+  HostMembrane host;
+  DeviceMembrane written(device.gpu, device.program, Way::cached_scratch);
+  DeviceMembrane skipped(device.gpu, device.program, Way::skipped_arguments);
+  constexpr uint32_t steps = 2000, kernels = 60;
+  const Counters before = Counters::now();
+  for (uint32_t step = 0; step < steps; ++step) {
+    drive(host, kernels, step);
+    drive(written, kernels, step);
+    drive(skipped, kernels, step);
+    host.observe();
+    written.observe();
+    skipped.observe();
+    REQUIRE(written.observation() == host.observation());
+    REQUIRE(skipped.observation() == host.observation());
+  }
+  CHECK(written.height() == host.height());
+  CHECK(written.speed() == host.speed());
+  CHECK(skipped.height() == host.height());
+  CHECK(skipped.speed() == host.speed());
+  // 10 of 60 kernels have other arguments each time.
+  CHECK((Counters::now() - before).argument_hits >= steps * 49);
+}
+
+TEST_CASE("each way asks of HSA what it is meant to show, and launchers nothing") {
+  const Device device;
+  const std::vector<Row> rows = run(device.gpu, {.steps = 130, .kernels = 14});
+  REQUIRE(rows.size() == 4);
+  for (const Row& row : rows) {
+    CAPTURE(row.way, row.wrong_observations);
+    CHECK(row.is_right());
+    CHECK(row.us_per_step.size() == 2);
+    CHECK(row.counted_steps + first_steps == row.steps);
+  }
+  const auto of = [&](Way way) { return rows[static_cast<size_t>(way)]; };
+  const uint64_t few = of(Way::naive).counted_steps;
+  CHECK(few == 6);
+  // A block of arguments for each kernel, and memory for each of two arrays; a signal for each wait.
+  CHECK(of(Way::naive).calls == HsaCalls{.allocations = few * 16,
+                                         .frees = few * 16,
+                                         .signals_created = few * 14,
+                                         .blocking_copies = few * 2});
+  // Pinned memory for each array as well; a signal for each copy and for what it waits for.
+  CHECK(of(Way::async_copies).calls == HsaCalls{.allocations = few * 18,
+                                                .frees = few * 18,
+                                                .signals_created = few * 3,
+                                                .started_copies = few * 2});
+  CHECK(of(Way::cached_scratch).calls == HsaCalls{});
+  CHECK(of(Way::skipped_arguments).calls == HsaCalls{});
+  CHECK(of(Way::cached_scratch).counters.argument_hits == 0);
+  CHECK(of(Way::skipped_arguments).counters.argument_hits ==
+        of(Way::skipped_arguments).counted_steps * (14 - 2));
+  CHECK(of(Way::skipped_arguments).counters.host_waits <= of(Way::skipped_arguments).counted_steps);
+}
+
+TEST_CASE(
+    "in the steady state a step is handed over without heap and without waiting, and is then waited for "
+    "once") {
+  const Device device;
+  for (const Way way : {Way::cached_scratch, Way::skipped_arguments}) {
+    DeviceMembrane membrane(device.gpu, device.program, way);
+    for (uint32_t step = 0; step < 60; ++step) {
+      const Counters before = Counters::now();
+      const support::Cost handing_over = support::cost_of([&] { drive(membrane, 60, step); });
+      const uint64_t waits = (Counters::now() - before).host_waits;
+      membrane.observe();
+      const Counters spent = Counters::now() - before;
+      if (step < 20) continue;  // until all that is kept has been made
+      CAPTURE(way, step);
+      CHECK(handing_over.allocations == 0);
+      CHECK(waits == 0);
+      CHECK(spent.host_waits <= 1);
+    }
+  }
+}
+
+TEST_CASE("a launcher whose kernel has no arrays has no memory but for the arguments that it skips") {
+  const Device device;
+  for (const Way way : {Way::cached_scratch, Way::skipped_arguments}) {
+    DeviceMembrane membrane(device.gpu, device.program, way);
+    const HsaCalls before = HsaCalls::now();
+    for (int i = 0; i < 50; ++i) {
+      membrane.tension();
+      membrane.drift();
+    }
+    // For each of the two.
+    const uint64_t blocks = way == Way::skipped_arguments ? 2 : 0;
+    CAPTURE(way);
+    CHECK(HsaCalls::now() - before == HsaCalls{.allocations = blocks});
+    membrane.observe();
+    CHECK(membrane.observation() == Observation{});
+  }
+}

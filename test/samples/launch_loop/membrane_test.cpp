@@ -1,0 +1,101 @@
+// The simulation on the host: what the device is compared with must itself be worth something.
+#include "launch_loop/membrane.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "support/catch.hpp"
+
+using namespace uptempo::launch_loop;
+
+namespace {
+
+HostMembrane after(uint32_t steps, uint32_t kernels = 60) {
+  HostMembrane membrane;
+  for (uint32_t step = 0; step < steps; ++step) {
+    drive(membrane, kernels, step);
+    membrane.observe();
+  }
+  return membrane;
+}
+
+// Which kernels a step has.
+struct Names {
+  std::string all;
+  std::set<float> winds;
+  void actuate(const Field&) { all += 'a'; }
+  void wind(float strength) {
+    all += 'w';
+    winds.insert(strength);
+  }
+  void tension() { all += 't'; }
+  void hold() { all += 'h'; }
+  void drift() { all += 'd'; }
+};
+
+// A step without one of its kernels.
+struct Without : HostMembrane {
+  explicit Without(uint32_t kernel) : left(kernel) {}
+  void actuate(const Field& actions) {
+    if (left-- != 0) HostMembrane::actuate(actions);
+  }
+  void wind(float strength) {
+    if (left-- != 0) HostMembrane::wind(strength);
+  }
+  void tension() {
+    if (left-- != 0) HostMembrane::tension();
+  }
+  void hold() {
+    if (left-- != 0) HostMembrane::hold();
+  }
+  void drift() {
+    if (left-- != 0) HostMembrane::drift();
+  }
+  uint32_t left;
+};
+
+}  // namespace
+
+TEST_CASE("a step has the kernels that it is said to have, and winds of different strengths") {
+  Names names;
+  drive(names, 60, 5);
+  CHECK(names.all.size() + 1 == 60);
+  CHECK(names.all.starts_with("awtdhtdwtdhtdw"));
+  CHECK(std::ranges::count(names.all, 'w') == 10);
+  CHECK(std::ranges::count(names.all, 'h') == 10);
+  CHECK(names.winds.size() == 10);
+  Names fewest;
+  drive(fewest, least_kernels, 0);
+  CHECK(fewest.all == "a");
+}
+
+TEST_CASE("the membrane moves for ever, within bounds, and its edge rests") {
+  for (const uint32_t steps : {1u, 100u, 2000u}) {
+    const HostMembrane membrane = after(steps);
+    for (uint32_t point = 0; point < points; ++point) {
+      const bool edge = point / width % (width - 1) == 0 || point % width % (width - 1) == 0;
+      CAPTURE(steps, point);
+      CHECK((membrane.height()[point] == 0) == edge);
+      CHECK((membrane.speed()[point] == 0) == edge);
+      CHECK(std::isnormal(membrane.height()[point]) != edge);
+      CHECK(std::abs(membrane.height()[point]) < 100);
+    }
+    for (uint32_t row = 1; row + 1 < width; ++row) CHECK(membrane.observation()[2 * row + 1] > 0);
+  }
+  CHECK(after(2000).height() != after(1999).height());
+}
+
+TEST_CASE("any kernel that is left out of a step shows in the state") {
+  const HostMembrane before = after(20);
+  HostMembrane whole = before;
+  drive(whole, 60, 20);
+  for (uint32_t kernel = 0; kernel < 59; ++kernel) {
+    Without without(kernel);
+    static_cast<HostMembrane&>(without) = before;
+    drive(without, 60, 20);
+    CAPTURE(kernel);
+    CHECK((without.height() != whole.height() || without.speed() != whole.speed()));
+  }
+}
