@@ -68,7 +68,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       acquires_system_always_(options.system_acquires || kernargs_need_system_acquire(agent)),
       shapes_(facts(), in_between),
       closers_(timeline_.places()),
-      timed_(timeline_.places()) {
+      marker_times_(timeline_) {
   reserve_loans();
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
@@ -88,7 +88,7 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
       acquires_system_always_(options.system_acquires),
       shapes_(facts(), in_between),
       closers_(timeline_.places()),
-      timed_(timeline_.places()) {
+      marker_times_(timeline_) {
   reserve_loans();
 }
 
@@ -297,43 +297,23 @@ Event StreamQueue::timed_event_for(Tail& tail, const std::shared_ptr<EventTime>&
   std::unique_lock lock(mutex_);
   check_failed();
   enable_profiling();
-  const bool is_closed = tail.epoch != open_epoch();
-  if (is_closed && timeline_.is_done(tail.epoch)) return {};
-  Timed* timed = &timed_[timeline_.place(tail.epoch)];
-  if (is_closed && timed->epoch == tail.epoch) {  // somebody else's marker, which is timed
+  uint64_t epoch = tail.epoch;
+  const bool is_closed = epoch != open_epoch();
+  if (is_closed && timeline_.is_done(epoch)) return {};
+  if (is_closed && marker_times_.has(epoch)) {  // somebody else's marker
     count(&CounterBlock::markers_elided);
   } else {
     await_closable(lock);
-    const uint64_t epoch = open_epoch();
+    epoch = open_epoch();
     mark();
-    timed = &timed_[timeline_.place(epoch)];
-    {
-      const std::lock_guard timed_lock(timed_mutex_);
-      timed->epoch = epoch;
-      timed->ns.reset();
-      timed->wanted.clear();
-    }
-    timeline_.time([this, timed](std::vector<PacketTime>& times) { read_time(*timed, times); });
+    marker_times_.begin(epoch);
+    timeline_.time([this, epoch](std::vector<PacketTime>& times) {
+      times.push_back(time_of(retained(epoch).completion));
+      marker_times_.set(epoch, times.back().end_ns);
+    });
   }
-  time->expect(timeline_, timed->epoch);
-  const std::lock_guard timed_lock(timed_mutex_);
-  if (timed->ns) {
-    time->set(timeline_, timed->epoch, *timed->ns);
-  } else {
-    timed->wanted.push_back(time);
-  }
-  return event_at(timed->epoch, tail);
-}
-
-// Called by whoever asks for the times of a complete epoch, and when it is reclaimed.
-void StreamQueue::read_time(Timed& timed, std::vector<PacketTime>& times) {
-  const PacketTime time = time_of(retained(timed.epoch).completion);
-  times.push_back(time);
-  const std::lock_guard timed_lock(timed_mutex_);
-  timed.ns = time.end_ns;
-  for (const std::shared_ptr<EventTime>& wanted : timed.wanted)
-    wanted->set(timeline_, timed.epoch, time.end_ns);
-  timed.wanted.clear();
+  marker_times_.share(epoch, time);
+  return event_at(epoch, tail);
 }
 
 Event StreamQueue::event_for_all() {

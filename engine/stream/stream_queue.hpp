@@ -33,7 +33,7 @@
 #include "engine/dispatch/queue_core.hpp"
 #include "engine/dispatch/spill_pool.hpp"
 #include "engine/stream/event.hpp"
-#include "engine/stream/timed_event.hpp"
+#include "engine/stream/marker_times.hpp"
 #include "engine/stream/track.hpp"
 
 namespace uptempo {
@@ -166,16 +166,8 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   uint64_t open_epoch() const noexcept { return timeline_.last_begun() + 1; }
   bool needs_barrier(const Tail& tail) noexcept;
   bool can_close() noexcept;
-  // Who wants to know when an epoch was complete.
-  struct Timed {
-    uint64_t epoch = 0;
-    std::optional<uint64_t> ns{};  // when it is known
-    std::vector<std::shared_ptr<EventTime>> wanted{};
-  };
-
   [[noreturn]] void throw_short() const;
   void await_closable(std::unique_lock<std::mutex>& lock);
-  void read_time(Timed& timed, std::vector<PacketTime>& times);
   // Returns its index plus one.
   uint64_t publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept;
   void mark() noexcept;
@@ -205,8 +197,7 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   std::vector<Seen> seen_;              // one for each track
   // Of each unfinished epoch, by place: the launch that closed it, or the gate (a wait for somebody else's signal), index plus one. 0: a marker, behind which nothing is to come.
   std::vector<uint64_t> closers_;
-  std::mutex timed_mutex_;    // of what follows; taken last
-  std::vector<Timed> timed_;  // by place
+  MarkerTimes marker_times_;
   uint64_t open_bytes_ = 0;
   std::atomic<uint32_t> open_packets_{0};
   bool is_stopped_ = false;    // after a failure

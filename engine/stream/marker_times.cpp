@@ -1,0 +1,32 @@
+#include "engine/stream/marker_times.hpp"
+
+namespace uptempo::detail {
+
+void MarkerTimes::begin(uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  Marker& marker = markers_[timeline_.place(epoch)];
+  marker.epoch = epoch;
+  marker.ns.reset();
+  marker.wanted.clear();
+}
+
+void MarkerTimes::share(uint64_t epoch, const std::shared_ptr<EventTime>& time) {
+  time->expect(timeline_, epoch);
+  const std::lock_guard lock(mutex_);
+  Marker& marker = markers_[timeline_.place(epoch)];
+  if (marker.ns) {
+    time->set(timeline_, epoch, *marker.ns);
+  } else {
+    marker.wanted.push_back(time);
+  }
+}
+
+void MarkerTimes::set(uint64_t epoch, uint64_t ns) {
+  const std::lock_guard lock(mutex_);
+  Marker& marker = markers_[timeline_.place(epoch)];
+  marker.ns = ns;
+  for (const std::shared_ptr<EventTime>& wanted : marker.wanted) wanted->set(timeline_, epoch, ns);
+  marker.wanted.clear();
+}
+
+}  // namespace uptempo::detail
