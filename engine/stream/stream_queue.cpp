@@ -19,8 +19,6 @@ using aql::FenceScope;
 
 // The oldest epochs that a queue reclaims when it closes one: see queue_state.cpp.
 constexpr uint32_t reclaim_in_passing = 2;
-// Signals of others that an open epoch may hold before a launch closes it.
-constexpr size_t loans_per_epoch = 16;
 // Part of the kernarg memory that an open epoch may hold before a launch closes it.
 constexpr uint64_t kernarg_share = 8;
 
@@ -67,9 +65,10 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires || kernargs_need_system_acquire(agent)),
       shapes_(facts(), in_between),
+      waits_(timeline_),
       closers_(timeline_.places()),
       marker_times_(timeline_) {
-  reserve_loans();
+  for (Retained& held : retained_) TrackWaits::reserve(held.loans);
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
           "hsa_amd_queue_set_priority", "another priority than that of most queues");
@@ -87,15 +86,10 @@ StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires),
       shapes_(facts(), in_between),
+      waits_(timeline_),
       closers_(timeline_.places()),
       marker_times_(timeline_) {
-  reserve_loans();
-}
-
-// They change places when an epoch ends.
-void StreamQueue::reserve_loans() {
-  loans_.reserve(loans_per_epoch + 5);
-  for (Retained& held : retained_) held.loans.reserve(loans_per_epoch + 5);
+  for (Retained& held : retained_) TrackWaits::reserve(held.loans);
 }
 
 bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block) {
@@ -229,7 +223,7 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     held.slabs = kernargs_.publish(kernarg_cursor_);
     held.pooled_signal = true;
     held.completion = completion;
-    held.loans.swap(loans_);
+    waits_.pass_loans(held.loans);
     closers_[timeline_.place(epoch)] =
         aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch ? place : 0;
     open_bytes_ = 0;
@@ -261,8 +255,7 @@ void StreamQueue::launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcep
                                .release = FenceScope::agent};
   if (turn.block != nullptr) open_bytes_ += turn.shape->block_bytes;
   const bool is_long = open_packets_.load(std::memory_order_relaxed) + 1 >= stream_options_.epoch_packets ||
-                       open_bytes_ >= options_.kernarg_bytes / kernarg_share ||
-                       loans_.size() >= loans_per_epoch;
+                       open_bytes_ >= options_.kernarg_bytes / kernarg_share || waits_.has_many_loans();
   const bool closes = is_long && can_close();
   const uint64_t epoch = open_epoch();
   follow(tail, publish(packet, flags, closes), epoch);
@@ -327,77 +320,59 @@ Event StreamQueue::event_for_all() {
   return event_for(tail);
 }
 
-// A wait of this queue's for a later value of the same track serves this stream, too: what comes after that wait, in order, comes after the event.
 bool StreamQueue::is_implied(const Event& event, Tail& tail) noexcept {
+  const uint64_t value = event.completion_.value();
   if (event.track_ == this) {
     // What closed its epoch has its barrier bit set: what comes later comes after all before that, but after a launch or a gate itself only by a barrier bit of its own. An
     // event of this stream must cover it, too.
-    const uint64_t epoch = event.completion_.value();
-    const uint64_t closer = closers_[timeline_.place(epoch)];
-    inherit(tail, std::max(closer, uint64_t{1}), epoch);
+    inherit(tail, std::max(closers_[timeline_.place(value)], uint64_t{1}), value);
     return true;
   }
-  const auto at = std::ranges::find(seen_, &event.track_->track_timeline(), &Seen::timeline);
-  if (at == seen_.end() || at->value < event.completion_.value()) return false;
-  inherit(tail, at->packet, at->epoch);
+  const TrackWaits::Place* const wait = waits_.find(event.track_->track_timeline(), value);
+  if (wait == nullptr) return false;
+  inherit(tail, wait->packet, wait->epoch);
   return true;
 }
 
-void StreamQueue::note_seen(const Event& event, const Tail& tail) {
-  Timeline& timeline = event.track_->track_timeline();
-  auto at = std::ranges::find(seen_, &timeline, &Seen::timeline);
-  if (at == seen_.end()) at = seen_.insert(at, Seen{});
-  if (at->value > event.completion_.value()) return;
-  *at = {
-      .timeline = &timeline, .value = event.completion_.value(), .packet = tail.packet, .epoch = tail.epoch};
-}
-
 void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
-  constexpr size_t most = std::tuple_size_v<decltype(aql::BarrierAnd::dependencies)>;
-  std::array<Track::Borrowed, most> borrowed;
-  std::array<const Event*, most> waits;
-  for (auto next = events.begin(); next != events.end();) {
-    size_t found = 0;
-    for (; next != events.end() && found < most; ++next) {
-      if (next->track_ == nullptr) continue;
-      if (is_outside(*next)) tail.acquires_system = true;
-      bool implied;
-      {
-        const std::lock_guard lock(mutex_);
-        implied = is_implied(*next, tail);
-      }
-      // Not under the lock: another queue may be borrowing from this one.
-      std::optional<Track::Borrowed> signal;
-      if (!implied)
-        signal = next->track_->borrow_in_time(next->completion_.value(), stream_options_.patience, ask_);
-      if (!signal) {
-        count(&CounterBlock::waits_elided);
-        continue;
-      }
-      borrowed[found] = std::move(*signal);
-      waits[found++] = &*next;
+  WaitSet waits;
+  for (const Event& event : events) {
+    if (event.track_ == nullptr) continue;
+    if (waits.full()) put_wait(tail, waits);
+    if (is_outside(event)) tail.acquires_system = true;
+    const uint64_t value = event.completion_.value();
+    bool implied;
+    {
+      const std::lock_guard lock(mutex_);
+      implied = is_implied(event, tail);
     }
-    if (found == 0) break;
-
-    aql::BarrierAnd barrier{};
-    for (size_t i = 0; i < found; ++i) barrier.dependencies[i] = borrowed[i].signal;
-    aql::Packet64 packet = aql::to_packet(barrier);
-    std::unique_lock lock(mutex_);
-    check_failed();
-    for (std::optional<Deadline> deadline; !writer_->admits_now(1);) {
-      if (!deadline) deadline = Deadline::after(stream_options_.patience);
-      wait_for_room(lock, *deadline);
-    }
-    const uint64_t epoch = open_epoch();
-    for (size_t i = 0; i < found; ++i) loans_.push_back(std::move(borrowed[i].loan));
-    // The packets of this stream before it need not be over: the next one waits for both.
-    follow(tail, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
-    count(&CounterBlock::wait_packets);
-    for (size_t i = 0; i < found; ++i) {
-      note_seen(*waits[i], tail);
-      waits[i]->track_->track_timeline().fail_too(timeline_, waits[i]->completion_.value());
+    // Not under the lock: another queue may be borrowing from this one.
+    std::optional<Borrowed> signal;
+    if (!implied) signal = event.track_->borrow_in_time(value, stream_options_.patience, ask_);
+    if (signal) {
+      waits.add(event.track_->track_timeline(), value, std::move(*signal));
+    } else {
+      count(&CounterBlock::waits_elided);
     }
   }
+  if (!waits.empty()) put_wait(tail, waits);
+}
+
+void StreamQueue::put_wait(Tail& tail, WaitSet& waits) {
+  aql::Packet64 packet = waits.packet();
+  std::unique_lock lock(mutex_);
+  check_failed();
+  for (std::optional<Deadline> deadline; !writer_->admits_now(1);) {
+    if (!deadline) deadline = Deadline::after(stream_options_.patience);
+    wait_for_room(lock, *deadline);
+  }
+  const uint64_t epoch = open_epoch();
+  waits_.keep_loans(waits);
+  // The packets of this stream before it need not be over: the next one waits for both.
+  follow(tail, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
+  count(&CounterBlock::wait_packets);
+  waits_.note(waits, {.packet = tail.packet, .epoch = epoch});
+  waits = {};
 }
 
 Event StreamQueue::wait_for(Tail& tail, hsa_signal_t signal) {
@@ -433,11 +408,11 @@ void StreamQueue::give_back_loans() noexcept {
   if (timeline_.failed()) {
     // Its processor may yet be about to look at them.
     if (agent_ && usable() && !std::exchange(is_stopped_, true)) hsa_queue_inactivate(handle());
-    loans_.clear();
+    waits_.drop_loans();
     for (Retained& held : retained_) held.loans.clear();
     return;
   }
-  if (!loans_.empty() && can_close()) mark();
+  if (waits_.has_loans() && can_close()) mark();
   reclaim(all);
 }
 

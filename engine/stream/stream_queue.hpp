@@ -35,6 +35,7 @@
 #include "engine/stream/event.hpp"
 #include "engine/stream/marker_times.hpp"
 #include "engine/stream/track.hpp"
+#include "engine/stream/track_waits.hpp"
 
 namespace uptempo {
 
@@ -138,14 +139,6 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   void give_back_loans() noexcept override;
 
  private:
-  // A wait for another track that is in the queue: later packets need not repeat it.
-  struct Seen {
-    const Timeline* timeline = nullptr;
-    uint64_t value = 0;   // the highest one
-    uint64_t packet = 0;  // of that wait, index plus one
-    uint64_t epoch = 0;
-  };
-
   template <class TakesBlock>
   Turn take_turn_if(const KernelInfo& kernel, const Grid& grid, TakesBlock&& takes_block);
   bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
@@ -162,7 +155,6 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
     return block != nullptr;
   }
   std::byte* take_elsewhere(uint32_t block_bytes) noexcept;
-  void reserve_loans();
   uint64_t open_epoch() const noexcept { return timeline_.last_begun() + 1; }
   bool needs_barrier(const Tail& tail) noexcept;
   bool can_close() noexcept;
@@ -178,8 +170,9 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   Event event_at(uint64_t epoch, const Tail& tail) noexcept {
     return {*this, Completion(timeline_, epoch), tail.acquires_system ? hsa_agent_t{} : writer()};
   }
+  // Something in the queue makes later packets of the stream come after the event already.
   bool is_implied(const Event& event, Tail& tail) noexcept;
-  void note_seen(const Event& event, const Tail& tail);
+  void put_wait(Tail& tail, WaitSet& waits);
   // Whether something else than this agent's packets wrote what the event covers: only an acquire at system scope sees that.
   bool is_outside(const Event& event) const noexcept { return event.writer_.handle != writer().handle; }
   // Queues without an agent are of the same.
@@ -193,8 +186,7 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   std::mutex mutex_;
   DispatchShapes shapes_;
   KernargPool::Cursor kernarg_cursor_;  // of the open epoch
-  std::vector<SignalLoan> loans_;       // of the open epoch
-  std::vector<Seen> seen_;              // one for each track
+  TrackWaits waits_;
   // Of each unfinished epoch, by place: the launch that closed it, or the gate (a wait for somebody else's signal), index plus one. 0: a marker, behind which nothing is to come.
   std::vector<uint64_t> closers_;
   MarkerTimes marker_times_;
