@@ -5,7 +5,7 @@
 //   ready.wait();               // the host waits
 //
 // A value that owns nothing: copying is free, and one may outlive its stream, its Streams and the Runtime (it is then complete, or failed with its
-// queue). One that was never recorded is complete. Recording again is assignment: `ready = upload.record()`.
+// queue). The host may wait for it while they are destroyed; streams.hpp says what else may go on then. One that was never recorded is complete. Recording again is assignment: `ready = upload.record()`.
 //
 // Complete means that everything put on the stream before is complete, and that what it wrote is visible to the host, to copies and to what waits for the event.
 //

@@ -19,6 +19,8 @@
 //
 // Lifetime: streams keep what they need of it alive. When the last of them and Streams itself have gone, what is unfinished is waited for up to
 // QueueOptions::drain, once for all hardware queues and copy engines, and what is unfinished then ends with an error. Kernels and buffers in use must live until then. After the Runtime has gone nothing is done.
+// Other threads may meanwhile use streams, but not the default stream, which goes with the Streams, and wait for events: such a wait ends when the work is complete, or is given up as above.
+// No function of the Streams may be running, and, where the last stream has gone, no call on a stream of other Streams that waits for an event of these: it asks their queues for a signal.
 #pragma once
 
 #include <chrono>

@@ -582,6 +582,68 @@ TEST_CASE("an event outlives streams and queues", "[stream]") {
   CHECK(event.ready());
 }
 
+TEST_CASE("who waits for an event while its Streams are destroyed learns how it ended", "[stream]") {
+  for (const bool ends : {true, false}) {
+    CAPTURE(ends);
+    StreamDevicesOptions options = paused(1);
+    options.streams.queue.drain = ends ? 10s : 50ms;
+    StreamDevices devices(options);
+    Event event;
+    {
+      Stream a(devices);
+      launch(a, 0);
+      event = a.record();
+    }
+    std::atomic<uint32_t> complete{0}, lost{0};
+    std::vector<std::thread> threads;
+    for (const WaitMode mode : {WaitMode::active, WaitMode::blocked, WaitMode::hybrid})
+      threads.emplace_back([&, mode] {
+        try {
+          event.wait({.mode = mode});
+          ++complete;
+        } catch (const Error&) {
+          ++lost;
+        }
+      });
+    threads.emplace_back([&] {
+      std::this_thread::sleep_for(5ms);
+      if (ends) devices.resume();
+    });
+    devices.destroy_streams();
+    for (std::thread& thread : threads) thread.join();
+    CHECK(complete == (ends ? 3 : 0));
+    CHECK(lost == (ends ? 0 : 3));
+  }
+}
+
+TEST_CASE("an event of Streams that have gone is nothing to wait for, or an error, on streams of others",
+          "[stream]") {
+  StreamDevices others;
+  Stream stream(others);
+  for (const bool ends : {true, false}) {
+    CAPTURE(ends);
+    StreamDevicesOptions options = paused(1);
+    options.streams.queue.drain = ends ? 10s : 5ms;
+    Event event;
+    {
+      StreamDevices devices(options);
+      Stream a(devices);
+      launch(a, 0);
+      event = a.record();
+      if (ends) devices.resume();
+    }
+    if (ends) {
+      stream.wait(event);
+      CHECK(event.ready());
+    } else {
+      CHECK_THROWS_AS(stream.wait(event), Error);
+    }
+    launch(stream, ends);
+    stream.synchronize();
+    CHECK(others.log.ended(ends) != 0);
+  }
+}
+
 TEST_CASE("when a queue fails its streams end with the error, and others go on", "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), waits(devices);
