@@ -1,5 +1,6 @@
 #include "device/host_events.hpp"
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -103,6 +104,37 @@ TEST_CASE("changes can be taken a page at a time", "[host_events]") {
   one[1] = 0b10;
   CHECK(taken == one);
   CHECK_FALSE(ring.take(event, taken));
+}
+
+// What the host does to memory before it rings a doorbell has been pushed when the device finds the doorbell: behind another thread's event, it may be, that is only just being
+// written.
+TEST_CASE("an event that went in before take() began comes out of it, whoever else is pushing",
+          "[host_events]") {
+  HostEventRing ring(64);
+  constexpr GpuAddress ours = 1, theirs = 0x1000;
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    PageMask whole;
+    whole.fill(~std::uint64_t{0});
+    for (int pushed = 0; pushed < 200000;) {
+      if (ring.push(read_at(theirs), &whole)) {
+        ++pushed;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    over.store(true, std::memory_order_relaxed);
+  });
+  int missed = 0;
+  while (!over.load(std::memory_order_relaxed)) {
+    const bool pushed = ring.push(read_at(ours));  // false: the other thread has filled it
+    bool found = !pushed;
+    HostEvent event;
+    for (PageMask mask; ring.take(event, mask);) found = found || event.address == ours;
+    if (!found) ++missed;
+  }
+  other.join();
+  CHECK(missed == 0);
 }
 
 TEST_CASE("what several threads push at once comes out complete and in each one's order", "[host_events]") {

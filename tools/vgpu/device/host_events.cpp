@@ -1,5 +1,6 @@
 #include "device/host_events.hpp"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <bit>
@@ -60,7 +61,12 @@ bool HostEventRing::push(const HostEvent& event, const PageMask* mask) noexcept 
 
 const HostEventRing::Entry* HostEventRing::next() const noexcept {
   const Entry& entry = ring_[head_ % entries_];
-  return entry.turn.load(std::memory_order_acquire) + head_ % entries_ == head_ + 1 ? &entry : nullptr;
+  while (entry.turn.load(std::memory_order_acquire) + head_ % entries_ != head_ + 1) {
+    // relaxed: a push() that came before this call did so by some other way, and by that its place in the ring is known here.
+    if (tail_.load(std::memory_order_relaxed) == head_) return nullptr;
+    sched_yield();
+  }
+  return &entry;
 }
 
 void HostEventRing::advance() noexcept {

@@ -3,7 +3,8 @@
 // A bounded queue of many producers and one consumer. Producers are fault handlers and device threads, so push() neither allocates, waits nor
 // calls the system; it says when there is no room. The changed bytes of a page travel as one entry and come out as runs.
 //
-// Order: entries come out in the order in which push() was called; those of one page are pushed under that page's lock.
+// Order: entries come out in the order in which push() was called; those of one page are pushed under that page's lock. What was pushed before take() was called comes out of
+// it: where a thread is held up inside an earlier push(), take() waits for it. Else a doorbell could be judged without the stores that the host made before it rang.
 // Thread safety: push() from any thread and any handler, take() from one thread at a time.
 #pragma once
 
@@ -49,7 +50,7 @@ class HostEventRing {
   // False: full, nothing was added. `mask` says which bytes of the page at event.address, one at least; null: event.address and event.bytes as they are.
   bool push(const HostEvent& event, const PageMask* mask = nullptr) noexcept;
 
-  // False: nothing there. A mask is taken apart into its runs of set bits.
+  // False: nothing there, and nobody inside push(). A mask is taken apart into its runs of set bits.
   bool take(HostEvent& event) noexcept;
   // The same, but a mask in one piece; without one, `mask` has the bits of event.bytes from event.address on. Not between two runs of an entry.
   bool take(HostEvent& event, PageMask& mask) noexcept;
