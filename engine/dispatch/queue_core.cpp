@@ -74,7 +74,7 @@ QueueCore::QueueCore(const Agent& agent, const QueueOptions& options, Parts part
       parts.queue = hsa_queue(queue_);
     }
     connect(parts);
-    watch_.start(timeline_, agent);
+    watch_.start(timeline_, agent, &open_packets_);
   } catch (...) {
     watch_.stop();
     if (common_) common_->leave(timeline_);

@@ -114,6 +114,8 @@ class QueueCore {
   SignalPool signals_;
   Timeline& timeline_;
   KernargPool kernargs_;
+  // Published, and covered by no publication yet: of streams, whose owner writes it under a lock.
+  std::atomic<uint32_t> open_packets_{0};
   Gauge ring_level_, publications_level_;
   std::vector<Retained> retained_;
   Owned queue_;

@@ -4,22 +4,29 @@
 
 namespace uptempo::detail {
 
-void TimelineWatch::start(Timeline& timeline, const Agent& gpu) {
+void TimelineWatch::start(Timeline& timeline, const Agent& gpu, const std::atomic<uint32_t>* open_packets) {
+  timeline_ = &timeline;
+  agent_ = gpu.handle();
+  open_packets_ = open_packets;
   end_ = Owned(session_, Session::Kind::listener, reinterpret_cast<uint64_t>(&timeline),
                [](uint64_t handle) noexcept {
                  auto* const ended = reinterpret_cast<Timeline*>(handle);
                  ended->fail(HSA_STATUS_ERROR_NOT_INITIALIZED, "the Runtime has gone");
                  ended->close();
                });
-  faults_ = session_->listen([&timeline, agent = gpu.handle()](const Session::MemoryFault& fault) {
-    return fault.agent.handle == agent.handle && timeline.fail(fault.status, fault.text);
+  faults_ = session_->listen([this](const Session::MemoryFault& fault) {
+    if (fault.agent.handle != agent_.handle) return false;
+    const bool open = has_open_packets();
+    return timeline_->fail(fault.status, fault.text) || open;
   });
   listens_ = true;
 }
 
 void TimelineWatch::stop() noexcept {
   end_.forget();
-  if (std::exchange(listens_, false)) session_->stop_listening(faults_);
+  if (!std::exchange(listens_, false)) return;
+  if (has_open_packets() || !timeline_->is_done(timeline_->last_begun())) Session::give_up(agent_);
+  session_->stop_listening(faults_);
 }
 
 }  // namespace uptempo::detail

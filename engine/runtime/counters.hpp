@@ -58,7 +58,8 @@ namespace uptempo {
   X(copies_by_kernel, "copies and fills of streams that a kernel carried out")                \
   X(copies_by_host, "copies and fills of streams that the host carried out at once")          \
   X(host_duties, "ends of copies that the host owed: out of staging, unpinned")               \
-  X(frees_deferred, "buffers given back in the order of a stream")
+  X(frees_deferred, "buffers given back in the order of a stream")                            \
+  X(late_faults, "GPU memory faults taken for those of work that had been given up")
 
 struct Counters {
 #define UPTEMPO_COUNTER_FIELD(name, text) uint64_t name = 0;

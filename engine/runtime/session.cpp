@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -11,13 +14,20 @@ namespace {
 struct Process {
   std::mutex mutex;  // orders hsa_init and hsa_shut_down of successive sessions
   std::weak_ptr<Session> owners;
-  // For `session` alone. Not held during hsa_shut_down, which joins the thread that on_system_event runs on.
+  // For what follows. Not held during hsa_shut_down, which joins the thread that on_system_event runs on.
   std::mutex session_mutex;
   std::weak_ptr<Session> session;
+  uintptr_t sessions = 0;  // started so far
+  // Not the session's: who else uses HSA keeps its queues, and the thread that reports faults, alive behind the session's end.
+  std::vector<uint64_t> given_up;  // agents
 
-  std::shared_ptr<Session> running() {
+  // The session started last, if anything holds it still: also one that has ended.
+  std::shared_ptr<Session> latest() {
     const std::lock_guard lock(session_mutex);
-    std::shared_ptr<Session> found = session.lock();
+    return session.lock();
+  }
+  std::shared_ptr<Session> running() {
+    std::shared_ptr<Session> found = latest();
     return found && found->alive() ? found : nullptr;
   }
 };
@@ -41,6 +51,11 @@ constexpr FaultReason fault_reasons[] = {
     {HSA_AMD_MEMORY_FAULT_SRAMECC, "SRAM ECC error"},
     {static_cast<unsigned>(HSA_AMD_MEMORY_FAULT_HANG), "the device was reset"},
 };
+
+bool hsa_is_initialised() noexcept {
+  uint16_t major = 0;
+  return hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major) != HSA_STATUS_ERROR_NOT_INITIALIZED;
+}
 
 std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
   std::string reasons;
@@ -83,6 +98,7 @@ std::shared_ptr<Session> Session::start() {
   const std::lock_guard lock(process().mutex);
   if (std::shared_ptr<Session> running = process().owners.lock()) return running;
 
+  const bool is_first_user = !hsa_is_initialised();
   if (const hsa_status_t status = hsa_init(); status != HSA_STATUS_SUCCESS) {
     throw Error(
         {.status = status,
@@ -93,8 +109,14 @@ std::shared_ptr<Session> Session::start() {
              "load the amdgpu driver and join the group that owns /dev/kfd, or run under uptempo-vgpu"});
   }
   std::shared_ptr<Session> session(new Session);
-  // Handlers die with hsa_shut_down, so each session registers its own.
-  hsa_amd_register_system_event_handler(&Session::on_system_event, nullptr);
+  uintptr_t number = 0;
+  {
+    const std::lock_guard session_lock(process().session_mutex);
+    if (is_first_user) process().given_up.clear();  // nothing of an earlier life of HSA's reports here
+    number = ++process().sessions;
+  }
+  // Handlers die with HSA, so each session registers its own. Where somebody else has kept HSA alive that of the last one is still there.
+  hsa_amd_register_system_event_handler(&Session::on_system_event, reinterpret_cast<void*>(number));
   auto starter = std::make_shared<Starter>(session);
   std::shared_ptr<Session> owner(std::move(starter), session.get());
   process().owners = owner;
@@ -155,17 +177,38 @@ void Session::stop_listening(uint64_t id) noexcept {
   listeners_.erase(id);
 }
 
-hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void*) {
-  if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT) return HSA_STATUS_ERROR;
-  const std::shared_ptr<Session> session = process().running();
-  if (!session) return HSA_STATUS_ERROR;
-  const std::lock_guard lock(session->listeners_mutex_);
-  session->faults_.push_back({event->memory_fault.agent, describe(event->memory_fault)});
-  const MemoryFault& fault = session->faults_.back();
+void Session::give_up(hsa_agent_t agent) {
+  const std::lock_guard lock(process().session_mutex);
+  std::vector<uint64_t>& agents = process().given_up;
+  if (std::ranges::find(agents, agent.handle) == agents.end()) agents.push_back(agent.handle);
+}
+
+bool Session::tell(const hsa_amd_gpu_memory_fault_info_t& found) {
+  const std::lock_guard lock(listeners_mutex_);
+  faults_.push_back({found.agent, describe(found)});
+  const MemoryFault& fault = faults_.back();
   bool claimed = false;
-  for (const auto& [id, listener] : session->listeners_) claimed = listener(fault) || claimed;
-  return claimed ? HSA_STATUS_SUCCESS
-                 : HSA_STATUS_ERROR;  // ROCr aborts if every handler answers with an error
+  for (const auto& [id, listener] : listeners_) claimed = listener(fault) || claimed;
+  return claimed;
+}
+
+hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number) {
+  // ROCr aborts if every handler answers with an error.
+  if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT) return HSA_STATUS_ERROR;
+  {
+    const std::lock_guard lock(process().session_mutex);
+    if (reinterpret_cast<uintptr_t>(number) != process().sessions) return HSA_STATUS_ERROR;
+  }
+  const hsa_amd_gpu_memory_fault_info_t& fault = event->memory_fault;
+  // An ended session, too: what it has taken from under its objects may have been running until then.
+  const std::shared_ptr<Session> session = process().latest();
+  if (session && session->tell(fault)) return HSA_STATUS_SUCCESS;
+  // Behind the listeners: who gives work up says so before it stops listening.
+  const std::lock_guard lock(process().session_mutex);
+  const std::vector<uint64_t>& agents = process().given_up;
+  if (std::ranges::find(agents, fault.agent.handle) == agents.end()) return HSA_STATUS_ERROR;
+  detail::count(&detail::CounterBlock::late_faults);
+  return HSA_STATUS_SUCCESS;
 }
 
 }  // namespace uptempo

@@ -58,18 +58,25 @@ class Session {
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
   // The listener is called on a thread of ROCr when the GPU has accessed memory that it must not; of HSA it may call signal functions
-  // only. A fault that no listener claims goes its way as if this library were not there: to the handlers that others have
+  // only. A fault that no listener claims, and that cannot be of work that was given up, goes its way as if this library were not there: to the handlers that others have
   // registered, and if none of those takes it either, ROCr prints agent, address and reason and aborts the process.
   // Faults of the past are told here at once: the driver has stopped the agent's queues for good, and ROCr reports no second fault
   // (runtime.cpp:1290 at 5.2.3), so that work begun later would be waited for without end.
   uint64_t listen(FaultListener listener);
   void stop_listening(uint64_t id) noexcept;
 
+  // Work of the agent will be waited for no longer, though the device may still carry it out, or the event of its fault may be under way: the driver and ROCr take their time
+  // for it, and nothing tells when that is over. A fault of the agent says neither which queue it was nor when, so from here on one that no listener claims is taken for
+  // that work's: it is counted (Counters::late_faults), and ends what there is on the agent as any other does. Called before stop_listening().
+  static void give_up(hsa_agent_t agent);
+
  private:
   struct Starter;
   Session() = default;
   void end() noexcept;
-  static hsa_status_t on_system_event(const hsa_amd_event_t* event, void* unused);
+  // Whether a listener claims it.
+  bool tell(const hsa_amd_gpu_memory_fault_info_t& found);
+  static hsa_status_t on_system_event(const hsa_amd_event_t* event, void* number);
 
   struct Entry {
     uint64_t handle;

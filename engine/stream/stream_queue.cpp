@@ -227,7 +227,7 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     closers_[timeline_.place(epoch)] =
         aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch ? place : 0;
     open_bytes_ = 0;
-    open_packets_.store(0, std::memory_order_relaxed);
+    open_packets_.store(0, std::memory_order_release);  // behind begin(): see TimelineWatch
   } else {
     open_packets_.store(open_packets_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }

@@ -191,7 +191,6 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   std::vector<uint64_t> closers_;
   MarkerTimes marker_times_;
   uint64_t open_bytes_ = 0;
-  std::atomic<uint32_t> open_packets_{0};
   bool is_stopped_ = false;    // after a failure
   uint64_t last_barrier_ = 0;  // packet with barrier bit, index plus one
 };

@@ -1,0 +1,281 @@
+// GPU memory faults whose event arrives when nobody waits any more, on a device. HSA reports one fault in its life (session.hpp), so each test has a life of its own.
+#include <dlfcn.h>
+#include <hsa/hsa_ext_amd.h>
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <kernels/probes.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "on_device.hpp"
+#include "support/catch.hpp"
+#include "support/command.hpp"
+#include "support/errors.hpp"
+
+using namespace uptempo;
+using namespace std::chrono_literals;
+
+namespace {
+
+using uptempo::test::contains;
+using uptempo::test::error_of;
+
+uint32_t* nobodys() { return reinterpret_cast<uint32_t*>(0x7000); }
+
+// Keeps HSA alive, and holds up its thread that reports faults: ahead of the engine's handler, which is registered later.
+class HeldReport {
+ public:
+  HeldReport() {
+    REQUIRE(hsa_init() == HSA_STATUS_SUCCESS);
+    held.store(true);
+    arrived.store(false);
+    REQUIRE(hsa_amd_register_system_event_handler(hold, nullptr) == HSA_STATUS_SUCCESS);
+  }
+  ~HeldReport() {
+    let_go();
+    hsa_shut_down();  // joins the thread: what nobody has claimed ends the process here at the latest
+  }
+  HeldReport(const HeldReport&) = delete;
+  HeldReport& operator=(const HeldReport&) = delete;
+
+  static void let_go() { held.store(false); }
+  static void wait_until_arrived() {
+    const Deadline deadline = test::soon();
+    while (!arrived.load() && !deadline.passed()) std::this_thread::sleep_for(100us);
+    REQUIRE(arrived.load());
+  }
+
+ private:
+  static hsa_status_t hold(const hsa_amd_event_t*, void*) {
+    arrived.store(true);
+    while (held.load()) std::this_thread::sleep_for(100us);
+    return HSA_STATUS_ERROR;
+  }
+  static inline std::atomic<bool> held{false}, arrived{false};
+};
+
+// Handlers are called in the order of their registration: when this one is, the engine's has answered.
+class Told {
+ public:
+  Told() {
+    is_told.store(false);
+    REQUIRE(hsa_amd_register_system_event_handler(
+                [](const hsa_amd_event_t*, void*) {
+                  is_told.store(true);
+                  return HSA_STATUS_ERROR;
+                },
+                nullptr) == HSA_STATUS_SUCCESS);
+  }
+  static void wait() {
+    const Deadline deadline = test::soon();
+    while (!is_told.load() && !deadline.passed()) std::this_thread::sleep_for(100us);
+    REQUIRE(is_told.load());
+  }
+
+ private:
+  static inline std::atomic<bool> is_told{false};
+};
+
+uint64_t late_faults() { return Counters::now().late_faults; }
+
+// A copy of which the engine knows nothing.
+void fault_of_somebody_else(hsa_agent_t gpu, void* pinned) {
+  hsa_signal_t done{};
+  REQUIRE(hsa_signal_create(1, 0, nullptr, &done) == HSA_STATUS_SUCCESS);
+  REQUIRE(hsa_amd_memory_async_copy(pinned, gpu, nobodys(), gpu, 64, 0, nullptr, done) == HSA_STATUS_SUCCESS);
+}
+
+// What starts a packet that faults, and has not waited for it when it goes.
+struct FaultingQueue {
+  explicit FaultingQueue(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& fill)
+      : queue(gpu, {.drain = 50ms}) {
+    BatchSubmitter batch{queue};
+    batch.dispatch(fill, Grid{64}, nobodys(), 1u);
+    batch.submit();
+  }
+  Queue queue;
+};
+struct FaultingProducer {
+  explicit FaultingProducer(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& fill)
+      : shared(gpu, {.drain = 50ms}), queue(shared.producer()) {
+    BatchSubmitter batch{queue};
+    batch.dispatch(fill, Grid{64}, nobodys(), 1u);
+    batch.submit();
+  }
+  SharedQueue shared;
+  Queue queue;
+};
+struct FaultingLaunch {
+  explicit FaultingLaunch(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& fill)
+      : streams(gpu, {.queue = {.drain = 50ms}}), stream(streams) {
+    stream.launch(fill, Grid{64}, nobodys(), 1u);
+  }
+  Streams streams;
+  Stream stream;
+};
+struct FaultingCopy {
+  explicit FaultingCopy(const Agent& gpu, const Kernel<uint32_t*, uint32_t>&)
+      : streams(gpu, {.queue = {.drain = 50ms}}), stream(streams), memory(gpu, 64) {
+    stream.copy(memory, CopySource::device(nobodys(), 64), {.path = CopyPath::kernel});
+  }
+  Streams streams;
+  Stream stream;
+  DeviceBuffer<uint8_t> memory;
+};
+struct FaultingEngineCopy {
+  explicit FaultingEngineCopy(const Agent& gpu, const Kernel<uint32_t*, uint32_t>&)
+      : streams(gpu, {.queue = {.drain = 50ms}}), stream(streams), memory(gpu, 64) {
+    stream.copy(memory, CopySource::device(nobodys(), 64), {.path = CopyPath::engine});
+  }
+  Streams streams;
+  Stream stream;
+  DeviceBuffer<uint8_t> memory;
+};
+
+// Work without end, given up by its queue, and then a fault of somebody else.
+void give_up_work(const Agent& gpu) {
+  const Program probes{gpu, kernels::probes()};
+  const auto wait_for_gate = probes.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
+  const PinnedBuffer<uint32_t> words{gpu, 2};
+  words.data()[0] = 0;
+  Queue queue{gpu, {.drain = 50ms}};
+  BatchSubmitter batch{queue};
+  batch.dispatch(wait_for_gate, Grid{1}, words.data(), UINT32_MAX, words.data() + 1);
+  batch.submit();
+}
+
+}  // namespace
+
+// In the place of ROCr's, which is called. It waits for the thread that reports faults.
+extern "C" hsa_status_t hsa_queue_destroy(hsa_queue_t* queue) {
+  static const auto real =
+      reinterpret_cast<decltype(&hsa_queue_destroy)>(dlsym(RTLD_NEXT, "hsa_queue_destroy"));
+  HeldReport::let_go();
+  return real(queue);
+}
+
+TEMPLATE_TEST_CASE("a fault that is reported while what has caused it is torn down does not end the process",
+                   "[fault]", FaultingQueue, FaultingProducer, FaultingLaunch, FaultingCopy,
+                   FaultingEngineCopy) {
+  HeldReport report;
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Told told;
+  const Program basics{gpu, kernels::basics()};
+  const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
+  {
+    const TestType work{gpu, fill};
+    report.wait_until_arrived();
+  }
+  report.let_go();
+  told.wait();
+  // Nobody was left to be told, but who comes now is.
+  Queue later{gpu};
+  BatchSubmitter batch{later};
+  batch.dispatch(basics.kernel<>("empty"), Grid{64});
+  CHECK(contains(error_of([&] { batch.submit(); }), "0x7000"));
+}
+
+TEMPLATE_TEST_CASE("a fault of packets that nothing was recorded behind ends their stream", "[fault]",
+                   FaultingLaunch, FaultingCopy) {
+  HeldReport report;
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Told told;
+  const Program basics{gpu, kernels::basics()};
+  const uint64_t late = late_faults();
+  TestType work{gpu, basics.kernel<uint32_t*, uint32_t>("fill")};
+  report.wait_until_arrived();
+  report.let_go();
+  told.wait();
+  const std::string error = error_of([&] { work.stream.synchronize(); });
+  CAPTURE(error);
+  CHECK(contains(error, "0x7000"));
+  CHECK(late_faults() == late);
+}
+
+TEST_CASE("a fault that is reported while the Runtime goes, ahead of its queue, ends the queue", "[fault]") {
+  HeldReport report;
+  std::optional<Runtime> runtime(std::in_place);
+  const Agent gpu = runtime->gpu();
+  const Told told;
+  std::optional<Program> basics(std::in_place, gpu, kernels::basics());
+  std::optional<FaultingQueue> work(std::in_place, gpu, basics->kernel<uint32_t*, uint32_t>("fill"));
+  const Completion lost = work->queue.last_submitted();
+  report.wait_until_arrived();
+  runtime.reset();
+  report.let_go();
+  told.wait();
+  CHECK_THROWS_AS(lost.wait(), Error);
+  work.reset();
+  CHECK_THROWS_AS(lost.wait(), Error);
+}
+
+TEST_CASE("a fault behind work that was given up is taken for its own, and counted once", "[fault]") {
+  const bool with_runtime = GENERATE(true, false);
+  CAPTURE(with_runtime);
+  HeldReport report;
+  report.let_go();
+  const uint64_t late = late_faults();
+  hsa_agent_t handle{};
+  {
+    const Runtime runtime;
+    handle = runtime.gpu().handle();
+    give_up_work(runtime.gpu());
+  }
+  std::optional<Runtime> again;  // a second handler beside that of the first Runtime
+  if (with_runtime) again.emplace();
+  const Told told;
+  fault_of_somebody_else(handle, &report);
+  told.wait();
+  CHECK(late_faults() == late + 1);
+}
+
+// Run by the test below, in processes of their own.
+TEST_CASE("child: a fault of somebody else behind work that was finished", "[.child]") {
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  const Program basics{gpu, kernels::basics()};
+  const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
+  PinnedBuffer<uint32_t> words{gpu, 64};
+  {
+    Queue queue{gpu};
+    BatchSubmitter batch{queue};
+    batch.dispatch(fill, Grid{64}, words.data(), 1u);
+    batch.submit();
+    Streams streams{gpu};
+    Stream stream{streams};
+    stream.launch(fill, Grid{64}, words.data(), 2u);
+  }
+  Streams idle{gpu};
+  Stream stream{idle};
+  stream.launch(fill, Grid{64}, words.data(), 3u);
+  stream.synchronize();
+  fault_of_somebody_else(gpu.handle(), words.data());
+  std::this_thread::sleep_for(20s);
+}
+
+TEST_CASE("child: a fault of somebody else in a later life of HSA", "[.child]") {
+  {
+    const Runtime runtime;
+    give_up_work(runtime.gpu());
+  }
+  const Runtime runtime;
+  const PinnedBuffer<uint32_t> words{runtime.gpu(), 64};
+  fault_of_somebody_else(runtime.gpu().handle(), words.data());
+  std::this_thread::sleep_for(20s);
+}
+
+TEST_CASE("a fault that cannot be ours ends the process with ROCr's message", "[fault]") {
+  const std::string child = GENERATE("child: a fault of somebody else behind work that was finished",
+                                     "child: a fault of somebody else in a later life of HSA");
+  const auto result = test::run_command({"/proc/self/exe", child});
+  CAPTURE(child, result.out, result.err);
+  CHECK(result.exit_code == 128 + SIGABRT);
+  CHECK(contains(result.err, "Memory access fault by GPU"));
+}
