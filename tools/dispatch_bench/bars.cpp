@@ -52,6 +52,7 @@ constexpr FreeBar kFree[] = {
     {"uptempo-prepared", kAllocations},       {"uptempo-prepared", kSystemCalls},
     {"uptempo-batch", kAllocations},          {"uptempo-batch", kSystemCalls},
     {"uptempo-stream", kAllocations},         {"uptempo-stream", kSystemCalls},
+    {"uptempo-launcher", kAllocations},       {"uptempo-launcher", kSystemCalls},
     {"uptempo-replay", kAllocations},         {"uptempo-replay", kSystemCalls},
     {"uptempo-replay-patched", kAllocations}, {"uptempo-replay-patched", kSystemCalls},
 };
@@ -64,7 +65,8 @@ struct FloorBar {
 const FloorBar kFloors[] = {
     {"floor-packets", {}},
     // They write no kernargs, or not all of them.
-    {"floor-packets-kernargs", {"floor-packets", "uptempo-replay", "uptempo-replay-patched"}},
+    {"floor-packets-kernargs",
+     {"floor-packets", "uptempo-launcher", "uptempo-replay", "uptempo-replay-patched"}},
 };
 
 std::string no_row(std::string_view row, uint32_t batch, Phase phase) {

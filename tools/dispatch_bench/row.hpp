@@ -95,7 +95,7 @@ bool executes_kernels(const std::shared_ptr<RawQueue>& queue);
 Rows floor_rows(std::shared_ptr<RawQueue> queue);  // the cheapest ways to put those bytes there
 Rows hsa_rows(std::shared_ptr<RawQueue> queue);    // loops on the HSA API, written by hand
 Rows uptempo_rows(const Workload& workload);       // this library's batches and recordings
-Rows stream_rows(const Workload& workload);        // and its streams
+Rows stream_rows(const Workload& workload);        // its streams and launchers
 
 // A peer that is a library of its own, where that was built and can be opened.
 struct Peer {

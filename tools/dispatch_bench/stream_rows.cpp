@@ -1,14 +1,15 @@
-// Launches on a stream, one by one: each is published at once, and one event is recorded behind all of them.
+// Launches on a stream, one by one: each is published at once, and one event is recorded behind all of them. By themselves, and through a launcher.
 #include <memory>
 #include <string_view>
 
 #include "dispatch_bench/row.hpp"
+#include "engine/stream/launcher.hpp"
 #include "engine/stream/stream.hpp"
 
 namespace uptempo::bench {
 namespace {
 
-class StreamRow final : public Row {
+class StreamRow : public Row {
  public:
   explicit StreamRow(const Workload& workload)
       : workload_(workload),
@@ -34,11 +35,28 @@ class StreamRow final : public Row {
   }
   void wait() override { stream_.synchronize({.mode = WaitMode::active}); }
 
- private:
+ protected:
   const Workload& workload_;
   Signal gate_{SignalKind::event_less, 0};
   Streams streams_;
   Stream stream_;
+};
+
+// With the same arguments always, those of the first dispatch, which the launcher has written once.
+class LauncherRow final : public StreamRow {
+ public:
+  explicit LauncherRow(const Workload& workload) : StreamRow(workload), launcher_(streams_, workload.tally) {}
+
+  std::string_view name() const override { return "uptempo-launcher"; }
+  uint32_t times(uint32_t i, const Load& load) const override { return i == 0 ? load.dispatches() : 0; }
+  void submit(const Load& load) override {
+    for (uint32_t i = 0; i < load.dispatches(); ++i)
+      launcher_.launch(stream_, Grid{Workload::items}, workload_.tallies.data(), 0u);
+    stream_.record();
+  }
+
+ private:
+  Launcher<uint32_t*, uint32_t> launcher_;
 };
 
 }  // namespace
@@ -46,6 +64,7 @@ class StreamRow final : public Row {
 Rows stream_rows(const Workload& workload) {
   Rows rows;
   rows.push_back(std::make_unique<StreamRow>(workload));
+  rows.push_back(std::make_unique<LauncherRow>(workload));
   return rows;
 }
 

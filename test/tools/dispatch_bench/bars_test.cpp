@@ -29,6 +29,7 @@ Results good() {
     results.all.push_back(steady("hsa-careful", batch, 6));
     results.all.push_back(steady("uptempo-single", batch, 20));
     results.all.push_back(steady("uptempo-stream", batch, 20));
+    results.all.push_back(steady("uptempo-launcher", batch, 19));
     results.all.push_back(steady("uptempo-dispatch", batch, 12));
     results.all.push_back(steady("uptempo-prepared", batch, 10));
     results.all.push_back(steady("uptempo-batch", batch, 7));
