@@ -17,7 +17,7 @@ BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& op
                                detail::HandleChecks<detail::handle_checks>)
     : state_(state),
       patience_(options.patience),
-      publication_(options.fences),
+      publication_(options.fences, false, state.agent()),
       shapes_(state.facts(), publication_.plain_flags()) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;

@@ -10,7 +10,7 @@
 //   step.dispatch_each(1000, [&](uint32_t i) noexcept { return std::tuple(x, n, i); });   // the same, cheapest
 //
 // dispatch() copies the arguments into a kernarg block and writes the packet where no processor looks yet (packet_store.hpp). submit() plans the fences
-// (fence_plan.hpp), admits (room, signal, timeline: everything that can fail) and publishes. Afterwards the batch is empty and may be
+// (fence_rules.hpp), admits (room, signal, timeline: everything that can fail) and publishes. Afterwards the batch is empty and may be
 // used again; used again and again it makes no allocation, no system call and no HSA call but the doorbell store.
 //
 // What a dispatch costs. dispatch(kernel, grid, ...) finds out whether kernel and grid are those of the last time; a prepared one need not; dispatch_each() also

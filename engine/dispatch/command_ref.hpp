@@ -1,11 +1,11 @@
-// What a caller can say about a packet that is kept: of a batch (CommandRef) or of a recording (NodeRef).
+// What a caller can say about a packet that is kept: of a batch (CommandRef), of a recording (NodeRef) or of a plan (FencePlan).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/fence_plan.hpp"
+#include "engine/dispatch/fence_rules.hpp"
 #include "engine/dispatch/handle_check.hpp"
 
 namespace uptempo {
@@ -25,9 +25,9 @@ void observe(const PacketRef& packet, Observer observer);
 void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release);
 void drop_barrier(const PacketRef& packet);
 
-// `Self` is the class that offers these functions. Valid until its batch or recording is touched again; with handle checks (handle_check.hpp) they
-// throw Error after that.
-template <class Self>
+// `Self` is the class that offers these functions, `Ref` tells them what they are about. Valid until its batch or recording is touched again; with handle checks
+// (handle_check.hpp) they throw Error after that.
+template <class Self, class Ref = PacketRef>
 class Sayings {
  public:
   // Bytes that the dispatch reads or writes. Once one range is declared, all must be: the plan may then leave out the barrier bit.
@@ -52,7 +52,7 @@ class Sayings {
     return self();
   }
 
-  // The caller's own choice, taken as it is (but see fence_plan.hpp for the first packet and the last).
+  // The caller's own choice, taken as it is (but see fence_rules.hpp for the first packet and the last).
   Self& fences(aql::FenceScope acquire, aql::FenceScope release) {
     set_fences(packet_, acquire, release);
     return self();
@@ -63,11 +63,11 @@ class Sayings {
   }
 
  protected:
-  explicit Sayings(const PacketRef& packet) noexcept : packet_(packet) {}
+  explicit Sayings(const Ref& packet) noexcept : packet_(packet) {}
 
  private:
   Self& self() noexcept { return static_cast<Self&>(*this); }
-  PacketRef packet_;
+  Ref packet_;
 };
 
 }  // namespace detail

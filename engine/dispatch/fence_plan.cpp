@@ -1,192 +1,39 @@
 #include "engine/dispatch/fence_plan.hpp"
 
-#include <fmt/format.h>
-
-#include <optional>
-
 namespace uptempo {
-namespace {
 
-using aql::Barrier;
-using aql::FenceScope;
-
-std::span<const AccessRange> accesses_of(const PacketIntent& packet,
-                                         std::span<const AccessRange> accesses) noexcept {
-  return accesses.subspan(packet.first_access, packet.access_count);
+FencePlan::Dispatch FencePlan::dispatch() {
+  packets_.emplace_back();
+  plans_.clear();
+  return Dispatch(detail::PlannedRef{this, static_cast<uint32_t>(packets_.size() - 1)});
 }
 
-bool conflict(const AccessRange& a, const AccessRange& b) noexcept {
-  const bool empty = a.begin == a.end || b.begin == b.end;
-  return (a.writes || b.writes) && !empty && a.begin < b.end && b.begin < a.end;
+void FencePlan::clear() noexcept {
+  packets_.clear();
+  accesses_.clear();
+  plans_.clear();
 }
 
-bool conflict(std::span<const AccessRange> a, std::span<const AccessRange> b) noexcept {
-  for (const AccessRange& x : a) {
-    for (const AccessRange& y : b) {
-      if (conflict(x, y)) return true;
-    }
+std::span<const PacketPlan> FencePlan::packets() {
+  if (plans_.size() != packets_.size()) {
+    plans_.resize(packets_.size());
+    planner_.plan(packets_, accesses_, plans_);
   }
-  return false;
+  return plans_;
 }
 
-struct BarrierChoice {
-  BarrierReason reason;
-  uint32_t conflict_with = 0;
-};
+namespace detail {
 
-// `since` is the packet that last had its barrier bit set; it and all after it may still run when packet i is looked at.
-BarrierChoice choose_barrier(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
-                             size_t i, size_t since) noexcept {
-  if (i == 0) return {BarrierReason::first_of_batch};
-  if (!packets[i].declared) return {BarrierReason::undeclared};
-  for (size_t j = i; j-- > since;) {
-    if (!packets[j].declared) return {BarrierReason::after_undeclared};
-    if (conflict(accesses_of(packets[i], accesses), accesses_of(packets[j], accesses))) {
-      return {BarrierReason::conflict, static_cast<uint32_t>(j)};
-    }
-  }
-  return {BarrierReason::independent};
+void declare(const PlannedRef& packet, const void* data, size_t bytes, bool writes) {
+  packet.plan->say(packet.packet).declare(packet.plan->accesses_, data, bytes, writes);
 }
-
-const char* words(BarrierReason reason) noexcept {
-  switch (reason) {
-    case BarrierReason::first_of_batch:
-      return "first of its batch, earlier batches may still run";
-    case BarrierReason::undeclared:
-      return "its accesses are not declared";
-    case BarrierReason::after_undeclared:
-      return "a packet since the last barrier bit declares no accesses";
-    case BarrierReason::conflict:
-      return "touches what packet {} touches, and one of them writes";
-    case BarrierReason::independent:
-      return "touches nothing that packets since the last barrier bit write";
-    case BarrierReason::caller_without:
-      return "the caller asked for none";
-    case BarrierReason::caller_with:
-      return "the caller's packet has it";
-    case BarrierReason::completion:
-      return "it carries the completion signal, which stands for all packets before it";
-    case BarrierReason::policy:
-      return "the batch's policy";
-  }
-  return "";
+void observe(const PlannedRef& packet, Observer observer) {
+  packet.plan->say(packet.packet).observer = observer;
 }
-
-const char* words(ScopeReason reason) noexcept {
-  switch (reason) {
-    case ScopeReason::host_wrote:
-      return "the host wrote kernargs and inputs";
-    case ScopeReason::host_reads:
-      return "the host reads after the completion signal";
-    case ScopeReason::within_agent:
-      return "only packets of this agent look";
-    case ScopeReason::observed:
-      return "an observer was declared";
-    case ScopeReason::caller:
-      return "the caller asked for it";
-    case ScopeReason::completion:
-      return "raised: the completion signal stands for all packets and their results";
-    case ScopeReason::stale_kernargs:
-      return "raised: the kernarg block may have been used before";
-    case ScopeReason::policy:
-      return "the batch's policy";
-  }
-  return "";
+void set_fences(const PlannedRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
+  packet.plan->say(packet.packet).give_fences(acquire, release);
 }
+void drop_barrier(const PlannedRef& packet) { packet.plan->say(packet.packet).without_barrier = true; }
 
-const char* words(FenceScope scope) noexcept {
-  switch (scope) {
-    case FenceScope::none:
-      return "none";
-    case FenceScope::agent:
-      return "agent";
-    case FenceScope::system:
-      return "system";
-  }
-  return "undefined";
-}
-
-}  // namespace
-
-void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
-                 FencePolicy policy, std::span<PacketPlan> plans) noexcept {
-  size_t since = 0;
-  bool acquired = false;  // a packet of this plan has: what a raw packet acquires is its author's affair
-  for (size_t i = 0; i < packets.size(); ++i) {
-    const PacketIntent& packet = packets[i];
-    const bool first = !acquired && !packet.as_it_is;
-    acquired = acquired || first;
-    const bool last = i + 1 == packets.size();
-    PacketPlan plan;
-
-    if (packet.as_it_is) {
-      plan.flags = {packet.without_barrier ? Barrier::off : Barrier::on, packet.acquire, packet.release};
-      plan.barrier = packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with;
-      plan.acquire = plan.release = ScopeReason::caller;
-      if (plan.flags.barrier == Barrier::on) since = i;
-      plans[i] = plan;
-      continue;
-    }
-    if (policy == FencePolicy::system_everywhere) {
-      plan.flags = {Barrier::on, FenceScope::system, FenceScope::system};
-      plan.barrier = BarrierReason::policy;
-      plan.acquire = plan.release = ScopeReason::policy;
-    } else {
-      const BarrierChoice choice = choose_barrier(packets, accesses, i, since);
-      plan.barrier = choice.reason;
-      plan.conflict_with = choice.conflict_with;
-      plan.flags.barrier = choice.reason == BarrierReason::independent ? Barrier::off : Barrier::on;
-      plan.flags.acquire = first ? FenceScope::system : FenceScope::agent;
-      plan.acquire = first ? ScopeReason::host_wrote : ScopeReason::within_agent;
-      plan.flags.release = last ? FenceScope::system : FenceScope::agent;
-      plan.release = last ? ScopeReason::host_reads : ScopeReason::within_agent;
-      if (!last && packet.observer != Observer::none) {
-        plan.flags.release = packet.observer == Observer::system ? FenceScope::system : FenceScope::agent;
-        plan.release = ScopeReason::observed;
-      }
-    }
-
-    if (packet.explicit_fences) {
-      plan.flags.acquire = packet.acquire;
-      plan.flags.release = packet.release;
-      plan.acquire = plan.release = ScopeReason::caller;
-    }
-    if (packet.without_barrier) {
-      plan.flags.barrier = Barrier::off;
-      plan.barrier = BarrierReason::caller_without;
-    }
-    if (first && plan.flags.acquire == FenceScope::none) {
-      plan.flags.acquire = FenceScope::agent;
-      plan.acquire = ScopeReason::stale_kernargs;
-    }
-    if (last) {
-      if (plan.flags.barrier == Barrier::off) {
-        plan.flags.barrier = Barrier::on;
-        plan.barrier = BarrierReason::completion;
-      }
-      if (plan.flags.release != FenceScope::system) {
-        plan.flags.release = FenceScope::system;
-        plan.release = ScopeReason::completion;
-      }
-    }
-    if (plan.flags.barrier == Barrier::on) since = i;
-    plans[i] = plan;
-  }
-}
-
-std::string explain(const PacketPlan& plan) {
-  return fmt::format("{}: {}; acquire {}: {}; release {}: {}",
-                     plan.flags.barrier == Barrier::on ? "barrier bit" : "no barrier bit",
-                     fmt::format(fmt::runtime(words(plan.barrier)), plan.conflict_with),
-                     words(plan.flags.acquire), words(plan.acquire), words(plan.flags.release),
-                     words(plan.release));
-}
-
-std::string explain(std::span<const PacketPlan> plans) {
-  std::string text;
-  size_t packet = 0;
-  for (const PacketPlan& plan : plans) text += fmt::format("packet {}: {}\n", packet++, explain(plan));
-  return text;
-}
-
+}  // namespace detail
 }  // namespace uptempo

@@ -1,102 +1,91 @@
-// The fence plan: which barrier bit and which scopes each packet of a batch gets, and why.
+// The cheapest barrier bits and fence scopes for dispatches that are to stand in one queue, one behind the other, with the reason for each.
 //
-// A pure function of what the batch says about its packets. It assumes what the engine guarantees: every kernarg block of the batch was
-// written before the batch's first header; inputs that the host or a copy wrote were complete before submit(); the last packet carries
-// the completion signal.
+//   FencePlan plan;
+//   plan.dispatch().reads(x, n).writes(y, n);
+//   plan.dispatch().reads(x, n).writes(z, n);
+//   plan.dispatch().reads(y, n).reads(z, n).writes(out, n);
+//   plan.packets()[1].flags;       // {Barrier::off, FenceScope::none, FenceScope::agent}
+//   plan.cost();                   // 2 system fences, 2 barrier bits, 3 agent fences
+//   plan.explain();                // a line for each packet
 //
-// Rules (HSA Platform System Architecture 1.2, sections 2.9.1 and 3.4; AMD's memory model for gfx9 in the LLVM AMDGPU User Guide)
-//   scopes   First packet: acquire system, because the host wrote kernargs and inputs. Last packet: release system, because the host
-//            reads after its signal. In between agent/agent; a batch of one: system/system. Fences are agent-wide, so one system
-//            acquire serves every packet after it.
-//   barrier  A packet that declares its accesses waits only if it reads what a packet since the last barrier bit writes, or writes what
-//            such a packet reads or writes. A packet that declares nothing may touch anything: it waits, and so does the one after it.
-//            The first packet waits, because what earlier batches do is not declared here.
-//   caller   Explicit scopes and without_barrier() are taken as they are, with two exceptions. The packet with the completion signal keeps its
-//            barrier bit and releases at system scope: a release covers only packets whose active phase is over, and completion must mean
-//            that all packets are complete and visible. The first packet acquires at agent scope at least: its kernarg
-//            block may have been used before, and a scalar cache may hold the old bytes.
+// For those who write packets themselves, or want to know. A batch or a recording plans its own packets so with FencePolicy::minimal. What is minimised, and by
+// which rules, is said in fence_planner.hpp.
 //
-// Thread safety: pure. Cost: linear in packets; for declared ones, in pairs of ranges since the last barrier bit.
+// What the plan rests on: the last packet carries the completion signal; kernargs, and inputs that the host or a copy wrote, were complete before the first one
+// was published; all that a dispatch reads and writes is declared, a range that it both reads and writes as both. uptempo-vgpu --check fences finds what was
+// declared wrongly.
+//
+// Thread safety: as a vector.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "aql/packet.hpp"
+#include "engine/dispatch/command_ref.hpp"
+#include "engine/dispatch/fence_planner.hpp"
+#include "engine/dispatch/fence_rules.hpp"
+#include "engine/runtime/agent.hpp"
 
 namespace uptempo {
 
-// Bytes that a dispatch reads or writes.
-struct AccessRange {
-  uintptr_t begin = 0;
-  uintptr_t end = 0;  // one past the last byte
-  bool writes = false;
+class FencePlan;
+
+namespace detail {
+
+struct PlannedRef {
+  FencePlan* plan;
+  uint32_t packet;
 };
 
-// Who looks at what a packet writes before the batch's completion is awaited.
-enum class Observer : uint8_t {
-  none,    // nobody but later packets of the batch
-  agent,   // another queue of the same agent
-  system,  // the host or another device
-};
+void declare(const PlannedRef& packet, const void* data, size_t bytes, bool writes);
+void observe(const PlannedRef& packet, Observer observer);
+void set_fences(const PlannedRef& packet, aql::FenceScope acquire, aql::FenceScope release);
+void drop_barrier(const PlannedRef& packet);
 
-// What the plan needs to know of one packet.
-struct PacketIntent {
-  bool as_it_is = false;  // a finished packet of the caller's: barrier bit and scopes are those of its header
-  bool declared = false;  // its accesses are accesses[first_access, first_access + access_count)
-  bool without_barrier = false;
-  bool explicit_fences = false;  // acquire and release are the caller's
-  aql::FenceScope acquire = aql::FenceScope::agent;
-  aql::FenceScope release = aql::FenceScope::agent;
-  Observer observer = Observer::none;
-  uint32_t first_access = 0;
-  uint32_t access_count = 0;
-};
+}  // namespace detail
 
-enum class FencePolicy : uint8_t {
-  planned,            // the rules above
-  system_everywhere,  // system/system and a barrier bit on every packet: what most runtimes do; for comparison
-};
+class FencePlan {
+ public:
+  // Correct on every target.
+  FencePlan() : planner_(detail::Overwrites::handed_over) {}
+  // For one: some need less than others.
+  explicit FencePlan(const Agent& agent) : planner_(detail::overwrites_on(&agent)) {}
 
-enum class BarrierReason : uint8_t {
-  first_of_batch,
-  undeclared,
-  after_undeclared,
-  conflict,
-  independent,
-  caller_without,
-  caller_with,
-  completion,
-  policy,
-};
-enum class ScopeReason : uint8_t {
-  host_wrote,
-  host_reads,
-  within_agent,
-  observed,
-  caller,
-  completion,
-  stale_kernargs,
-  policy
-};
+  // The dispatch just added. Only the last one may be declared; valid until the plan goes.
+  class Dispatch : public detail::Sayings<Dispatch, detail::PlannedRef> {
+   private:
+    friend class FencePlan;
+    using Sayings::Sayings;
+  };
+  // One more. Of which nothing is said, may read and write everything.
+  Dispatch dispatch();
 
-struct PacketPlan {
-  aql::HeaderFlags flags;
-  BarrierReason barrier = BarrierReason::undeclared;
-  ScopeReason acquire = ScopeReason::within_agent;
-  ScopeReason release = ScopeReason::within_agent;
-  uint32_t conflict_with = 0;  // packet of the batch; meaningful for BarrierReason::conflict
+  size_t size() const noexcept { return packets_.size(); }
+  void clear() noexcept;
+
+  // Of all dispatches so far, in order. Valid until something is added or said.
+  std::span<const PacketPlan> packets();
+  FenceCost cost() { return cost_of(packets()); }
+  // A line for each: "packet 3: barrier bit: ...; acquire agent: ...; release none: ...".
+  std::string explain() { return uptempo::explain(packets()); }
+
+ private:
+  friend void detail::declare(const detail::PlannedRef&, const void*, size_t, bool);
+  friend void detail::observe(const detail::PlannedRef&, Observer);
+  friend void detail::set_fences(const detail::PlannedRef&, aql::FenceScope, aql::FenceScope);
+  friend void detail::drop_barrier(const detail::PlannedRef&);
+  PacketIntent& say(uint32_t packet) noexcept {
+    plans_.clear();
+    return packets_[packet];
+  }
+
+  detail::FencePlanner planner_;
+  std::vector<PacketIntent> packets_;
+  std::vector<AccessRange> accesses_;
+  std::vector<PacketPlan> plans_;
 };
-
-// Fills plans[i] for packets[i]; both have the same length. Never fails, never allocates.
-void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
-                 FencePolicy policy, std::span<PacketPlan> plans) noexcept;
-
-// One packet's plan in words: "barrier bit: writes what packet 3 reads or writes; acquire agent: ...; release agent: ...".
-std::string explain(const PacketPlan& plan);
-// A line for each: "packet 3: barrier bit: ...".
-std::string explain(std::span<const PacketPlan> plans);
 
 }  // namespace uptempo

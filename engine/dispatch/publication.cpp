@@ -15,11 +15,17 @@ uint16_t dispatch_header(aql::HeaderFlags flags) noexcept {
   return aql::make_header(PacketType::kernel_dispatch, flags);
 }
 
+// Where every packet may touch everything, the fewest fences are the planned ones.
+FencePolicy policy_of_nothing_said(FencePolicy policy) noexcept {
+  return policy == FencePolicy::minimal ? FencePolicy::planned : policy;
+}
+
 }  // namespace
 
 Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
   static constexpr std::array<PacketIntent, 3> nothing_said{};
   std::array<PacketPlan, 3> plans;
+  policy = policy_of_nothing_said(policy);
   plan_fences(std::span(nothing_said).first(1), {}, policy, std::span(plans).first(1));
   const uint16_t alone = dispatch_header(plans[0].flags);
   plan_fences(nothing_said, {}, policy, plans);
@@ -27,13 +33,14 @@ Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
           dispatch_header(plans[2].flags)};
 }
 
-Publication::Publication(FencePolicy the_policy, bool is_kept)
+Publication::Publication(FencePolicy the_policy, bool is_kept, const Agent* agent)
     : policy(the_policy),
       kept(is_kept),
       plain_(plan_plain(the_policy)),
       plain_costs_{.alone = aql::costs_of(plain_.alone),
                    .ends = aql::costs_of(plain_.first) + aql::costs_of(plain_.last),
-                   .interior = aql::costs_of(plain_.interior)} {}
+                   .interior = aql::costs_of(plain_.interior)},
+      planner_(overwrites_on(agent)) {}
 
 size_t Publication::place_of(uint32_t packet) const noexcept {
   if (said.empty() || said.back().packet < packet) return said.size();
@@ -96,7 +103,11 @@ void Publication::plan_packets(size_t count) {
   intents_.assign(count, {});
   for (const Said& what : said) intents_[what.packet] = what.intent;
   plans_.resize(count);
-  plan_fences(intents_, accesses, policy, plans_);
+  if (policy == FencePolicy::minimal) {
+    planner_.plan(intents_, accesses, plans_);
+  } else {
+    plan_fences(intents_, accesses, policy, plans_);
+  }
   for (size_t i = 0; i < count; ++i)
     if (!intents_[i].as_it_is) put_header(i, aql::with_flags(packets[i].header(), plans_[i].flags));
 }
@@ -158,7 +169,7 @@ std::span<const PacketPlan> Publication::last_plan() {
   if (plans_.empty() && planned_ != 0) {
     intents_.assign(planned_, {});
     plans_.resize(planned_);
-    plan_fences(intents_, {}, policy, plans_);
+    plan_fences(intents_, {}, policy_of_nothing_said(policy), plans_);
   }
   return plans_;
 }
@@ -192,25 +203,13 @@ PacketIntent& intent(const PacketRef& packet) {
 }  // namespace
 
 void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes) {
-  std::vector<AccessRange>& accesses = packet.publication->accesses;
-  PacketIntent& said = intent(packet);
-  if (!said.declared) {
-    said.declared = true;
-    said.first_access = static_cast<uint32_t>(accesses.size());
-  }
-  if (bytes == 0) return;
-  const auto begin = reinterpret_cast<uintptr_t>(data);
-  accesses.push_back({begin, begin + bytes, writes});
-  ++said.access_count;
+  intent(packet).declare(packet.publication->accesses, data, bytes, writes);
 }
 
 void observe(const PacketRef& packet, Observer observer) { intent(packet).observer = observer; }
 
 void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
-  PacketIntent& said = intent(packet);
-  said.explicit_fences = true;
-  said.acquire = acquire;
-  said.release = release;
+  intent(packet).give_fences(acquire, release);
 }
 
 void drop_barrier(const PacketRef& packet) { intent(packet).without_barrier = true; }

@@ -13,7 +13,8 @@
 #include "aql/packet.hpp"
 #include "aql/writer.hpp"
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/fence_plan.hpp"
+#include "engine/dispatch/fence_planner.hpp"
+#include "engine/dispatch/fence_rules.hpp"
 #include "engine/dispatch/kernarg_pool.hpp"
 #include "engine/dispatch/packet_runs.hpp"
 #include "engine/dispatch/packet_store.hpp"
@@ -35,7 +36,8 @@ namespace detail {
 // Of a packet of which the caller says nothing nothing is kept but the packet: a plan gives the same header to all such packets, but for a batch's
 // first and last one.
 struct Publication {
-  explicit Publication(FencePolicy the_policy, bool is_kept = false);
+  // `agent`: whose fences FencePolicy::minimal plans; null for plans that are correct on every target.
+  explicit Publication(FencePolicy the_policy, bool is_kept = false, const Agent* agent = nullptr);
 
   PacketStore packets;
   struct Said {
@@ -150,6 +152,7 @@ struct Publication {
 
   const PlainHeaders plain_;
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
+  FencePlanner planner_;               // for FencePolicy::minimal
   std::vector<PacketIntent> intents_;  // one for each packet, where something is said
   std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
   PacketRuns runs_;                    // of a kept one

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/fence_plan.hpp"
+#include "engine/dispatch/fence_rules.hpp"
 #include "engine/dispatch/recording.hpp"
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"

@@ -64,7 +64,7 @@ Recording::Recording(detail::QueueState& state, const RecordingOptions& options,
       facts_(state.facts()),
       options_(options),
       id_(next_id()),
-      publication_(options.fences, true),
+      publication_(options.fences, true, state.agent()),
       shapes_(facts_, publication_.plain_flags()),
       blocks_(std::move(allocate)) {
   publication_.timing = options.timing;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "aql/text.hpp"
-#include "engine/dispatch/fence_plan.hpp"
+#include "engine/dispatch/fence_rules.hpp"
 #include "litmus/rules.hpp"
 
 namespace uptempo::litmus {

@@ -1,0 +1,183 @@
+#include "engine/dispatch/fence_planner.hpp"
+
+#include <algorithm>
+
+#include "engine/dispatch/fence_search.hpp"
+
+namespace uptempo {
+namespace {
+
+using aql::Barrier;
+using aql::FenceScope;
+
+bool scopes_are_given(const PacketIntent& packet) noexcept {
+  return packet.as_it_is || packet.explicit_fences;
+}
+
+}  // namespace
+
+FenceCost cost_of(std::span<const PacketPlan> plans) noexcept {
+  FenceCost cost;
+  for (const PacketPlan& plan : plans) {
+    cost.barrier_bits += plan.flags.barrier == Barrier::on;
+    for (const FenceScope scope : {plan.flags.acquire, plan.flags.release}) {
+      cost.system_fences += scope == FenceScope::system;
+      cost.agent_fences += scope == FenceScope::agent;
+    }
+  }
+  return cost;
+}
+
+namespace detail {
+
+Overwrites overwrites_on(const Agent* agent) noexcept {
+  return agent != nullptr && has_gfx9_caches(*agent) ? Overwrites::ordered : Overwrites::handed_over;
+}
+
+void FencePlanner::plan(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+                        std::span<PacketPlan> plans) {
+  relations_.find(packets, accesses, overwrites_ == Overwrites::handed_over);
+  sweep(packets, plans);
+  if (packets.size() <= searched) search_fences(packets, relations_, plans);
+}
+
+void FencePlanner::sweep(std::span<const PacketIntent> packets, std::span<PacketPlan> plans) {
+  epoch_.resize(packets.size());
+  deferred_.clear();
+  acquired_ = 0;
+  uint32_t epoch = 0, since = 0;  // `since` is the packet that last had its barrier bit set
+  bool begun = false;             // a packet of ours has acquired what the host wrote
+  auto pair = relations_.hand_overs().begin();
+  const auto pairs_end = relations_.hand_overs().end();
+  for (uint32_t i = 0; i < packets.size(); ++i) {
+    const PacketIntent& packet = packets[i];
+    PacketPlan& plan = plans[i];
+    plan = {};
+    const bool is_last = i + 1 == packets.size(), is_first = !begun && !packet.as_it_is;
+    begun = begun || is_first;
+    const uint32_t after = relations_.comes_after(i);
+
+    if (packet.as_it_is || packet.without_barrier) {
+      plan.flags.barrier = packet.without_barrier ? Barrier::off : Barrier::on;
+      plan.barrier = packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with;
+    } else if (i == 0) {
+      plan.flags.barrier = Barrier::on;
+      plan.barrier = BarrierReason::first_of_batch;
+    } else if (after > since) {
+      plan.flags.barrier = Barrier::on;
+      plan.barrier = !packet.declared               ? BarrierReason::undeclared
+                     : !packets[after - 1].declared ? BarrierReason::after_undeclared
+                                                    : BarrierReason::conflict;
+      plan.conflict = {after - 1, i};
+    } else {
+      plan.flags.barrier = Barrier::off;
+      plan.barrier = BarrierReason::independent;
+    }
+    if (is_last && !packet.as_it_is && plan.flags.barrier == Barrier::off) {
+      plan.flags.barrier = Barrier::on;
+      plan.barrier = BarrierReason::completion;
+    }
+
+    if (scopes_are_given(packet)) {
+      plan.flags.acquire = packet.acquire;
+      plan.flags.release = packet.release;
+      plan.acquire = plan.release = ScopeReason::caller;
+    } else {
+      plan.flags.acquire = is_first ? FenceScope::system : FenceScope::none;
+      plan.acquire = is_first ? ScopeReason::host_wrote : ScopeReason::nothing_new;
+      plan.flags.release = FenceScope::none;
+      plan.release = ScopeReason::nobody_reads;
+      if (is_last) {
+        plan.flags.release = FenceScope::system;
+        plan.release = ScopeReason::host_reads;
+      } else if (packet.observer != Observer::none) {
+        plan.flags.release = packet.observer == Observer::system ? FenceScope::system : FenceScope::agent;
+        plan.release = ScopeReason::observed;
+      }
+    }
+    if (is_first && plan.flags.acquire == FenceScope::none) {
+      plan.flags.acquire = FenceScope::agent;
+      plan.acquire = ScopeReason::stale_kernargs;
+    }
+    if (is_last && !packet.as_it_is && plan.flags.release != FenceScope::system) {
+      plan.flags.release = FenceScope::system;
+      plan.release = ScopeReason::completion;
+    }
+
+    if (plan.flags.barrier == Barrier::on) {
+      since = i;
+      ++epoch;
+    }
+    epoch_[i] = epoch;
+    if (plan.flags.acquire != FenceScope::none) acquired_ = epoch;
+    const auto first_pair = pair;
+    while (pair != pairs_end && pair->reader == i) ++pair;
+    hand_over({first_pair, pair}, packets, plans);
+  }
+  if (!deferred_.empty()) place_deferred(packets, plans);
+}
+
+namespace {
+
+bool releases(const PacketPlan& plan) noexcept { return plan.flags.release != FenceScope::none; }
+
+void release_for(const HandOver& pair, uint32_t packet, std::span<PacketPlan> plans) noexcept {
+  plans[packet].flags.release = FenceScope::agent;
+  plans[packet].release = ScopeReason::hand_over;
+  plans[packet].released = {pair.writer, pair.reader};
+}
+
+}  // namespace
+
+// All that one packet reads.
+void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const PacketIntent> packets,
+                             std::span<PacketPlan> plans) {
+  for (const HandOver& pair : pairs) {
+    if (acquired_ > epoch_[pair.writer]) continue;
+    PacketPlan& reader = plans[pair.reader];
+    if (scopes_are_given(packets[pair.reader])) break;  // with none, and that is the caller's affair
+    reader.flags.acquire = FenceScope::agent;
+    reader.acquire = ScopeReason::hand_over;
+    reader.acquired = {pair.writer, pair.reader};
+    acquired_ = epoch_[pair.reader];
+    break;
+  }
+  for (const HandOver& pair : pairs) {
+    if (scopes_are_given(packets[pair.writer]) || releases(plans[pair.writer])) continue;
+    const uint32_t written = epoch_[pair.writer];
+    // At the latest with the next barrier bit; or without any, where the caller has left it out and knows of another order.
+    if (acquired_ <= written + 1) {
+      release_for(pair, pair.writer, plans);
+    } else {
+      deferred_.push_back({pair, acquired_});
+    }
+  }
+}
+
+// Their acquires come in order, so a release at the end of the epoch before one of them serves all later ones whose writers are over by then.
+void FencePlanner::place_deferred(std::span<const PacketIntent> packets, std::span<PacketPlan> plans) {
+  epochs_.assign(epoch_.back() + 1, {});
+  for (uint32_t i = 0; i < packets.size(); ++i) {
+    if (!scopes_are_given(packets[i])) epochs_[epoch_[i]].last_packet = i + 1;
+    if (releases(plans[i])) epochs_[epoch_[i]].released = epoch_[i];
+  }
+  for (size_t i = 1; i < epochs_.size(); ++i)
+    epochs_[i].released = std::max(epochs_[i].released, epochs_[i - 1].released);
+  uint32_t placed = 0;
+  for (const Deferred& deferred : deferred_) {
+    const uint32_t written = epoch_[deferred.pair.writer], before = deferred.acquire - 1;
+    if (releases(plans[deferred.pair.writer]) || std::max(epochs_[before].released, placed) > written)
+      continue;
+    const uint32_t last = epochs_[before].last_packet;
+    if (last != 0) {
+      release_for(deferred.pair, last - 1, plans);
+      placed = before;
+    } else if (!scopes_are_given(
+                   packets[deferred.pair.writer])) {  // all packets of that epoch are the caller's
+      release_for(deferred.pair, deferred.pair.writer, plans);
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace uptempo

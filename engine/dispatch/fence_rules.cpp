@@ -1,0 +1,215 @@
+#include "engine/dispatch/fence_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace uptempo {
+namespace {
+
+using aql::Barrier;
+using aql::FenceScope;
+
+std::span<const AccessRange> accesses_of(const PacketIntent& packet,
+                                         std::span<const AccessRange> accesses) noexcept {
+  return accesses.subspan(packet.first_access, packet.access_count);
+}
+
+bool conflict(const AccessRange& a, const AccessRange& b) noexcept {
+  const bool empty = a.begin == a.end || b.begin == b.end;
+  return (a.writes || b.writes) && !empty && a.begin < b.end && b.begin < a.end;
+}
+
+bool conflict(std::span<const AccessRange> a, std::span<const AccessRange> b) noexcept {
+  for (const AccessRange& x : a) {
+    for (const AccessRange& y : b) {
+      if (conflict(x, y)) return true;
+    }
+  }
+  return false;
+}
+
+struct BarrierChoice {
+  BarrierReason reason;
+  PacketPair conflict{};
+};
+
+// `since` is the packet that last had its barrier bit set; it and all after it may still run when packet i is looked at.
+BarrierChoice choose_barrier(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+                             size_t i, size_t since) noexcept {
+  if (i == 0) return {BarrierReason::first_of_batch};
+  if (!packets[i].declared) return {BarrierReason::undeclared};
+  for (size_t j = i; j-- > since;) {
+    if (!packets[j].declared) return {BarrierReason::after_undeclared};
+    if (conflict(accesses_of(packets[i], accesses), accesses_of(packets[j], accesses))) {
+      return {BarrierReason::conflict, {static_cast<uint32_t>(j), static_cast<uint32_t>(i)}};
+    }
+  }
+  return {BarrierReason::independent};
+}
+
+const char* words(BarrierReason reason) noexcept {
+  switch (reason) {
+    case BarrierReason::first_of_batch:
+      return "first of its batch, earlier batches may still run";
+    case BarrierReason::undeclared:
+      return "its accesses are not declared";
+    case BarrierReason::after_undeclared:
+      return "a packet since the last barrier bit declares no accesses";
+    case BarrierReason::conflict:
+      return "packet {later} touches what packet {earlier} touches, and one of them writes";
+    case BarrierReason::independent:
+      return "touches nothing that packets since the last barrier bit write";
+    case BarrierReason::caller_without:
+      return "the caller asked for none";
+    case BarrierReason::caller_with:
+      return "the caller's packet has it";
+    case BarrierReason::completion:
+      return "it carries the completion signal, which stands for all packets before it";
+    case BarrierReason::policy:
+      return "the batch's policy";
+  }
+  return "";
+}
+
+const char* words(ScopeReason reason) noexcept {
+  switch (reason) {
+    case ScopeReason::host_wrote:
+      return "the host wrote kernargs and inputs";
+    case ScopeReason::host_reads:
+      return "the host reads after the completion signal";
+    case ScopeReason::within_agent:
+      return "only packets of this agent look";
+    case ScopeReason::observed:
+      return "an observer was declared";
+    case ScopeReason::caller:
+      return "the caller asked for it";
+    case ScopeReason::completion:
+      return "raised: the completion signal stands for all packets and their results";
+    case ScopeReason::stale_kernargs:
+      return "raised: the kernarg block may have been used before";
+    case ScopeReason::hand_over:
+      return "packet {later} reads what packet {earlier} wrote";
+    case ScopeReason::nothing_new:
+      return "it reads nothing that has not been acquired";
+    case ScopeReason::nobody_reads:
+      return "nobody reads what it wrote, or a later release covers it";
+    case ScopeReason::policy:
+      return "the batch's policy";
+  }
+  return "";
+}
+
+const char* words(FenceScope scope) noexcept {
+  switch (scope) {
+    case FenceScope::none:
+      return "none";
+    case FenceScope::agent:
+      return "agent";
+    case FenceScope::system:
+      return "system";
+  }
+  return "undefined";
+}
+
+}  // namespace
+
+void PacketIntent::declare(std::vector<AccessRange>& accesses, const void* data, size_t bytes, bool writes) {
+  if (declared && first_access + access_count != accesses.size()) {
+    const auto others = static_cast<uint32_t>(accesses.size());
+    for (uint32_t i = 0; i < access_count; ++i) accesses.push_back(accesses[first_access + i]);
+    first_access = others;
+  }
+  if (!declared) first_access = static_cast<uint32_t>(accesses.size());
+  declared = true;
+  if (bytes == 0) return;
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  accesses.push_back({begin, begin + bytes, writes});
+  ++access_count;
+}
+
+void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+                 FencePolicy policy, std::span<PacketPlan> plans) noexcept {
+  size_t since = 0;
+  bool acquired = false;  // a packet of this plan has: what a raw packet acquires is its author's affair
+  for (size_t i = 0; i < packets.size(); ++i) {
+    const PacketIntent& packet = packets[i];
+    const bool first = !acquired && !packet.as_it_is;
+    acquired = acquired || first;
+    const bool last = i + 1 == packets.size();
+    PacketPlan plan;
+
+    if (packet.as_it_is) {
+      plan.flags = {packet.without_barrier ? Barrier::off : Barrier::on, packet.acquire, packet.release};
+      plan.barrier = packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with;
+      plan.acquire = plan.release = ScopeReason::caller;
+      if (plan.flags.barrier == Barrier::on) since = i;
+      plans[i] = plan;
+      continue;
+    }
+    if (policy == FencePolicy::system_everywhere) {
+      plan.flags = {Barrier::on, FenceScope::system, FenceScope::system};
+      plan.barrier = BarrierReason::policy;
+      plan.acquire = plan.release = ScopeReason::policy;
+    } else {
+      const BarrierChoice choice = choose_barrier(packets, accesses, i, since);
+      plan.barrier = choice.reason;
+      plan.conflict = choice.conflict;
+      plan.flags.barrier = choice.reason == BarrierReason::independent ? Barrier::off : Barrier::on;
+      plan.flags.acquire = first ? FenceScope::system : FenceScope::agent;
+      plan.acquire = first ? ScopeReason::host_wrote : ScopeReason::within_agent;
+      plan.flags.release = last ? FenceScope::system : FenceScope::agent;
+      plan.release = last ? ScopeReason::host_reads : ScopeReason::within_agent;
+      if (!last && packet.observer != Observer::none) {
+        plan.flags.release = packet.observer == Observer::system ? FenceScope::system : FenceScope::agent;
+        plan.release = ScopeReason::observed;
+      }
+    }
+
+    if (packet.explicit_fences) {
+      plan.flags.acquire = packet.acquire;
+      plan.flags.release = packet.release;
+      plan.acquire = plan.release = ScopeReason::caller;
+    }
+    if (packet.without_barrier) {
+      plan.flags.barrier = Barrier::off;
+      plan.barrier = BarrierReason::caller_without;
+    }
+    if (first && plan.flags.acquire == FenceScope::none) {
+      plan.flags.acquire = FenceScope::agent;
+      plan.acquire = ScopeReason::stale_kernargs;
+    }
+    if (last) {
+      if (plan.flags.barrier == Barrier::off) {
+        plan.flags.barrier = Barrier::on;
+        plan.barrier = BarrierReason::completion;
+      }
+      if (plan.flags.release != FenceScope::system) {
+        plan.flags.release = FenceScope::system;
+        plan.release = ScopeReason::completion;
+      }
+    }
+    if (plan.flags.barrier == Barrier::on) since = i;
+    plans[i] = plan;
+  }
+}
+
+std::string explain(const PacketPlan& plan) {
+  const auto about = [](const char* words, const PacketPair& pair) {
+    return fmt::format(fmt::runtime(words), fmt::arg("earlier", pair.earlier), fmt::arg("later", pair.later));
+  };
+  return fmt::format("{}: {}; acquire {}: {}; release {}: {}",
+                     plan.flags.barrier == Barrier::on ? "barrier bit" : "no barrier bit",
+                     about(words(plan.barrier), plan.conflict), words(plan.flags.acquire),
+                     about(words(plan.acquire), plan.acquired), words(plan.flags.release),
+                     about(words(plan.release), plan.released));
+}
+
+std::string explain(std::span<const PacketPlan> plans) {
+  std::string text;
+  size_t packet = 0;
+  for (const PacketPlan& plan : plans) text += fmt::format("packet {}: {}\n", packet++, explain(plan));
+  return text;
+}
+
+}  // namespace uptempo
