@@ -4,12 +4,12 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include <algorithm>
-#include <array>
 #include <thread>
 #include <utility>
 
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
+#include "engine/runtime/memory_model.hpp"
 
 namespace uptempo::detail {
 namespace {
@@ -36,13 +36,6 @@ hsa_amd_queue_priority_t driver_priority(StreamPriority priority) noexcept {
   return HSA_AMD_QUEUE_PRIORITY_NORMAL;
 }
 
-// gfx9 does not keep fine-grained host memory, in which kernargs lie, in its L2 (AMDGPU memory model of the LLVM User Guide, "Memory Model gfx90a" and "gfx6-gfx9"); gfx940 and
-// later generations are not in the table.
-bool kernargs_need_system_acquire(const Agent& agent) {
-  static constexpr std::array known = {"gfx900", "gfx902", "gfx904", "gfx906", "gfx908", "gfx909", "gfx90a"};
-  return std::ranges::find(known, agent.name()) == known.end();
-}
-
 StreamQueueOptions checked(StreamQueueOptions options) {
   if (!options.cu_mask.empty() &&
       std::ranges::all_of(options.cu_mask, [](uint32_t word) { return word == 0; })) {
@@ -63,7 +56,7 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
     : StreamSpills(options.spill_bytes),
       QueueCore(agent, checked(options).queue, {}),
       stream_options_(checked(options)),
-      acquires_system_always_(options.system_acquires || kernargs_need_system_acquire(agent)),
+      acquires_system_always_(options.system_acquires || !has_gfx9_caches(agent)),
       shapes_(facts(), in_between),
       waits_(timeline_),
       closers_(timeline_.places()),
