@@ -20,12 +20,20 @@ void add_rounds_options(CLI::App& app, Rounds& rounds, uint32_t least) {
 }
 
 void take_turns(const Rounds& rounds, size_t turns, const std::function<void(size_t turn)>& take) {
+  Progress progress;
+  take_turns(rounds.seed, turns, take, [&](uint32_t taken) {
+    if (taken == rounds.count) return true;
+    progress.show(fmt::format("round {} of {}", taken + 1, rounds.count));
+    return false;
+  });
+}
+
+void take_turns(uint64_t seed, size_t turns, const std::function<void(size_t turn)>& take,
+                const std::function<bool(uint32_t rounds)>& enough) {
   std::vector<size_t> order(turns);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::mt19937_64 random(rounds.seed);
-  Progress progress;
-  for (uint32_t round = 1; round <= rounds.count; ++round) {
-    progress.show(fmt::format("round {} of {}", round, rounds.count));
+  std::mt19937_64 random(seed);
+  for (uint32_t taken = 0; !enough(taken); ++taken) {
     std::ranges::shuffle(order, random);
     std::ranges::for_each(order, take);
   }

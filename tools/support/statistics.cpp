@@ -25,6 +25,13 @@ double middle(const std::vector<double>& ascending) {
 
 double median(std::span<const double> values) { return middle(sorted(values)); }
 
+double median_absolute_deviation(std::span<const double> values) {
+  const double center = median(values);
+  std::vector<double> distances(values.begin(), values.end());
+  for (double& value : distances) value = std::abs(value - center);
+  return median(distances);
+}
+
 MedianInterval median_interval(std::span<const double> values, double confidence) {
   const std::vector<double> ascending = sorted(values);
   const auto n = static_cast<double>(ascending.size());

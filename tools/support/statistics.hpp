@@ -11,6 +11,10 @@ namespace uptempo::support {
 // The middle value, or the mean of the two middle ones. Throws std::invalid_argument when there is none.
 double median(std::span<const double> values);
 
+// Median absolute deviation: the median of the values' distances from their median; not scaled to anybody's standard deviation. Throws
+// std::invalid_argument when there is no value.
+double median_absolute_deviation(std::span<const double> values);
+
 struct MedianInterval {
   double median = 0;
   double low = 0;

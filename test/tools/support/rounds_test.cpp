@@ -34,6 +34,19 @@ TEST_CASE("the order depends on the seed alone") {
   CHECK(order_of({.count = 20, .seed = 3}, 8) != order_of({.count = 20, .seed = 4}, 8));
 }
 
+TEST_CASE("rounds whose number is not known beforehand go on until it is enough, in the same order") {
+  std::vector<size_t> order;
+  std::vector<uint32_t> asked;
+  take_turns(
+      3, 8, [&](size_t turn) { order.push_back(turn); },
+      [&](uint32_t rounds) {
+        asked.push_back(rounds);
+        return order.size() >= 20;
+      });
+  CHECK(order == order_of({.count = 3, .seed = 3}, 8));
+  CHECK(asked == std::vector<uint32_t>{0, 1, 2, 3});
+}
+
 TEST_CASE("there may be nothing to take turns") { CHECK(order_of({}, 0).empty()); }
 
 TEST_CASE("the options keep the program's defaults, and too few rounds are refused") {

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 using uptempo::support::median;
+using uptempo::support::median_absolute_deviation;
 using uptempo::support::median_interval;
 using uptempo::support::median_ratio;
 using uptempo::test::Approx;
@@ -30,6 +31,7 @@ TEST_CASE("the median is the middle value, or the mean of the two middle ones, i
 TEST_CASE("the median of nothing is refused") {
   CHECK_THROWS_AS(median({}), std::invalid_argument);
   CHECK_THROWS_AS(median_interval({}), std::invalid_argument);
+  CHECK_THROWS_AS(median_absolute_deviation({}), std::invalid_argument);
 }
 
 TEST_CASE("the interval takes the ranks that published tables give for 95 %") {
@@ -76,4 +78,13 @@ TEST_CASE("a ratio of pairs is the median of the pairs' ratios, and pairs are ne
   CHECK(median_ratio(a, b).high == 2);
   CHECK_THROWS_AS(median_ratio(a, {}), std::invalid_argument);
   CHECK_THROWS_AS(median_ratio({}, {}), std::invalid_argument);
+}
+
+TEST_CASE(
+    "the median absolute deviation is that of distances from the median, and one wild value leaves it "
+    "alone") {
+  CHECK(median_absolute_deviation(std::vector<double>{5}) == 0);
+  CHECK(median_absolute_deviation(std::vector<double>{1, 1, 2, 2, 4, 6, 9}) == 1);
+  CHECK(median_absolute_deviation(std::vector<double>{1, 2, 3, 4, 1e9}) == 1);
+  CHECK(median_absolute_deviation(std::vector<double>{4, 1, 3, 2}) == 1);
 }
