@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include "aql/text.hpp"
 
 namespace uptempo {
 namespace {
@@ -100,18 +100,6 @@ const char* words(ScopeReason reason) noexcept {
   return "";
 }
 
-const char* words(FenceScope scope) noexcept {
-  switch (scope) {
-    case FenceScope::none:
-      return "none";
-    case FenceScope::agent:
-      return "agent";
-    case FenceScope::system:
-      return "system";
-  }
-  return "undefined";
-}
-
 }  // namespace
 
 void PacketIntent::declare(std::vector<AccessRange>& accesses, const void* data, size_t bytes, bool writes) {
@@ -200,8 +188,8 @@ std::string explain(const PacketPlan& plan) {
   };
   return fmt::format("{}: {}; acquire {}: {}; release {}: {}",
                      plan.flags.barrier == Barrier::on ? "barrier bit" : "no barrier bit",
-                     about(words(plan.barrier), plan.conflict), words(plan.flags.acquire),
-                     about(words(plan.acquire), plan.acquired), words(plan.flags.release),
+                     about(words(plan.barrier), plan.conflict), aql::scope_name(plan.flags.acquire),
+                     about(words(plan.acquire), plan.acquired), aql::scope_name(plan.flags.release),
                      about(words(plan.release), plan.released));
 }
 
