@@ -1,16 +1,13 @@
 #include "litmus/report.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 
+#include "support/software.hpp"
 #include "support/table.hpp"
 
 namespace uptempo::litmus {
@@ -80,23 +77,12 @@ Machine describe_machine(const Agent& gpu, std::string device, bool is_virtual) 
   machine.device = std::move(device);
   machine.target = gpu.name();
   machine.is_virtual = is_virtual;
-  uint16_t major = 0, minor = 0;
-  hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR, &major);
-  hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MINOR, &minor);
-  machine.hsa_version = fmt::format("{}.{}", major, minor);
-  const char* build = nullptr;
-  if (hsa_system_get_info(HSA_AMD_SYSTEM_INFO_BUILD_VERSION, &build) == HSA_STATUS_SUCCESS &&
-      build != nullptr)
-    machine.rocr_build = build;
-  Dl_info library{};
-  if (dladdr(reinterpret_cast<const void*>(&hsa_init), &library) != 0 && library.dli_fname != nullptr) {
-    std::error_code ignored;
-    machine.rocr_library = std::filesystem::canonical(library.dli_fname, ignored).filename().string();
-  }
-  std::ifstream driver("/sys/module/amdgpu/version");
-  std::getline(driver, machine.driver);
-  utsname system{};
-  if (uname(&system) == 0) machine.kernel = system.release;
+  const support::Software software = support::describe_software();
+  machine.hsa_version = software.hsa_version;
+  machine.rocr_build = software.rocr_build;
+  machine.rocr_library = software.rocr_library;
+  machine.driver = software.driver;
+  machine.kernel = software.kernel;
   return machine;
 }
 

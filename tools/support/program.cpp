@@ -25,8 +25,10 @@ ExitCode report(const CLI::App& app, std::string message, ExitCode code) {
 
 }  // namespace
 
+const char* version() noexcept { return UPTEMPO_VERSION; }
+
 int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCode()>& body) {
-  app.set_version_flag("--version", fmt::format("{} (uptempo) {}", app.get_name(), UPTEMPO_VERSION));
+  app.set_version_flag("--version", fmt::format("{} (uptempo) {}", app.get_name(), version()));
   app.get_formatter()->column_width(32);
   try {
     app.parse(argc, argv);

@@ -23,6 +23,9 @@ struct Unavailable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Of uptempo: "0.1.0".
+const char* version() noexcept;
+
 // Adds --version, parses, runs `body` and returns the exit code. Whatever goes wrong is one sentence on stderr, led by the program's
 // name: errors of the command line and UsageError end with 2, Unavailable with 77, any other exception with 1.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCode()>& body);
