@@ -3,6 +3,7 @@
 // Thread safety: a value.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -36,15 +37,18 @@ struct Judgement {
   static constexpr size_t npos = ~size_t{0};
   size_t writer = npos, reader = npos;
   uint32_t wrong_runs = 0, runs = 0;  // of those that were timed or were made with caches that go stale
-  std::string reason;  // in words: "dispatch 3 reads what dispatch 2 wrote, and nothing acquires in between"
+  std::string
+      reason{};  // in words: "dispatch 3 reads what dispatch 2 wrote, and nothing acquires in between"
+  friend bool operator==(const Judgement&, const Judgement&) = default;
 };
 
-// Of one iteration, in microseconds.
+// Of one iteration, in microseconds. A number that is not known is NaN.
 struct Times {
-  std::vector<double> samples_us;  // in the order in which they were taken
+  std::vector<double> samples_us{};  // in the order in which they were taken
   double median_us = 0, mad_us = 0;
   double low_us = 0, high_us = 0, coverage = 0;  // interval of the median
   bool noisy = false;  // stopped at its bound before the interval was as narrow as wanted
+  friend bool operator==(const Times&, const Times&) = default;
 };
 
 // Of one iteration, by the virtual GPU; or by the engine where it knows.
@@ -53,49 +57,54 @@ struct DeviceCounts {
   uint64_t barrier_bits = 0, agent_acquires = 0, agent_releases = 0, system_acquires = 0, system_releases = 0;
   // Lines, where caches are modelled: dropped by acquires, and written back by releases.
   std::optional<uint64_t> l1_lines_invalidated{}, l2_lines_invalidated{}, l2_lines_written_back{};
+  friend bool operator==(const DeviceCounts&, const DeviceCounts&) = default;
 };
 
 // An estimate from a profile of a device; labelled "model" wherever it is shown.
 struct ModelTime {
-  std::string profile;  // "fiji"
+  std::string profile{};  // "fiji"
   double us = 0;
   bool restated = false;  // a figure that the profile was fitted to, not a prediction
+  friend bool operator==(const ModelTime&, const ModelTime&) = default;
 };
 
 struct Cell {
-  std::string workload;
-  std::string label;  // in tables: "barrier, acquire agent, release none", or a rung of the ladder
+  std::string workload{};
+  // In tables: flags_label(flags) of report_words.hpp, "barrier, acquire agent, release none", or a rung of the ladder.
+  std::string label{};
   Position position = Position::all;
   aql::HeaderFlags flags{};
-  std::vector<aql::HeaderFlags> headers;  // of each step of the sequence as it was sent
+  std::vector<aql::HeaderFlags> headers{};  // of each step of the sequence as it was sent
   // What `sweep` varies.
   uint32_t kernels = 0;
   uint64_t bytes_per_kernel = 0, working_set_bytes = 0;
 
-  Judgement judgement;
-  Times gated, ungated;  // of the host's clock
-  std::optional<Times>
-      device{};  // of the packets' timestamps, from the first dispatch's begin to the last one's end
+  Judgement judgement{};
+  Times gated{}, ungated{};  // of the host's clock
+  // Of the packets' timestamps, from the first dispatch's begin to the last one's end.
+  std::optional<Times> device{};
   std::optional<ModelTime> model{};
-  DeviceCounts counts;
+  DeviceCounts counts{};
   double relative = 1;  // median of `gated`, to the baseline's
   bool baseline = false, recommended = false;
+  friend bool operator==(const Cell&, const Cell&) = default;
 };
 
 struct Report {
   uint32_t schema = report_schema;
-  std::string experiment;            // "scopes"
-  std::vector<std::string> command;  // as it was called, without the program's path
-  std::string conclusion;            // one sentence
+  std::string experiment{};            // "scopes"
+  std::vector<std::string> command{};  // as it was called, without the program's path
+  std::string conclusion{};            // one sentence
   TimeKind time_kind = TimeKind::virtual_gpu;
   TimingMode timing = TimingMode::none;
-  std::string device, target;                      // "AMD Instinct MI210 (gfx90a)", "gfx90a"
-  std::map<std::string, std::string> versions;     // uptempo, rocr, kernel driver, operating system
-  std::map<std::string, std::string> environment;  // HSA_*, ROCR_* variables that are set
+  std::string device{}, target{};                    // "AMD Instinct MI210 (gfx90a)", "gfx90a"
+  std::map<std::string, std::string> versions{};     // uptempo, rocr, kernel driver, operating system
+  std::map<std::string, std::string> environment{};  // HSA_*, ROCR_* variables that are set
   uint64_t seed = 1;
-  std::vector<std::string> steps;  // names of the sequence's steps, for cells of one workload
-  std::vector<Cell> cells;
-  std::vector<std::string> warnings;
+  std::vector<std::string> steps{};  // names of the sequence's steps, for cells of one workload
+  std::vector<Cell> cells{};
+  std::vector<std::string> warnings{};
+  friend bool operator==(const Report&, const Report&) = default;
 };
 
 }  // namespace uptempo::fence_scope

@@ -1,0 +1,160 @@
+#include "fence_scope/report_json.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "fence_scope/report_words.hpp"
+#include "support/catch.hpp"
+#include "support/program.hpp"
+#include "tools/fence_scope/example_reports.hpp"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_report(text, "r.json");
+  } catch (const support::UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// The example with one value replaced, named by a JSON pointer; removed without `value`.
+std::string refusal_of(const char* pointer, std::optional<ordered_json> value) {
+  ordered_json report = json(examples::scopes_report());
+  const ordered_json::json_pointer at(pointer);
+  REQUIRE(report.contains(at));
+  if (value)
+    report[at] = *value;
+  else
+    report[at.parent_pointer()].erase(at.back());
+  return refusal(report.dump());
+}
+
+}  // namespace
+
+TEST_CASE("report as JSON: whatever a report holds is read back as it was, to the last bit") {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 300; ++round) {
+    const Report report = examples::random_report(random);
+    REQUIRE(parse_report(json_text(report), "r.json") == report);
+  }
+  for (const Report& report :
+       {examples::scopes_report(), examples::sweep_report(), examples::ladder_report(), Report{}})
+    CHECK(parse_report(json_text(report), "r.json") == report);
+}
+
+TEST_CASE("report as JSON: a number that is not known is null, and is read back as such") {
+  Report report = examples::ladder_report();
+  report.cells[1].relative = std::numeric_limits<double>::quiet_NaN();
+  report.cells[1].model->us = std::numeric_limits<double>::infinity();
+  const std::string text = json_text(report);
+  CHECK(ordered_json::parse(text)["cells"][1]["relative"].is_null());
+  const Report back = parse_report(text, "r.json");
+  CHECK(std::isnan(back.cells[1].relative));
+  CHECK(std::isnan(back.cells[1].model->us));
+  CHECK(json_text(back) == text);
+}
+
+TEST_CASE("report as JSON: bytes of a variable that are no UTF-8 do not lose the report") {
+  Report report = examples::ladder_report();
+  report.environment["HSA_X"] = "a\xff";
+  CHECK(parse_report(json_text(report), "r.json").environment["HSA_X"] == "a\xef\xbf\xbd");
+}
+
+TEST_CASE("report as JSON: names, units and nulls are those that the page documents") {
+  const ordered_json report = ordered_json::parse(json_text(examples::scopes_report()));
+  CHECK(report["format"] == "fence_scope report");
+  CHECK(report["schema"] == report_schema);
+  CHECK(report["units"]["time"] == "us");
+  CHECK(report["time_kind"] == "virtual_gpu");
+  CHECK(report["timing"] == "none");
+  CHECK(report["environment"]["HSA_ENABLE_INTERRUPT"] == "0");
+  REQUIRE(report["cells"].size() == 54);
+  const ordered_json& cell = report["cells"][18 + 1];  // interior, barrier, acquire none, release agent
+  CHECK(cell["position"] == "interior");
+  CHECK(cell["barrier"] == true);
+  CHECK(cell["acquire"] == "none");
+  CHECK(cell["release"] == "agent");
+  CHECK(cell["judgement"]["verdict"] == "stale");
+  CHECK(cell["judgement"]["writer"] == 1);
+  CHECK(report["cells"][0]["judgement"]["writer"].is_null());  // the host
+  CHECK(cell["device"].is_null());
+  CHECK(cell["gated"]["samples_us"].size() == 9);
+  CHECK(cell["counts"]["system_acquires"] == 3);
+  // Steps 0, 1-2, 3-4.
+  REQUIRE(cell["headers"].size() == 3);
+  CHECK(cell["headers"][1] ==
+        ordered_json{{"count", 2}, {"barrier", true}, {"acquire", "none"}, {"release", "agent"}});
+  const ordered_json hardware = ordered_json::parse(json_text(examples::sweep_report()));
+  CHECK(hardware["time_kind"] == "hardware");
+  CHECK(hardware["cells"][0]["model"].is_null());
+  CHECK(hardware["cells"][0]["counts"]["l1_lines_invalidated"].is_null());
+}
+
+TEST_CASE("report as JSON: an error names the file, the field and what was found") {
+  CHECK(refusal_of("/cells/3/gated/median_us", "fast") ==
+        "r.json: 'cells[3].gated.median_us' is no number but \"fast\"");
+  CHECK(refusal_of("/cells/3/gated/median_us", std::nullopt) ==
+        "r.json: 'cells[3].gated.median_us' is missing");
+  CHECK(refusal_of("/cells/3/gated/median_us", 1e9)
+            .starts_with("r.json: 'cells[3].gated' is a time that none can be"));
+  CHECK(refusal_of("/cells/5/acquire", "workgroup") ==
+        "r.json: 'cells[5].acquire' is \"workgroup\", which this fence_scope does not know");
+  CHECK(refusal_of("/cells/5/barrier", 1) == "r.json: 'cells[5].barrier' is neither true nor false but 1");
+  CHECK(refusal_of("/cells/0/kernels", -1) ==
+        "r.json: 'cells[0].kernels' is no whole number from 0 to 4294967295 but -1");
+  CHECK(refusal_of("/cells/0/kernels", 4294967296) ==
+        "r.json: 'cells[0].kernels' is no whole number from 0 to 4294967295 but 4294967296");
+  CHECK(refusal_of("/cells/0/kernels", 1.5) ==
+        "r.json: 'cells[0].kernels' is no whole number from 0 to 4294967295 but 1.5");
+  CHECK(refusal_of("/cells/7", "x") == "r.json: 'cells[7]' is no object but \"x\"");
+  CHECK(refusal_of("/cells", ordered_json::object()) == "r.json: 'cells' is no array but {}");
+  CHECK(refusal_of("/steps/1", nullptr) == "r.json: 'steps[1]' is no text but null");
+  CHECK(refusal_of("/versions/uptempo", 1) == "r.json: 'versions.uptempo' is no text but 1");
+  CHECK(refusal_of("/timing", "both") ==
+        "r.json: 'timing' is \"both\", which this fence_scope does not know");
+  CHECK(refusal_of("/cells/0/headers/0/count", 4000000000u) ==
+        "r.json: 'cells[0].headers[0].count' is more than the 1000000 headers that a sequence may have");
+}
+
+TEST_CASE("report as JSON: another schema is refused with both versions, another file by what it lacks") {
+  CHECK(refusal_of("/schema", report_schema + 1) == "r.json: its schema is 2, and this fence_scope reads 1");
+  CHECK(refusal("{}") ==
+        "r.json: it is no report of fence_scope: it has no \"format\": \"fence_scope report\"");
+  CHECK(refusal("[1]") == refusal("{}").substr(0, refusal("[1]").size()));
+  CHECK(refusal("") == "r.json: it is no JSON, or is cut off at byte 1 of 0");
+  const std::string whole = json_text(examples::ladder_report());
+  for (const size_t cut : {size_t{1}, whole.size() / 2, whole.size() - 3})
+    CHECK(refusal(whole.substr(0, cut)).starts_with("r.json: it is no JSON, or is cut off at byte"));
+  CHECK_THROWS_WITH(read_report("/nonexistent/r.json"),
+                    "cannot read '/nonexistent/r.json': No such file or directory");
+}
+
+TEST_CASE("words of reports: times have three digits or more, sizes their unit, what is not known a dash") {
+  CHECK(microseconds_text(1221.4) == "1221");
+  CHECK(microseconds_text(999.6) == "1000");
+  CHECK(microseconds_text(35.24) == "35.2");
+  CHECK(microseconds_text(9.996) == "10.0");
+  CHECK(microseconds_text(4.071) == "4.07");
+  CHECK(microseconds_text(0.99951) == "1.00");
+  CHECK(microseconds_text(0.0123) == "0.012");
+  CHECK(microseconds_text(std::nan("")) == "-");
+  CHECK(relative_text(2.1) == "2.10x");
+  CHECK(relative_text(std::nan("")) == "-");
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1000) == "1000 B");
+  CHECK(bytes_text(131072) == "128 KiB");
+  CHECK(bytes_text(3ull << 30) == "3 GiB");
+  CHECK(verdict_text({}) == "unknown");
+  CHECK(verdict_text({.verdict = Verdict::unordered, .writer = 2, .reader = 3}) == "unordered 2>3");
+  CHECK(verdict_text({.verdict = Verdict::stale, .reader = 3}) == "stale host>3");
+  CHECK(flags_label({aql::Barrier::off, aql::FenceScope::agent, aql::FenceScope::none}) ==
+        "no barrier, acquire agent, release none");
+}

@@ -1,0 +1,27 @@
+#include "fence_scope/report_machine.hpp"
+
+#include <cstdlib>
+
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+
+TEST_CASE("a report says on what it was made: device, versions, variables of the runtime") {
+  setenv("HSA_TEST_OF_REPORTS", "1", 1);
+  setenv("ROCR_TEST_OF_REPORTS", "2", 1);
+  setenv("OTHER_TEST_OF_REPORTS", "3", 1);
+  char name[] = "test", *argv[] = {name, nullptr};
+  const support::Device device = support::open_device("virtual", 1, argv);
+  Report report;
+  describe_machine(report, device);
+  CHECK(report.device == device.name());
+  CHECK(report.target.starts_with("gfx"));
+  CHECK(report.time_kind == TimeKind::virtual_gpu);
+  CHECK(report.versions.at("kernel driver") == "uptempo-vgpu");
+  CHECK(report.versions.at("rocr").starts_with("libhsa-runtime64.so."));
+  for (const auto& [part, version] : report.versions) CHECK(!version.empty());
+  CHECK(report.environment.at("HSA_TEST_OF_REPORTS") == "1");
+  CHECK(report.environment.at("ROCR_TEST_OF_REPORTS") == "2");
+  CHECK(!report.environment.contains("OTHER_TEST_OF_REPORTS"));
+}

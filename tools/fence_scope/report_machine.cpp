@@ -1,0 +1,28 @@
+#include "fence_scope/report_machine.hpp"
+
+#include "support/program.hpp"
+#include "support/software.hpp"
+
+namespace uptempo::fence_scope {
+
+void describe_machine(Report& report, const support::Device& device) {
+  report.device = device.name();
+  report.target = device.gpu.name();
+  report.time_kind = device.is_virtual ? TimeKind::virtual_gpu : TimeKind::hardware;
+  const support::Software software = support::describe_software();
+  report.versions = {{"uptempo", support::version()},
+                     {"hsa", software.hsa_version},
+                     {"rocr", software.rocr_library},
+                     {"rocr build", software.rocr_build},
+                     {"operating system", support::operating_system()}};
+  // The virtual GPU's driver is part of uptempo; a module of the same name on this machine would not be what was measured.
+  if (device.is_virtual)
+    report.versions["kernel driver"] = "uptempo-vgpu";
+  else
+    report.versions["kernel driver"] =
+        software.driver.empty() ? "amdgpu of Linux " + software.kernel : "amdgpu " + software.driver;
+  std::erase_if(report.versions, [](const auto& version) { return version.second.empty(); });
+  report.environment = support::environment_of({"HSA_", "ROCR_"});
+}
+
+}  // namespace uptempo::fence_scope

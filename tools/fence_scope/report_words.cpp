@@ -1,0 +1,178 @@
+#include "fence_scope/report_words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "aql/text.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+template <class Enum, size_t N>
+using Names = std::array<std::pair<Enum, std::string_view>, N>;
+
+constexpr Names<TimeKind, 2> kTimeKinds{
+    {{TimeKind::hardware, "hardware"}, {TimeKind::virtual_gpu, "virtual_gpu"}}};
+constexpr Names<TimingMode, 3> kTimingModes{
+    {{TimingMode::none, "none"}, {TimingMode::batch, "batch"}, {TimingMode::each, "each"}}};
+constexpr Names<Position, 4> kPositions{{{Position::all, "all"},
+                                         {Position::first, "first"},
+                                         {Position::interior, "interior"},
+                                         {Position::last, "last"}}};
+constexpr Names<Verdict, 4> kVerdicts{{{Verdict::correct, "correct"},
+                                       {Verdict::stale, "stale"},
+                                       {Verdict::unordered, "unordered"},
+                                       {Verdict::unknown, "unknown"}}};
+
+template <class Enum, size_t N>
+std::string_view name_in(const Names<Enum, N>& names, Enum value) noexcept {
+  const auto found = std::ranges::find(names, value, &std::pair<Enum, std::string_view>::first);
+  return found == names.end() ? "undefined" : found->second;
+}
+
+template <class Enum, size_t N>
+std::optional<Enum> named_in(const Names<Enum, N>& names, std::string_view name) noexcept {
+  const auto found = std::ranges::find(names, name, &std::pair<Enum, std::string_view>::second);
+  return found == names.end() ? std::nullopt : std::optional(found->first);
+}
+
+std::string step_text(size_t step) { return step == Judgement::npos ? "host" : std::to_string(step); }
+
+constexpr CountInfo kCounts[] = {{"packets", "packets", &DeviceCounts::packets},
+                                 {"doorbells", "door-\nbells", &DeviceCounts::doorbells},
+                                 {"signal_updates", "signal\nupdates", &DeviceCounts::signal_updates},
+                                 {"interrupts", "inter-\nrupts", &DeviceCounts::interrupts},
+                                 {"barrier_bits", "barrier\nbits", &DeviceCounts::barrier_bits},
+                                 {"agent_acquires", "agent\nacquires", &DeviceCounts::agent_acquires},
+                                 {"agent_releases", "agent\nreleases", &DeviceCounts::agent_releases},
+                                 {"system_acquires", "system\nacquires", &DeviceCounts::system_acquires},
+                                 {"system_releases", "system\nreleases", &DeviceCounts::system_releases}};
+constexpr LineCountInfo kLineCounts[] = {
+    {"l1_lines_invalidated", "L1 lines\ninvalidated", &DeviceCounts::l1_lines_invalidated},
+    {"l2_lines_invalidated", "L2 lines\ninvalidated", &DeviceCounts::l2_lines_invalidated},
+    {"l2_lines_written_back", "L2 lines\nwritten back", &DeviceCounts::l2_lines_written_back}};
+
+}  // namespace
+
+std::string_view name_of(TimeKind kind) noexcept { return name_in(kTimeKinds, kind); }
+std::string_view name_of(TimingMode mode) noexcept { return name_in(kTimingModes, mode); }
+std::string_view name_of(Position position) noexcept { return name_in(kPositions, position); }
+std::string_view name_of(Verdict verdict) noexcept { return name_in(kVerdicts, verdict); }
+
+template <>
+std::optional<TimeKind> named(std::string_view name) noexcept {
+  return named_in(kTimeKinds, name);
+}
+template <>
+std::optional<TimingMode> named(std::string_view name) noexcept {
+  return named_in(kTimingModes, name);
+}
+template <>
+std::optional<Position> named(std::string_view name) noexcept {
+  return named_in(kPositions, name);
+}
+template <>
+std::optional<Verdict> named(std::string_view name) noexcept {
+  return named_in(kVerdicts, name);
+}
+template <>
+std::optional<aql::FenceScope> named(std::string_view name) noexcept {
+  for (const aql::FenceScope scope : {aql::FenceScope::none, aql::FenceScope::agent, aql::FenceScope::system})
+    if (aql::scope_name(scope) == name) return scope;
+  return std::nullopt;
+}
+
+std::string flags_label(aql::HeaderFlags flags) {
+  return fmt::format("{}, acquire {}, release {}",
+                     flags.barrier == aql::Barrier::on ? "barrier" : "no barrier",
+                     aql::scope_name(flags.acquire), aql::scope_name(flags.release));
+}
+
+std::string verdict_text(const Judgement& judgement) {
+  std::string text(name_of(judgement.verdict));
+  if (judgement.writer != Judgement::npos || judgement.reader != Judgement::npos)
+    text += ' ' + step_text(judgement.writer) + '>' + step_text(judgement.reader);
+  return text;
+}
+
+std::string_view meaning_of(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::correct:
+      return "promised by the rules, and right in every run";
+    case Verdict::stale:
+      return "ordered, but a fence between writer and reader is missing or too narrow";
+    case Verdict::unordered:
+      return "nothing orders writer and reader";
+    case Verdict::unknown:
+      return "not promised by the rules, yet no run was wrong: only hardware could tell";
+  }
+  return "undefined";
+}
+
+std::string microseconds_text(double us) {
+  if (!std::isfinite(us)) return "-";
+  const double magnitude = std::abs(us);
+  const int decimals = magnitude >= 999.5 ? 0 : magnitude >= 9.995 ? 1 : magnitude >= 0.9995 ? 2 : 3;
+  return fmt::format("{:.{}f}", us, decimals);
+}
+
+std::string relative_text(double relative) {
+  return std::isfinite(relative) ? fmt::format("{:.2f}x", relative) : "-";
+}
+
+std::string bytes_text(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  for (; bytes != 0 && bytes % 1024 == 0 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
+  return fmt::format("{} {}", bytes, kUnits[unit]);
+}
+
+std::string_view kind_text(TimeKind kind) noexcept {
+  return kind == TimeKind::hardware ? "times of hardware" : "times of a virtual GPU, not of hardware";
+}
+
+std::string model_text(const ModelTime& model) {
+  return fmt::format("model {}: {}", model.profile,
+                     model.restated ? "restated, not reproduced" : "predicted");
+}
+
+std::vector<HeaderRun> runs_of(std::span<const aql::HeaderFlags> headers) {
+  std::vector<HeaderRun> runs;
+  for (size_t step = 0; step < headers.size(); ++step) {
+    if (runs.empty() || runs.back().flags != headers[step]) runs.push_back({step, 0, headers[step]});
+    ++runs.back().count;
+  }
+  return runs;
+}
+
+std::vector<Section> sections_of(const Report& report) {
+  std::vector<Section> sections;
+  for (const Cell& cell : report.cells) {
+    auto section = std::ranges::find(sections, cell.workload, &Section::workload);
+    if (section == sections.end()) section = sections.insert(section, {cell.workload, {}});
+    section->cells.push_back(&cell);
+  }
+  return sections;
+}
+
+double model_relative(const Section& section, const Cell& cell) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (!cell.model) return kUnknown;
+  for (const Cell* each : section.cells) {
+    // A sweep has a baseline for each of its sizes.
+    if (each->baseline && each->model && each->model->profile == cell.model->profile &&
+        each->kernels == cell.kernels && each->bytes_per_kernel == cell.bytes_per_kernel &&
+        each->working_set_bytes == cell.working_set_bytes)
+      return each->model->us > 0 ? cell.model->us / each->model->us : kUnknown;
+  }
+  return kUnknown;
+}
+
+std::span<const CountInfo> counts_info() noexcept { return kCounts; }
+std::span<const LineCountInfo> line_counts_info() noexcept { return kLineCounts; }
+
+}  // namespace uptempo::fence_scope
