@@ -94,7 +94,7 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
     caches = std::make_unique<Caches>(*options.device,
                                       CacheHabits{.seed = *options.incoherent, .compute_units = 4});
   device = std::make_unique<Device>(
-      Device{options, memory, interrupts, *trace, checker.get(), nullptr, caches.get()});
+      Device{options, memory, interrupts, *trace, checker.get(), nullptr, caches.get(), &counts});
   processor = std::make_unique<CommandProcessor>(*device);
   processor->attach_doorbell_page(program_page, alias_page, kPageBytes);
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cp/command_processor.hpp"
+#include "device/device_counts.hpp"
 #include "device/fences/checker.hpp"
 #include "device/incoherent.hpp"
 #include "gfx9_double.hpp"
@@ -96,6 +97,7 @@ struct DeviceFixture {
   std::unique_ptr<fences::Checker> checker;
   std::unique_ptr<Caches>
       caches;  // with Options::incoherent: four compute units, nothing is evicted; of the processor's thread
+  DeviceCounts counts;
   std::unique_ptr<Device> device;
   std::unique_ptr<CommandProcessor> processor;
 

@@ -474,5 +474,68 @@ TEST_CASE("over some seeds every habit occurs", "[caches]") {
   CHECK(l2 == l1);
 }
 
+// Lines that fences move
+
+TEST_CASE("an acquire of agent scope counts the lines of every L1 that it empties, and none of L2",
+          "[caches]") {
+  Agent agent;
+  agent.load(0, 0);
+  agent.load(0, 4);  // the same line
+  agent.load(1, 0);
+  agent.scalar_load(0, 256);
+  agent.caches.acquire(FenceScope::agent);
+  CHECK(agent.caches.moved_lines().vector_l1_invalidated == 2);
+  CHECK(agent.caches.moved_lines().scalar_l1_invalidated == 1);
+  CHECK(agent.caches.moved_lines().l2_invalidated == 0);
+  agent.caches.acquire(FenceScope::agent);  // nothing is left
+  CHECK(agent.caches.moved_lines().vector_l1_invalidated == 2);
+}
+
+TEST_CASE("an acquire of system scope counts the lines of L2 that lose clean bytes", "[caches]") {
+  Agent agent(MemoryKind::coarse_grained);
+  agent.load(0, 0);
+  agent.load(0, 64);         // the other half of the line
+  agent.store(0, 1024, 5u);  // dirty alone
+  agent.caches.acquire(FenceScope::system);
+  CHECK(agent.caches.moved_lines().l2_invalidated == 1);
+}
+
+TEST_CASE("a release of system scope counts dirty lines once, one of agent scope none", "[caches]") {
+  Agent agent(MemoryKind::coarse_grained);
+  agent.store(0, 0, 5u);
+  agent.store(1, 4, 5u);
+  agent.store(1, 512, 5u);
+  agent.caches.release(FenceScope::agent);
+  CHECK(agent.caches.moved_lines().l2_written_back == 0);
+  agent.caches.release(FenceScope::system);
+  CHECK(agent.caches.moved_lines().l2_written_back == 2);
+  agent.caches.release(FenceScope::system);
+  CHECK(agent.caches.moved_lines().l2_written_back == 2);
+}
+
+TEST_CASE("memory beside L2 gives a release nothing to write back", "[caches]") {
+  for (const MemoryKind kind : kBesideL2) {
+    Agent agent(kind);
+    agent.store(0, 0, 5u);
+    agent.caches.release(FenceScope::system);
+    CHECK(agent.caches.moved_lines().l2_written_back == 0);
+  }
+}
+
+TEST_CASE("what instructions and unmapping do to caches is not counted as a fence's", "[caches]") {
+  Agent agent(MemoryKind::coarse_grained);
+  agent.load(0, 0);
+  agent.store(0, 512, 5u);
+  agent.caches.invalidate_vector_l1(0);
+  agent.caches.write_back_l2();
+  agent.caches.invalidate_l2();
+  agent.load(0, 0);
+  agent.caches.forget(agent.mapping);
+  const MovedLines lines = agent.caches.moved_lines();
+  CHECK(lines.vector_l1_invalidated + lines.scalar_l1_invalidated + lines.l2_invalidated +
+            lines.l2_written_back ==
+        0);
+}
+
 }  // namespace
 }  // namespace uptempo::vgpu

@@ -9,8 +9,8 @@
 #include "cp/pm4.hpp"
 #include "cp/signal.hpp"
 #include "device/clock.hpp"
+#include "device/device_counts.hpp"
 #include "device/json_text.hpp"
-#include "device/packet_counts.hpp"
 #include "gfx9/wave_sync.hpp"
 
 namespace uptempo::vgpu {
@@ -466,8 +466,8 @@ bool AqlQueue::signal_completion(std::uint64_t index, const Begun& packet,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   const bool tracing = context_.device.trace.enabled();
   if (tracing) trace_packet(index, packet, host_clock_ns(), dispatch, kernel);
-  if (PacketCounts* const packets = context_.device.packets)
-    dispatch != nullptr ? packets->dispatch() : packets->other();
+  if (DeviceCounts* const counts = context_.device.counts)
+    counts->packet(dispatch != nullptr, packet.header.bits);
   if (packet.completion_signal.handle == 0) return true;
   publish_read_index();
   amd_signal_t* signal = find_signal(context_.memory, packet.completion_signal.handle);
@@ -492,7 +492,7 @@ bool AqlQueue::signal_completion(std::uint64_t index, const Begun& packet,
     signal->end_ts = gpu_clock_ticks();
   }
   announcing();
-  if (const auto event = complete_signal(context_.memory, *signal)) raise(*event, index);
+  if (const auto event = complete_signal(context_.device, context_.memory, *signal)) raise(*event, index);
   return true;
 }
 

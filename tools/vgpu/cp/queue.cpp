@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/clock.hpp"
+#include "device/device_counts.hpp"
 
 namespace uptempo::vgpu {
 
@@ -67,6 +68,7 @@ void Queue::raise(std::uint32_t event_id, std::uint64_t number) {
 }
 
 void Queue::found_doorbell(std::uint64_t value) {
+  if (context_.device.counts != nullptr) context_.device.counts->doorbell();
   if (fences_.enabled()) look_for_checker(host_clock_ns());
   if (!context_.device.trace.enabled()) return;
   // Noted before it was stored: if the program rang it, then its note is there, perhaps with others before it.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "device/clock.hpp"
+#include "device/device_counts.hpp"
 
 namespace uptempo::vgpu {
 namespace {
@@ -135,12 +136,14 @@ SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
     }
     fences_.signal(read_, atomic->address);
     announcing();
+    if (context_.device.counts != nullptr) context_.device.counts->signal_update();
     // release: whoever sees the signal's new value sees what was copied.
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(word))
         .fetch_add(atomic->addend, std::memory_order_release);
     return Outcome::done;
   }
   if (const auto* trap = std::get_if<sdma::Trap>(&packet)) {
+    if (context_.device.counts != nullptr) context_.device.counts->interrupt();
     raise(trap->event, read_);
     return Outcome::done;
   }

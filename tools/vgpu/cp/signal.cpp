@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "device/device_counts.hpp"
+
 namespace uptempo::vgpu {
 namespace {
 
@@ -11,6 +13,13 @@ struct Notification {
 
   explicit Notification(const amd_signal_t& signal)
       : mailbox(signal.event_mailbox_ptr), event(signal.event_id) {}
+
+  // Ahead of the store, which the program may be waiting for.
+  void count(const Device& device) const noexcept {
+    if (device.counts == nullptr) return;
+    device.counts->signal_update();
+    if (mailbox != 0) device.counts->interrupt();
+  }
 
   // ROCr gives a signal a mailbox only together with an event; without one its waiters poll the value.
   std::optional<std::uint32_t> leave(AddressSpace::Reader& memory) const {
@@ -39,14 +48,17 @@ std::int64_t signal_value(const amd_signal_t& signal) noexcept {
   return value_of(const_cast<amd_signal_t&>(signal)).load(std::memory_order_acquire);
 }
 
-std::optional<std::uint32_t> complete_signal(AddressSpace::Reader& memory, amd_signal_t& signal) {
+std::optional<std::uint32_t> complete_signal(const Device& device, AddressSpace::Reader& memory,
+                                             amd_signal_t& signal) {
   const Notification notification(signal);
+  notification.count(device);
   value_of(signal).fetch_sub(1, std::memory_order_release);
   return notification.leave(memory);
 }
 
 void set_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal, std::int64_t value) {
   const Notification notification(signal);
+  notification.count(device);
   value_of(signal).store(value, std::memory_order_release);
   if (const auto event = notification.leave(memory)) device.interrupts.raise(*event);
 }

@@ -22,7 +22,7 @@ amd_signal_t* find_signal(AddressSpace::Reader& memory, std::uint64_t handle) no
 std::int64_t signal_value(const amd_signal_t& signal) noexcept;
 
 // One packet less: value - 1 with release, then the mailbox. The event that is to be raised after it; nothing when the signal has none.
-[[nodiscard]] std::optional<std::uint32_t> complete_signal(AddressSpace::Reader& memory,
+[[nodiscard]] std::optional<std::uint32_t> complete_signal(const Device& device, AddressSpace::Reader& memory,
                                                            amd_signal_t& signal);
 
 // Sets the value with release, then mailbox and event: how a queue reports an error through queue_inactive_signal.

@@ -9,8 +9,8 @@
 namespace uptempo::vgpu {
 
 class Caches;
+class DeviceCounts;
 class HostPages;
-class PacketCounts;
 namespace fences {
 class Checker;
 }
@@ -23,7 +23,7 @@ struct Device {
   fences::Checker* checker = nullptr;  // null: off
   HostPages* host_pages = nullptr;     // with the checker; null: the host is not observed
   Caches* caches = nullptr;            // of an incoherent device
-  PacketCounts* packets = nullptr;     // null: nobody asks
+  DeviceCounts* counts = nullptr;      // null: nobody asks
 };
 
 }  // namespace uptempo::vgpu

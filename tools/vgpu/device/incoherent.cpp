@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -168,9 +169,12 @@ class SetAssociative {
     used_.pop_back();
   }
 
-  void clear() noexcept {
+  // How many lines there were.
+  std::size_t clear() noexcept {
+    const std::size_t lines = used_.size();
     for (const std::uint32_t index : used_) homes_[index] = nullptr;
     used_.clear();
+    return lines;
   }
 
   Entry* any(Random& random) noexcept {
@@ -354,11 +358,37 @@ struct Caches::Impl {
     return sector.data() + piece.offset();
   }
 
-  void invalidate_l2() noexcept {
-    l2.for_each([this](L2::Entry& line) {
+  // How many lines were dirty.
+  std::size_t write_back_l2() noexcept {
+    std::size_t lines = 0;
+    l2.for_each([&](L2::Entry& line) {
+      if (!line.is_dirty()) return;
+      ++lines;
+      write_back(line);
+    });
+    return lines;
+  }
+
+  // How many lines had clean bytes.
+  std::size_t invalidate_l2() noexcept {
+    std::size_t lines = 0;
+    l2.for_each([&](L2::Entry& line) {
+      if (line.valid != line.dirty) ++lines;
       line.valid = line.dirty;
       if (!line.is_dirty()) l2.drop(line);
     });
+    return lines;
+  }
+
+  static std::size_t clear(std::vector<L1>& caches) noexcept {
+    std::size_t lines = 0;
+    for (L1& cache : caches) lines += cache.clear();
+    return lines;
+  }
+
+  // The owner's thread alone adds. relaxed: a packet's completion signal orders it for who has waited.
+  static void add(std::atomic<std::uint64_t>& sum, std::size_t lines) noexcept {
+    sum.store(sum.load(std::memory_order_relaxed) + lines, std::memory_order_relaxed);
   }
 
   void forget(const Mapping& mapping) noexcept {
@@ -389,6 +419,8 @@ struct Caches::Impl {
   std::array<bool, static_cast<std::size_t>(MemoryKind::hdp_registers) + 1> in_l2{};
   std::vector<L1> vector_l1, scalar_l1;
   L2 l2;
+  std::atomic<std::uint64_t> vector_l1_invalidated{0}, scalar_l1_invalidated{0}, l2_invalidated{0},
+      l2_written_back{0};
 };
 
 CacheHabits CacheHabits::of(const DeviceDescription& device, std::uint64_t seed) noexcept {
@@ -459,19 +491,15 @@ void Caches::invalidate_scalar_l1(std::uint32_t compute_unit) noexcept {
   impl_->scalar(compute_unit).clear();
 }
 
-void Caches::write_back_l2() noexcept {
-  impl_->l2.for_each([](L2::Entry& line) { Impl::write_back(line); });
-}
+void Caches::write_back_l2() noexcept { impl_->write_back_l2(); }
 
 void Caches::invalidate_l2() noexcept { impl_->invalidate_l2(); }
 
 void Caches::carry_out(const CacheActions& actions) noexcept {
-  if (actions.invalidate_vector_l1)
-    for (L1& cache : impl_->vector_l1) cache.clear();
-  if (actions.invalidate_scalar_l1)
-    for (L1& cache : impl_->scalar_l1) cache.clear();
-  if (actions.write_back_l2) write_back_l2();
-  if (actions.invalidate_l2) impl_->invalidate_l2();
+  if (actions.invalidate_vector_l1) Impl::add(impl_->vector_l1_invalidated, Impl::clear(impl_->vector_l1));
+  if (actions.invalidate_scalar_l1) Impl::add(impl_->scalar_l1_invalidated, Impl::clear(impl_->scalar_l1));
+  if (actions.write_back_l2) Impl::add(impl_->l2_written_back, impl_->write_back_l2());
+  if (actions.invalidate_l2) Impl::add(impl_->l2_invalidated, impl_->invalidate_l2());
 }
 
 void Caches::acquire(FenceScope scope) noexcept {
@@ -484,5 +512,13 @@ void Caches::acquire(FenceScope scope) noexcept {
 void Caches::release(FenceScope scope) noexcept { carry_out({.write_back_l2 = scope == FenceScope::system}); }
 
 void Caches::forget(const Mapping& mapping) noexcept { impl_->forget(mapping); }
+
+MovedLines Caches::moved_lines() const noexcept {
+  const auto sum = [](const std::atomic<std::uint64_t>& lines) {
+    return lines.load(std::memory_order_relaxed);
+  };
+  return {sum(impl_->vector_l1_invalidated), sum(impl_->scalar_l1_invalidated), sum(impl_->l2_invalidated),
+          sum(impl_->l2_written_back)};
+}
 
 }  // namespace uptempo::vgpu

@@ -38,6 +38,13 @@ struct CacheHabits {
   static CacheHabits of(const DeviceDescription& device, std::uint64_t seed) noexcept;
 };
 
+// Lines that fences of packets have moved so far. A line that several L1s hold is as many lines.
+struct MovedLines {
+  std::uint64_t vector_l1_invalidated = 0, scalar_l1_invalidated = 0;
+  std::uint64_t l2_invalidated = 0;  // what was not dirty in them
+  std::uint64_t l2_written_back = 0;
+};
+
 class Caches {
  public:
   Caches(const DeviceDescription& device, const CacheHabits& habits);
@@ -81,6 +88,9 @@ class Caches {
 
   // Writes back and drops all there is of `mapping`, in every cache.
   void forget(const Mapping& mapping) noexcept;
+
+  // By acquire(), release() and carry_out(); not by instructions, evictions and forget(). Any thread.
+  MovedLines moved_lines() const noexcept;
 
  private:
   struct Impl;

@@ -1,12 +1,38 @@
-// Completed packets, as far as the program is concerned: counts.h.
+// What the device did, as far as the program is concerned: counts.h, device_counts.h.
 #include "counts.h"
 
+#include "device_counts.h"
 #include "interpose/real.hpp"
 #include "kfd/process.hpp"
 
+namespace vgpu = uptempo::vgpu;
+
 UPTEMPO_VGPU_EXPORT int uptempo_vgpu_packets(uptempo_vgpu_packet_counts* counts) {
-  const uptempo::vgpu::kfd::Process* const process = uptempo::vgpu::kfd::Process::existing();
+  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
   if (process == nullptr) return -1;
-  *counts = {process->packets().dispatches(), process->packets().others()};
+  *counts = {process->counts().dispatches(), process->counts().others()};
+  return 0;
+}
+
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_device(uptempo_vgpu_device_counts* counts) {
+  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  if (process == nullptr) return -1;
+  const vgpu::DeviceCounts& device = process->counts();
+  const vgpu::Caches* const caches = process->caches();
+  const vgpu::MovedLines lines = caches == nullptr ? vgpu::MovedLines{} : caches->moved_lines();
+  *counts = {.packets = device.dispatches() + device.others(),
+             .barrier_bits = device.barrier_bits(),
+             .agent_acquires = device.acquires(vgpu::FenceScope::agent),
+             .system_acquires = device.acquires(vgpu::FenceScope::system),
+             .agent_releases = device.releases(vgpu::FenceScope::agent),
+             .system_releases = device.releases(vgpu::FenceScope::system),
+             .doorbells = device.doorbells(),
+             .signal_updates = device.signal_updates(),
+             .interrupts = device.interrupts(),
+             .lines_counted = caches == nullptr ? 0u : 1u,
+             .vector_l1_lines_invalidated = lines.vector_l1_invalidated,
+             .scalar_l1_lines_invalidated = lines.scalar_l1_invalidated,
+             .l2_lines_invalidated = lines.l2_invalidated,
+             .l2_lines_written_back = lines.l2_written_back};
   return 0;
 }

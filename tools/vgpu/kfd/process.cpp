@@ -87,7 +87,8 @@ Process* Process::get() noexcept {
 
 const DeviceDescription& Process::description() const noexcept { return *requests_->options.device; }
 
-const PacketCounts& Process::packets() const noexcept { return requests_->packets; }
+const DeviceCounts& Process::counts() const noexcept { return requests_->counts; }
+const Caches* Process::caches() const noexcept { return requests_->caches.get(); }
 Holdings Process::holdings() const {
   return {.queues = requests_->queues.held(),
           .events = requests_->events.held(),

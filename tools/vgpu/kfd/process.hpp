@@ -15,8 +15,9 @@
 #include <memory>
 
 #include "device/description.hpp"
+#include "device/device_counts.hpp"
 #include "device/fences/checker.hpp"
-#include "device/packet_counts.hpp"
+#include "device/incoherent.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
 
@@ -64,7 +65,9 @@ class Process {
 
   const DeviceDescription& description() const noexcept;
 
-  const PacketCounts& packets() const noexcept;
+  const DeviceCounts& counts() const noexcept;
+  // Null when memory is coherent.
+  const Caches* caches() const noexcept;
   Holdings holdings() const;
   // Null when fences are not checked.
   const fences::Checker* checker() const noexcept;

@@ -12,9 +12,9 @@
 #include <memory>
 
 #include "device/device.hpp"
+#include "device/device_counts.hpp"
 #include "device/host_pages.hpp"
 #include "device/incoherent.hpp"
-#include "device/packet_counts.hpp"
 #include "kfd/backing.hpp"
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
@@ -41,7 +41,7 @@ class Requests {
   FenceReport fence_report;
   std::unique_ptr<HostPages> host_pages;  // null unless fences are checked
   const std::unique_ptr<Caches> caches;   // null: memory is coherent
-  PacketCounts packets;
+  DeviceCounts counts;
   Device device;
   Buffers buffers;
   Queues queues;

@@ -1,0 +1,72 @@
+// What the device counts of packets, doorbells and signals (device/device_counts.hpp).
+#include "device/device_counts.hpp"
+
+#include "device_fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo::vgpu;
+using namespace uptempo::vgpu::test;
+
+namespace {
+
+constexpr auto kNone = HSA_FENCE_SCOPE_NONE;
+constexpr auto kAgent = HSA_FENCE_SCOPE_AGENT;
+constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
+
+}  // namespace
+
+TEST_CASE("Barrier bits and scopes of completed packets are counted by what their headers say", "[counts]") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  const ScriptedKernel* kernel = device.kernel();
+  const auto write = [&](bool barrier, hsa_fence_scope_t acquire, hsa_fence_scope_t release) {
+    auto packet = dispatch(kernel);
+    packet.header = header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier, acquire, release);
+    queue.write(packet);
+  };
+  write(true, kSystem, kAgent);
+  write(false, kAgent, kAgent);
+  write(false, kNone, kNone);
+  amd_signal_t* done = device.signal(1);
+  auto last = barrier_and({}, true, done);
+  last.header = header_of(HSA_PACKET_TYPE_BARRIER_AND, true, kAgent, kSystem);
+  queue.submit(last);
+  REQUIRE(eventually([&] { return device.value(done) == 0; }));
+
+  CHECK(device.counts.dispatches() == 3);
+  CHECK(device.counts.others() == 1);
+  CHECK(device.counts.barrier_bits() == 2);
+  CHECK(device.counts.acquires(FenceScope::none) == 1);
+  CHECK(device.counts.acquires(FenceScope::agent) == 2);
+  CHECK(device.counts.acquires(FenceScope::system) == 1);
+  CHECK(device.counts.releases(FenceScope::none) == 1);
+  CHECK(device.counts.releases(FenceScope::agent) == 2);
+  CHECK(device.counts.releases(FenceScope::system) == 1);
+  CHECK(device.counts.doorbells() == 1);
+  CHECK(device.counts.signal_updates() == 1);
+  CHECK(device.counts.interrupts() == 0);
+}
+
+TEST_CASE("A packet without completion signal updates none", "[counts]") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  queue.submit(dispatch(device.kernel()));
+  REQUIRE(eventually([&] { return device.counts.dispatches() == 1; }));
+  REQUIRE(eventually([&] { return queue.read_index() == 1; }));
+  CHECK(device.counts.signal_updates() == 0);
+}
+
+TEST_CASE("A signal with an event is an interrupt, counted before the signal can be seen", "[counts]") {
+  DeviceFixture device;
+  ComputeQueue queue(device);
+  for (std::uint64_t round = 1; round <= 50; ++round) {
+    amd_signal_t* done = device.signal(1, 7);
+    queue.submit(barrier_and({}, true, done));
+    while (device.value(done) != 0) {
+    }
+    CHECK(device.counts.interrupts() == round);
+    CHECK(device.counts.signal_updates() == round);
+    CHECK(device.counts.others() == round);
+    CHECK(device.counts.doorbells() == round);
+  }
+}
