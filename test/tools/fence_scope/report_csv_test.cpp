@@ -1,0 +1,104 @@
+#include "fence_scope/report_csv.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "support/catch.hpp"
+#include "tools/fence_scope/example_reports.hpp"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+
+namespace {
+
+using Record = std::vector<std::string>;
+
+// By the grammar of RFC 4180, section 2, and by nothing else.
+std::vector<Record> parse(const std::string& text) {
+  std::vector<Record> records;
+  size_t at = 0;
+  const auto peek = [&] { return at < text.size() ? text[at] : '\0'; };
+  while (at < text.size()) {
+    Record record;
+    for (;;) {
+      std::string field;
+      if (peek() == '"') {
+        for (++at;; ++at) {
+          if (at >= text.size()) throw std::runtime_error("a quoted field does not end");
+          if (text[at] == '"') {
+            if (++at < text.size() && text[at] == '"')
+              ;
+            else
+              break;
+          }
+          field += text[at];
+        }
+      } else {
+        for (; at < text.size() && text[at] != ',' && text[at] != '\r'; ++at) {
+          if (text[at] == '"' || text[at] == '\n') throw std::runtime_error("a bare quote or line feed");
+          field += text[at];
+        }
+      }
+      record.push_back(field);
+      if (peek() != ',') break;
+      ++at;
+    }
+    if (text.compare(at, 2, "\r\n") != 0) throw std::runtime_error("a record does not end in CRLF");
+    at += 2;
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+std::map<std::string, std::string> by_name(const std::vector<Record>& records, size_t index) {
+  std::map<std::string, std::string> out;
+  for (size_t i = 0; i < records[0].size(); ++i) out[records[0][i]] = records[index][i];
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("report as CSV: whatever names hold, there is a record for each cell, all of one length") {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const Report report = examples::random_report(random);
+    const std::vector<Record> records = parse(csv(report));
+    REQUIRE(records.size() == report.cells.size() + 1);
+    for (size_t i = 0; i < report.cells.size(); ++i) {
+      const Cell& cell = report.cells[i];
+      REQUIRE(records[i + 1].size() == records[0].size());
+      auto field = by_name(records, i + 1);
+      REQUIRE(field.size() == records[0].size());  // no name twice
+      CHECK(field["label"] == cell.label);
+      CHECK(field["reason"] == cell.judgement.reason);
+      CHECK(field["device"] == report.device);
+      CHECK(std::stod(field["gated_median_us"]) == cell.gated.median_us);
+      CHECK(std::stoull(field["working_set_bytes"]) == cell.working_set_bytes);
+      CHECK((field["device_time_median_us"].empty() == !cell.device));
+      CHECK((field["model_us"].empty() == !cell.model));
+      CHECK((field["l2_lines_written_back"].empty() == !cell.counts.l2_lines_written_back));
+    }
+  }
+}
+
+TEST_CASE(
+    "report as CSV: a record says of which device, kind and mode its times are, and what they are worth") {
+  const std::vector<Record> records = parse(csv(examples::scopes_report()));
+  REQUIRE(records.size() == 55);
+  auto field = by_name(records, 1);
+  CHECK(field["time_kind"] == "virtual_gpu");
+  CHECK(field["timing"] == "none");
+  CHECK(field["position"] == "first");
+  CHECK(field["barrier"] == "true");
+  CHECK(field["acquire"] == "none");
+  CHECK(field["verdict"] == "stale");
+  CHECK(field["writer"].empty());
+  CHECK(field["reader"] == "2");
+  CHECK(field["gated_samples"] == "9");
+  CHECK(field["model_profile"] == "mi210");
+  CHECK(field["model_restated"] == "false");
+  CHECK(field["system_acquires"] == "4");
+}
+
+TEST_CASE("report as CSV: without cells there is the header") { CHECK(parse(csv({})).size() == 1); }

@@ -1,0 +1,171 @@
+#include "fence_scope/report_table.hpp"
+
+#include <cstdlib>
+#include <limits>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "fence_scope/report_words.hpp"
+#include "support/catch.hpp"
+#include "tools/fence_scope/example_reports.hpp"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+size_t widest(const std::string& text) {
+  size_t width = 0;
+  for (const std::string& line : lines_of(text)) width = std::max(width, line.size());
+  return width;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("table of a report: the first line begins the conclusion, and no line is wider than the terminal") {
+  for (const Report& report :
+       {examples::scopes_report(), examples::sweep_report(), examples::ladder_report()}) {
+    for (const unsigned columns : {80u, 100u, 160u}) {
+      const std::string text = table(report, columns);
+      CHECK(report.conclusion.starts_with(lines_of(text)[0]));
+      CHECK(widest(text) <= columns);
+      CHECK(widest(text) > columns * 3 / 5);
+    }
+    // Below 80 columns nothing is gained.
+    CHECK(table(report, 20) == table(report, 80));
+  }
+}
+
+TEST_CASE(
+    "table of a report: where one table is too wide, each of several has the verdict beside its times") {
+  const Report report = examples::scopes_report();
+  const std::string narrow = table(report, 80), wide = table(report, 160);
+  const size_t narrow_tables = count(narrow, "\n---"), wide_tables = count(wide, "\n---");
+  CHECK(wide_tables < narrow_tables);
+  for (const std::string& text : {narrow, wide}) {
+    const size_t tables = count(text, "\n---");
+    CHECK(count(text, "verdict  ") == tables);
+    size_t unordered = 0;
+    for (const Cell& cell : report.cells) unordered += cell.judgement.verdict == Verdict::unordered;
+    CHECK(count(text, "unordered 0>1") == unordered * tables);
+  }
+  // Whatever the width, every figure is there.
+  for (const char* title :
+       {" gated", "ungated", "baseline", "mi210", "1 interrupt", "5 packets", "dropped/", "2560/1536"}) {
+    CHECK(contains(narrow, title));
+    CHECK(contains(wide, title));
+  }
+}
+
+TEST_CASE("table of a report: times of a virtual GPU and of a model are labelled where they stand") {
+  const std::string scopes = table(examples::scopes_report());
+  CHECK(contains(scopes, "GPU us,"));
+  CHECK(contains(scopes, "times of a virtual GPU, not of hardware"));
+  CHECK(contains(scopes, "mi210:"));
+  CHECK(contains(scopes, "predicted"));
+  CHECK(!contains(scopes, "restated"));
+
+  const std::string ladder = table(examples::ladder_report(), 160);
+  CHECK(contains(ladder, "restated,"));
+  CHECK(contains(ladder, "not reproduced"));
+  CHECK(contains(ladder, "predicted"));
+
+  const std::string sweep = table(examples::sweep_report());
+  CHECK(!contains(sweep, "virtual"));
+  CHECK(contains(sweep, "gated us"));
+  CHECK(!contains(sweep, "model"));
+  CHECK(contains(sweep, "device us"));
+  CHECK(contains(sweep, "Timing::batch"));
+}
+
+TEST_CASE("table of a report: a small one, to the letter") {
+  Report report = examples::ladder_report();
+  report.cells.resize(3);
+  report.cells[1].model.reset();
+  report.cells[2].model.reset();
+  report.cells[2].judgement = {.verdict = Verdict::stale, .writer = 3, .reader = 4, .reason = "because"};
+  report.cells[2].gated = examples::times_of({100, 101, 99, 100, 100, 110, 90});
+  report.cells[2].gated.noisy = true;
+  report.cells[2].relative = std::numeric_limits<double>::quiet_NaN();
+  for (Cell& cell : report.cells) cell.counts = {};
+  report.warnings = {"the machine is busy"};
+  CHECK(table(report, 100) ==
+        R"(Everything together takes 0.59x the baseline's time (times of a virtual GPU, not of hardware).
+
+AMD Radeon R9 Fury (gfx803); times of a virtual GPU, not of hardware; Timing::none; seed 1
+warning: the machine is busy
+
+ladder bitonic_sort
+
+                                                                model
+                                                                fiji:
+                                    virtual                 restated,    virtual
+                                    GPU us,   against  not reproduced    GPU us,
+                    verdict           gated  baseline              us    ungated
+--------------------------------------------------------------------------------
+= baseline          correct       6029 +-1%     1.00x     1943  1.00x  6418 +-1%
+  prealloc-signal   correct       5915 +-1%     0.98x                  6296 +-1%
+  prealloc-kernarg  stale 3>4  100.0 +-10%?         -                  6174 +-1%
+
+Counted alike for all: 0 packets, 0 doorbells, 0 signal updates, 0 interrupts, 0 barrier bits, 0/0
+  agent acquires/releases, 0/0 system acquires/releases.
+
+= baseline. Times are medians of one iteration and the half width of their interval. ? too noisy:
+stopped before the interval was as narrow as wanted. Model: an estimate by a profile of a device,
+measured nowhere; behind it, times the baseline's. 2>3: step 3 reads what step 2 wrote.
+
+correct   promised by the rules, and right in every run
+stale     ordered, but a fence between writer and reader is missing or too narrow
+
+Why not:
+  1 cell: because
+)");
+}
+
+TEST_CASE("table of a report: why cells are not correct is said once for each reason, most frequent first") {
+  const Report report = examples::scopes_report();
+  const std::string text = table(report, 160);
+  CHECK(contains(text, "18 cells: dispatch 1 reads what dispatch 0 wrote, and has no barrier bit"));
+  CHECK(count(text, "dispatch 1 reads what dispatch 0 wrote") == 1);
+  CHECK(
+      contains(text, "unknown   not promised by the rules, yet no run was wrong: only hardware could tell"));
+}
+
+TEST_CASE("table of a report: without cells the conclusion is all") {
+  Report report;
+  report.conclusion = "Nothing was asked for.";
+  report.device = "D";
+  CHECK(table(report) ==
+        "Nothing was asked for.\n\nD; times of a virtual GPU, not of hardware; Timing::none; seed 1\n");
+}
+
+TEST_CASE("table of a report: a terminal's width is $COLUMNS' where standard output is none, within bounds") {
+  if (isatty(1) == 0) {
+    setenv("COLUMNS", "160", 1);
+    CHECK(terminal_columns() == 160);
+    setenv("COLUMNS", "20", 1);
+    CHECK(terminal_columns() == 80);
+    setenv("COLUMNS", "x", 1);
+    CHECK(terminal_columns() == 80);
+    unsetenv("COLUMNS");
+    CHECK(terminal_columns() == 80);
+  }
+}
