@@ -10,14 +10,13 @@
 #include <span>
 #include <string>
 
-#include "aql/amd_abi.hpp"
-#include "aql/writer.hpp"
 #include "engine/memory/pool.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
 #include "kernels/bitonic_sort.hpp"
 #include "kernels/litmus.hpp"
+#include "support/packet_queue.hpp"
 
 namespace uptempo::litmus {
 namespace {
@@ -44,10 +43,6 @@ MemoryKind memory_kind(CellKind kind) {
   }
   return MemoryKind::pinned;
 }
-
-struct QueueDeleter {
-  void operator()(hsa_queue_t* queue) const noexcept { hsa_queue_destroy(queue); }
-};
 
 // splitmix64's increment and finaliser.
 uint64_t mix(uint64_t value) {
@@ -90,14 +85,7 @@ struct Runner::Impl {
         sort(sort_program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort")),
         unused(gpu, MemoryKind::pinned, kWorkgroup * sizeof(uint32_t)),
         done(SignalKind::interrupt) {
-    // A queue's error is seen as a step that does not complete; its text is the runtime's.
-    for (uint32_t i = 0; i <= delay_queue; ++i) {
-      hsa_queue_t* queue = nullptr;
-      check(hsa_queue_create(gpu.handle(), 1024, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX,
-                             UINT32_MAX, &queue),
-            "hsa_queue_create", "a queue of 1024 packets");
-      queues.emplace_back(aql::AqlQueueWriter::own(queue));
-    }
+    for (uint32_t i = 0; i <= delay_queue; ++i) queues.emplace_back(gpu, 1024, kPatience);
   }
 
   // ---- memory and signals, made when a test first needs that many
@@ -133,42 +121,15 @@ struct Runner::Impl {
   }
   hsa_signal_t completion(StepId step) { return pooled(completions, step); }
 
-  [[noreturn]] static void throw_late(const std::string& what) {
-    throw Error({.status = HSA_STATUS_ERROR,
-                 .call = "litmus::Runner",
-                 .asked = what + " within 10 s",
-                 .found = "it is not complete",
-                 .remedy = "look for a queue error above; a test must not wait for what stands behind it"});
-  }
-
-  // Blocked in slices, because a stopped queue never touches its signals.
-  void wait(hsa_signal_t signal, const std::string& what) {
-    const auto limit = std::chrono::steady_clock::now() + kPatience;
-    while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
-                                     detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED) >= 1)
-      if (std::chrono::steady_clock::now() > limit) throw_late(what);
-  }
-
   static void spin(std::chrono::microseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
     }
   }
 
-  void publish(uint32_t queue, std::span<const aql::Packet64> packets) {
-    if (!queues[queue].publish(packets, Deadline::after(kPatience)))
-      throw_late("room in queue " + std::to_string(queue));
-  }
-
   // Everything in all queues is complete, and visible to everybody.
   void flush() {
-    for (uint32_t queue = 0; queue <= delay_queue; ++queue) {
-      hsa_signal_store_relaxed(done.handle(), 1);
-      const aql::Packet64 packet =
-          aql::to_packet(aql::BarrierAnd{.flags = kSystem, .completion_signal = done.handle()});
-      publish(queue, {&packet, 1});
-      wait(done.handle(), "the barrier packet behind a test");
-    }
+    for (support::PacketQueue& queue : queues) queue.flush();
   }
 
   void engine_copy(void* to, const void* from, size_t bytes, bool to_device,
@@ -189,7 +150,7 @@ struct Runner::Impl {
       if (!upload) continue;
       hsa_signal_store_relaxed(done.handle(), 1);
       engine_copy(to, at, test.cell_bytes(), true, {}, done.handle());
-      wait(done.handle(), "the upload of a cell");
+      queues[0].wait(done.handle(), "the upload of a cell");
     }
     flush();
   }
@@ -287,7 +248,7 @@ struct Runner::Impl {
                                            .kernel_object = store.info().object,
                                            .kernarg_address = block(delay_block),
                                            .completion_signal = delayed})};
-    publish(delay_queue, packets);
+    queues[delay_queue].publish(packets);
   }
 
   // Steps [first, last), all on the device.
@@ -319,7 +280,7 @@ struct Runner::Impl {
       queue.push_back(packet_of(test, number, completed));
     }
     for (uint32_t queue = 0; queue < queue_count; ++queue)
-      if (!packets[queue].empty()) publish(queue, packets[queue]);
+      if (!packets[queue].empty()) queues[queue].publish(packets[queue]);
     hsa_signal_store_screlease(the_gate, 0);
   }
 
@@ -360,8 +321,9 @@ struct Runner::Impl {
         }
         case Step::Kind::host_wait:
           for (const StepId awaited_step : step.after)
-            wait(completion(awaited_step), "step " + std::to_string(awaited_step) + " (" +
-                                               name_of(test.steps[awaited_step]) + ") of " + test.name);
+            queues[0].wait(completion(awaited_step), "step " + std::to_string(awaited_step) + " (" +
+                                                         name_of(test.steps[awaited_step]) + ") of " +
+                                                         test.name);
           break;
         case Step::Kind::dispatch:
         case Step::Kind::barrier_and:
@@ -377,7 +339,8 @@ struct Runner::Impl {
       }
     }
     for (StepId number = 0; number < test.steps.size(); ++number)
-      if (test.steps[number].kind == Step::Kind::copy) wait(completion(number), "a copy of " + test.name);
+      if (test.steps[number].kind == Step::Kind::copy)
+        queues[0].wait(completion(number), "a copy of " + test.name);
     flush();
     return result;
   }
@@ -394,7 +357,7 @@ struct Runner::Impl {
   Allocation staging, unused;
   std::vector<Signal> completions, gates, delays;
   Signal done;
-  std::vector<aql::AqlQueueWriter> queues;  // last: ended ahead of what they use
+  std::vector<support::PacketQueue> queues;  // last: ended ahead of what they use
 };
 
 Runner::Runner(const Agent& gpu) : impl_(std::make_unique<Impl>(gpu)) {}

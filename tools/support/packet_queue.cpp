@@ -1,0 +1,137 @@
+#include "support/packet_queue.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "aql/amd_abi.hpp"
+#include "aql/text.hpp"
+#include "aql/writer.hpp"
+#include "engine/dispatch/common_queue.hpp"
+#include "engine/runtime/error.hpp"
+#include "engine/runtime/session.hpp"
+#include "engine/runtime/signal.hpp"
+
+namespace uptempo::support {
+
+struct PacketQueue::State {
+  State(const Agent& gpu, uint32_t packets, std::chrono::seconds its_patience)
+      : patience(its_patience),
+        session(Session::current()),
+        queue(detail::make_hsa_queue(gpu, packets, on_error, this)),
+        writer(aql::AqlQueueWriter::borrow(detail::hsa_queue(queue), aql::Producers::exclusive, &error)) {
+    const aql::QueueApertures apertures = aql::apertures(detail::hsa_queue(queue));
+    facts = {.queue_address = reinterpret_cast<uint64_t>(detail::hsa_queue(queue)),
+             .private_aperture_high = apertures.private_segment_high,
+             .group_aperture_high = apertures.group_segment_high};
+    listener = session->listen([this, agent = gpu.handle()](const Session::MemoryFault& fault) {
+      if (fault.agent.handle != agent.handle) return false;
+      fail(Session::MemoryFault::status, fault.text);
+      return true;
+    });
+  }
+  ~State() { session->stop_listening(listener); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  static void on_error(hsa_status_t status, hsa_queue_t*, void* state) {
+    static_cast<State*>(state)->fail(status, detail::stopped_with(status));
+  }
+  void fail(hsa_status_t status, std::string why) {
+    const std::lock_guard lock(mutex);
+    if (error.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return;
+    text = std::move(why);
+    error.store(status, std::memory_order_release);
+  }
+  void require_alive(std::string_view what) {
+    const hsa_status_t status = error.load(std::memory_order_acquire);
+    if (status == HSA_STATUS_SUCCESS) return;
+    const std::lock_guard lock(mutex);
+    throw Error({.status = status,
+                 .call = "PacketQueue",
+                 .asked = std::string(what),
+                 .found = text,
+                 .remedy = "look at the packets, and at what their kernels access"});
+  }
+  [[noreturn]] void throw_late(std::string_view what) {
+    throw Error(
+        {.status = HSA_STATUS_ERROR,
+         .call = "PacketQueue",
+         .asked = std::string(what) + " within " + std::to_string(patience.count()) + " s",
+         .found = "it is not complete",
+         .remedy = "look for a kernel that does not end, or a packet that waits for what stands behind it"});
+  }
+
+  const std::chrono::seconds patience;
+  std::mutex mutex;
+  std::string text;
+  std::atomic<hsa_status_t> error{HSA_STATUS_SUCCESS};
+  std::shared_ptr<Session> session;
+  uint64_t listener = 0;
+  Signal flushed{SignalKind::interrupt, 0};
+  QueueFacts facts;
+  Owned queue;  // its error callback uses what stands above
+  aql::AqlQueueWriter writer;
+};
+
+PacketQueue::PacketQueue(const Agent& gpu, uint32_t packets, std::chrono::seconds patience)
+    : state_(std::make_unique<State>(gpu, packets, patience)) {}
+PacketQueue::PacketQueue(PacketQueue&&) noexcept = default;
+PacketQueue::~PacketQueue() = default;
+
+uint32_t PacketQueue::ring_size() const noexcept { return state_->writer.ring_size(); }
+uint64_t PacketQueue::next_index() const noexcept { return state_->writer.next_index(); }
+const QueueFacts& PacketQueue::facts() const noexcept { return state_->facts; }
+
+void PacketQueue::enable_profiling() {
+  check(hsa_amd_profiling_set_profiler_enabled(state_->writer.queue(), 1),
+        "hsa_amd_profiling_set_profiler_enabled", "time stamps of packets");
+}
+
+uint64_t PacketQueue::publish(std::span<const aql::Packet64> packets) {
+  const aql::PublishResult result = state_->writer.publish(packets, Deadline::after(state_->patience));
+  if (!result) {
+    state_->require_alive("room for packets");
+    throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+                 .call = "PacketQueue::publish",
+                 .asked = std::to_string(packets.size()) + " packets",
+                 .found = aql::describe(result),
+                 .remedy = "look for a packet that waits for what stands behind it"});
+  }
+  return result.doorbells;
+}
+
+void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::nanoseconds spin) {
+  using Clock = std::chrono::steady_clock;
+  hsa_signal_value_t value = 1;
+  if (spin.count() > 0)
+    value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, detail::ticks_in(spin),
+                                      HSA_WAIT_STATE_ACTIVE);
+  // In slices, because a stopped queue never touches its signals.
+  for (const Clock::time_point limit = Clock::now() + state_->patience; value >= 1;) {
+    state_->require_alive(what);
+    if (Clock::now() > limit) state_->throw_late(what);
+    value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
+                                      detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED);
+  }
+  // An acquire of our own: one inside ROCr, which is not instrumented, is invisible to a thread sanitizer.
+  if (aql::load_acquire(signal) < 0)
+    throw Error({.status = HSA_STATUS_ERROR,
+                 .call = "hsa_amd_memory_async_copy",
+                 .asked = std::string(what),
+                 .found = "the copy engine reported a failure",
+                 .remedy = "check that both ranges are mapped for this GPU"});
+}
+
+void PacketQueue::flush() {
+  const hsa_signal_t done = state_->flushed.handle();
+  hsa_signal_store_relaxed(done, 1);
+  const aql::Packet64 packet = aql::to_packet(
+      aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system},
+                      .completion_signal = done});
+  publish({&packet, 1});
+  wait(done, "the barrier packet behind everything");
+}
+
+}  // namespace uptempo::support
