@@ -1,15 +1,24 @@
 // Carries a sequence out on a GPU with whatever headers, and times it.
 //
-// Ahead of each run, untimed: buffers get their initial bytes, all earlier work is complete, caches are empty (a barrier packet with system scopes). Results are compared with those of a
-// run in which every packet waits for the one before it and has system scopes; that run is made once, when the bench is made.
+// Ahead of each run, untimed: buffers get their initial bytes from the host, all earlier work is complete and written back. The caches still hold other bytes of the same buffers,
+// from kernels that have filled and read them, so that a missing acquire shows at the first dispatch as it does at later ones. Kernargs were written when the bench was made.
+//
+// What is sent: to each queue its dispatches in order, ahead of those that wait a barrier-AND packet without fences, and behind the last one a closing barrier-AND packet without
+// fences, with barrier bit and completion signal, for which the host waits. So a run ends when everything is complete, whatever the headers say; but the closing packet
+// hands nothing over: what the host reads afterwards is right only if dispatches have released it. All headers are the caller's, the last one's too.
+//
+// Results are all bytes of all buffers, read at once when the run has ended, and compared with those of a reference run: one step at a time, with system scopes, the host waiting
+// for each. That one is made when the bench is made.
 //
 // Thread safety: one owner. Lifetime: within that of the Runtime.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/runtime/agent.hpp"
 #include "fence_scope/report.hpp"
@@ -24,28 +33,38 @@ enum class Release : uint8_t {
 
 class Bench {
  public:
-  // Throws Error, and support::UsageError for a sequence that this device cannot run.
+  // Throws Error, and support::UsageError (SequenceError) for a sequence that this device cannot run.
   Bench(const Agent& gpu, Sequence sequence, TimingMode timing = TimingMode::none);
   ~Bench();
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
 
   const Sequence& sequence() const noexcept;
   // A barrier bit and system scopes on every packet; and the engine's plan with the fewest fences.
   Headers everywhere() const;
   Headers planned() const;
-  // In words, a line for each dispatch: what the plan chose, and why.
+  // In words, a line for each dispatch: what the plan chose, and why. Packets are numbered as dispatches of their queue.
   std::string explain() const;
 
+  // What a buffer holds after the reference run.
+  const std::vector<std::byte>& reference(size_t buffer) const noexcept;
+
   struct Run {
-    double us = 0;
-    std::optional<double> device_us{};  // TimingMode::batch and each
+    double us = 0;  // until the host knows that everything is complete
+    std::optional<double>
+        device_us{};  // TimingMode::batch and each: from the first dispatch's begin to the last one's end
     bool correct = false;
     uint64_t wrong_bytes = 0;
   };
+  // `headers` has a place for each step. Throws Error if the device fails, or is not done within a minute; this bench is then of no more use.
   Run run(const Headers& headers, Release release);
-  // What is written for them: packets, doorbells, completion signals, barrier bits and scopes. What only a device knows stays empty.
+  // Called in each run ahead of the first packet, and when everything is complete: for counters that only the device has.
+  void watch(std::function<void()> before, std::function<void()> after);
+  // What is written for an ungated run: packets of all kinds, doorbells, completion signals and those of them that interrupt; barrier bits and scopes of the dispatches. What only
+  // a device knows stays empty. The runtime's own packets, for copies, are not counted.
   DeviceCounts counts(const Headers& headers) const;
 
-  // The 64-byte packets as they would be sent, as text (aql/text.hpp), a block for each; nothing is sent.
+  // The 64-byte packets of an ungated run as they would be sent, as text (aql/text.hpp), a block for each; nothing is sent.
   std::string dry_run(const Headers& headers) const;
 
  private:

@@ -12,6 +12,8 @@
 
 #include "aql/packet.hpp"
 #include "engine/program/geometry.hpp"
+#include "engine/runtime/agent.hpp"
+#include "support/program.hpp"
 
 namespace uptempo::fence_scope {
 
@@ -69,5 +71,26 @@ struct Sequence {
 
 // Of each dispatch in the order of `steps`; copies have none, and take a place all the same.
 using Headers = std::vector<aql::HeaderFlags>;
+
+// What is wrong with a sequence, and where: "steps[2].arguments[1]: ...".
+struct SequenceError : support::UsageError {
+  SequenceError(size_t step, const std::string& field, const std::string& text);
+};
+
+// Throws SequenceError unless it can be carried out on some device: ranges lie in their buffers, steps wait for earlier ones only, copies are between host and
+// device. Whether kernels exist and take these arguments, the bench finds out.
+void require_valid(const Sequence& sequence);
+
+// A barrier bit and system scopes on every dispatch.
+Headers everywhere(const Sequence& sequence);
+
+// The headers with the fewest fences, each with its reason in words.
+struct PlannedHeaders {
+  Headers headers;                   // as Headers are
+  std::vector<std::string> reasons;  // of each step; empty for copies
+};
+// A FencePlan for each queue, which is told who else looks: copies, and dispatches of the other queue. On top of it, dispatches that wait acquire what they wait for, at
+// system scope if it was a copy's. `agent`: some targets need less than others; null is correct on all.
+PlannedHeaders plan(const Sequence& sequence, const Agent* agent = nullptr);
 
 }  // namespace uptempo::fence_scope

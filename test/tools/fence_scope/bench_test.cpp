@@ -1,0 +1,190 @@
+// Sequences carried out on the virtual GPU: coherent, under the fence checker, and with caches that go stale.
+#include "fence_scope/bench.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/runtime/runtime.hpp"
+#include "fence_scope/workloads.hpp"
+#include "support/catch.hpp"
+#include "vgpu/findings.h"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+using aql::Barrier;
+using aql::FenceScope;
+
+namespace {
+
+// Small, so that many seeds can be tried.
+Shape small(const std::string& workload) {
+  if (workload == "bitonic-sort") return {.bytes_per_kernel = 2048};
+  if (workload == "empty") return {.kernels = 10};
+  if (workload == "producer-consumer")
+    return {.kernels = 12, .bytes_per_kernel = 1024, .working_set_bytes = 4096};
+  return {.kernels = 8, .bytes_per_kernel = 1024};
+}
+
+// What --check fences has found so far; 0 without it.
+uint64_t findings() {
+  const auto ask = reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
+  uptempo_vgpu_finding_counts counts{};
+  if (ask == nullptr || ask(&counts) != 0) return 0;
+  return counts.unordered + counts.stale + counts.unreleased;
+}
+
+constexpr aql::HeaderFlags kNothing{Barrier::off, FenceScope::none, FenceScope::none};
+
+}  // namespace
+
+TEST_CASE("every workload is right with fences everywhere and with the planned ones, gated and not") {
+  const Runtime runtime;
+  for (const Workload& workload : workloads()) {
+    CAPTURE(workload.name);
+    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)));
+    for (const Release release : {Release::gated, Release::ungated}) {
+      for (const Headers& headers : {bench.everywhere(), bench.planned()}) {
+        for (int i = 0; i < 3; ++i) {
+          const Bench::Run run = bench.run(headers, release);
+          CHECK(run.correct);
+          CHECK(run.wrong_bytes == 0);
+          CHECK(run.us > 0);
+          CHECK_FALSE(run.device_us.has_value());
+        }
+      }
+    }
+    CHECK(findings() == 0);
+  }
+}
+
+TEST_CASE("what results are compared with is right: the host sorts the same keys") {
+  const Runtime runtime;
+  const Sequence sort = make_workload("bitonic-sort", {.bytes_per_kernel = 1024});
+  std::vector<uint32_t> keys(256), sorted(256);
+  std::memcpy(keys.data(), sort.buffers[0].initial.data(), 1024);
+  std::ranges::sort(keys);
+  const Bench bench(runtime.gpu(), sort);
+  REQUIRE(bench.reference(0).size() == 1024);
+  std::memcpy(sorted.data(), bench.reference(0).data(), 1024);
+  CHECK(sorted == keys);
+}
+
+TEST_CASE("each mode of timing gives a time of the device within that of the host") {
+  const Runtime runtime;
+  for (const TimingMode timing : {TimingMode::batch, TimingMode::each})
+    for (const char* workload : {"chain", "producer-consumer", "copy-kernel-copy"}) {
+      CAPTURE(workload);
+      Bench bench(runtime.gpu(), make_workload(workload, small(workload)), timing);
+      const Bench::Run run = bench.run(bench.planned(), Release::ungated);
+      CHECK(run.correct);
+      REQUIRE(run.device_us.has_value());
+      CHECK(*run.device_us > 0);
+      CHECK(*run.device_us <= run.us);
+    }
+}
+
+TEST_CASE("whatever the headers say, a run ends, and the next one is not harmed") {
+  const Runtime runtime;
+  for (const Workload& workload : workloads()) {
+    CAPTURE(workload.name);
+    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)));
+    for (int i = 0; i < 3; ++i) {
+      static_cast<void>(bench.run(Headers(bench.sequence().steps.size(), kNothing), Release::gated));
+      CHECK(bench.run(bench.planned(), Release::ungated).correct);
+    }
+  }
+}
+
+TEST_CASE("what is watched surrounds each run") {
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), make_workload("empty", {.kernels = 2}));
+  std::string log;
+  bench.watch([&] { log += "before "; }, [&] { log += "after "; });
+  CHECK(bench.run(bench.planned(), Release::gated).correct);
+  CHECK(bench.run(bench.planned(), Release::ungated).correct);
+  CHECK(log == "before after before after ");
+}
+
+TEST_CASE("what is written is counted, and shown without being sent") {
+  const Runtime runtime;
+  Bench chain(runtime.gpu(), make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256}));
+  const DeviceCounts counts = chain.counts(chain.planned());
+  CHECK(counts.packets == 4);  // the closing one, too
+  CHECK(counts.doorbells == 1);
+  CHECK(counts.signal_updates == 1);
+  CHECK(counts.interrupts == 1);
+  CHECK(counts.barrier_bits == 3);
+  CHECK(counts.system_acquires == 1);
+  CHECK(counts.system_releases == 1);
+  CHECK(counts.agent_acquires == 2);
+  CHECK(counts.agent_releases == 2);
+  CHECK_FALSE(counts.l1_lines_invalidated.has_value());
+
+  const std::string text = chain.dry_run(chain.planned());
+  CHECK(text.find("queue 0: 'link 0'\nkernel_dispatch barrier acquire=system release=agent") !=
+        std::string::npos);
+  CHECK(text.find("queue 0: 'link 2'\nkernel_dispatch barrier acquire=agent release=system") !=
+        std::string::npos);
+  CHECK(text.find("queue 0: closing packet\nbarrier_and barrier acquire=none release=none") !=
+        std::string::npos);
+
+  Bench two(runtime.gpu(), make_workload("producer-consumer", small("producer-consumer")));
+  CHECK(two.dry_run(two.planned()).find("queue 1: 'consume 0' waits\nbarrier_and") != std::string::npos);
+  CHECK(two.counts(two.planned()).interrupts == 2);
+  CHECK(two.explain().find("queue 1, packet 0 (consume 0): barrier bit: ") != std::string::npos);
+}
+
+TEST_CASE("a step that this device cannot run is refused, with the place") {
+  const Runtime runtime;
+  const auto refused = [&](auto&& change, const std::string& message) {
+    Sequence sequence = make_workload("chain", {.kernels = 3, .bytes_per_kernel = 256});
+    change(sequence.steps[2]);
+    std::string said;
+    try {
+      Bench(runtime.gpu(), sequence);
+    } catch (const SequenceError& error) {
+      said = error.what();
+    }
+    CAPTURE(said);
+    CHECK(said.starts_with(message));
+  };
+  refused([](Step& step) { step.kernel = "combien"; }, "steps[2].kernel: there is no 'combien'; there are ");
+  refused([](Step& step) { step.arguments.pop_back(); }, "steps[2].arguments: 3 of them; 'combine' takes 4");
+  refused([](Step& step) { step.arguments[3].value.resize(8); },
+          "steps[2].arguments[3]: a value of 8 bytes; 'combine' takes a value of 4 there");
+  refused([](Step& step) { std::swap(step.arguments[2], step.arguments[3]); },
+          "steps[2].arguments[2]: a value of 4 bytes; 'combine' takes an address of 8 there");
+  refused([](Step& step) { step.grid = Grid{64}.by(128); }, "steps[2].grid: ");
+}
+
+// For seeds_test.cpp: fails where a missing fence makes a difference.
+TEST_CASE("without any fence or barrier bit", "[.broken]") {
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), make_workload("chain", small("chain")));
+  Headers headers = bench.planned();
+  for (aql::HeaderFlags& flags : headers) flags = kNothing;
+  CHECK(bench.run(headers, Release::gated).correct);
+}
+TEST_CASE("without the first packet's acquire", "[.broken]") {
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), make_workload("chain", small("chain")));
+  Headers headers = bench.planned();
+  headers.front().acquire = FenceScope::none;
+  CHECK(bench.run(headers, Release::gated).correct);
+}
+TEST_CASE("without an acquire in the middle", "[.broken]") {
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), make_workload("bitonic-sort", small("bitonic-sort")));
+  Headers headers = bench.planned();
+  for (size_t i = 1; i + 1 < headers.size(); ++i) headers[i].acquire = FenceScope::none;
+  CHECK(bench.run(headers, Release::gated).correct);
+}
+TEST_CASE("without the last packet's release", "[.broken]") {
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), make_workload("chain", small("chain")));
+  Headers headers = bench.planned();
+  headers.back().release = FenceScope::agent;
+  CHECK(bench.run(headers, Release::gated).correct);
+}

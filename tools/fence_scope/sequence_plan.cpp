@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/dispatch/fence_plan.hpp"
+#include "engine/runtime/memory_model.hpp"
+#include "fence_scope/sequence.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+using aql::FenceScope;
+
+bool conflict(const Access& a, const Access& b) {
+  return (a.writes || b.writes) && a.buffer == b.buffer && a.begin < b.begin + b.bytes &&
+         b.begin < a.begin + a.bytes;
+}
+
+std::vector<Access> accesses_of(const Step& step) {
+  if (step.kind == Step::Kind::dispatch) return step.accesses;
+  std::vector<Access> both{step.from, step.to};
+  both[0].writes = false;
+  both[1].writes = true;
+  return both;
+}
+
+class Planner {
+ public:
+  Planner(const Sequence& sequence, const Agent* agent)
+      : sequence_(sequence),
+        agent_(agent),
+        waited_for_(sequence.steps.size()),
+        overwrites_acquire_(agent == nullptr || !has_gfx9_caches(*agent)) {
+    for (const Step& step : sequence.steps) accesses_.push_back(accesses_of(step));
+    // Addresses that no two buffers share.
+    uintptr_t at = page;
+    for (const Buffer& buffer : sequence.buffers) {
+      bases_.push_back(at);
+      at += (buffer.bytes + 2 * page - 1) / page * page;
+    }
+    for (size_t i = 0; i < sequence.steps.size(); ++i)
+      for (const size_t waited : sequence.steps[i].after) waited_for_[waited].push_back(i);
+  }
+
+  PlannedHeaders all() {
+    PlannedHeaders result{everywhere(sequence_), std::vector<std::string>(sequence_.steps.size())};
+    for (const uint32_t queue : {0u, 1u}) {
+      const std::vector<size_t> steps = sequence_.dispatches(queue);
+      // Twice: what a dispatch must acquire from outside is said together with its release, which the first plan knows.
+      const std::vector<PacketPlan> first = plan(steps, {}), plans = plan(steps, first);
+      for (size_t i = 0; i < steps.size(); ++i) {
+        result.headers[steps[i]] = plans[i].flags;
+        result.reasons[steps[i]] = reason(steps[i], plans[i], first[i]);
+      }
+    }
+    return result;
+  }
+
+ private:
+  static constexpr uintptr_t page = 4096;
+  using Set = std::vector<bool>;  // of steps
+
+  bool is_dispatch(size_t step, uint32_t queue) const {
+    return sequence_.steps[step].kind == Step::Kind::dispatch && sequence_.steps[step].queue == queue;
+  }
+
+  // `step`, and what cannot begin before it has begun: later dispatches of its queue, and what waits for any of them.
+  void add_behind(size_t step, Set& found) const {
+    if (found[step]) return;
+    found[step] = true;
+    for (const size_t waiting : waited_for_[step]) add_behind(waiting, found);
+    if (sequence_.steps[step].kind != Step::Kind::dispatch) return;
+    for (size_t later = step + 1; later < found.size(); ++later)
+      if (is_dispatch(later, sequence_.steps[step].queue)) add_behind(later, found);
+  }
+  // What begins after the end of `step` because something waits for it.
+  Set behind_end(size_t step) const {
+    Set found(sequence_.steps.size());
+    for (const size_t waiting : waited_for_[step]) add_behind(waiting, found);
+    return found;
+  }
+  // `step`, and what may be thought to be over with it: earlier dispatches of its queue, and what a copy has waited for.
+  void add_ahead(size_t step, Set& found) const {
+    if (found[step]) return;
+    found[step] = true;
+    const Step& of = sequence_.steps[step];
+    if (of.kind == Step::Kind::copy)
+      for (const size_t waited : of.after) add_ahead(waited, found);
+    else
+      for (size_t earlier = 0; earlier < step; ++earlier)
+        if (is_dispatch(earlier, of.queue)) found[earlier] = true;
+  }
+
+  // Whether some step of `readers` touches what one of `writers` has written; among dispatches of one queue that is the business of its plan.
+  template <class F>
+  void for_each_use(const Set& writers, const Set& readers, F&& use) const {
+    for (size_t w = 0; w < writers.size(); ++w) {
+      if (!writers[w]) continue;
+      for (size_t r = w + 1; r < readers.size(); ++r) {
+        if (!readers[r]) continue;
+        const Step& reader = sequence_.steps[r];
+        if (reader.kind == Step::Kind::dispatch && is_dispatch(w, reader.queue)) continue;
+        for (const Access& written : accesses_[w])
+          for (const Access& used : accesses_[r])
+            if (written.writes && conflict(written, used)) use(w, r, used.writes);
+      }
+    }
+  }
+
+  // What a dispatch must acquire for itself and those behind it.
+  FenceScope outside(size_t number) const {
+    FenceScope scope = FenceScope::none;
+    if (sequence_.steps[number].after.empty()) return scope;
+    Set readers(sequence_.steps.size()), writers(sequence_.steps.size());
+    add_behind(number, readers);
+    for (const size_t waited : sequence_.steps[number].after) add_ahead(waited, writers);
+    for_each_use(writers, readers, [&](size_t writer, size_t reader, bool overwrites) {
+      const bool by_copy = sequence_.steps[writer].kind == Step::Kind::copy;
+      if (sequence_.steps[reader].kind == Step::Kind::copy || (overwrites && !overwrites_acquire_)) return;
+      scope = std::max(scope, by_copy ? FenceScope::system : FenceScope::agent);
+    });
+    return scope;
+  }
+
+  // Who takes what it, and its queue before it, have written.
+  Observer observer(size_t number) const {
+    Observer who = Observer::none;
+    if (waited_for_[number].empty()) return who;
+    Set writers(sequence_.steps.size());
+    add_ahead(number, writers);
+    for_each_use(writers, behind_end(number), [&](size_t, size_t reader, bool) {
+      const bool by_copy = sequence_.steps[reader].kind == Step::Kind::copy;
+      who = std::max(who, by_copy ? Observer::system : Observer::agent);
+    });
+    return who;
+  }
+
+  void declare(FencePlan::Dispatch& dispatch, const Access& access) const {
+    std::byte* const at = reinterpret_cast<std::byte*>(bases_[access.buffer] + access.begin);
+    if (access.writes)
+      dispatch.writes(at, access.bytes);
+    else
+      dispatch.reads(at, access.bytes);
+  }
+
+  std::vector<PacketPlan> plan(const std::vector<size_t>& steps,
+                               const std::vector<PacketPlan>& before) const {
+    FencePlan fence_plan = agent_ != nullptr ? FencePlan(*agent_) : FencePlan();
+    std::vector<Set> behind;  // of each earlier packet
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const size_t number = steps[i];
+      FencePlan::Dispatch dispatch = fence_plan.dispatch();
+      dispatch.touches_nothing();
+      for (const Access& access : accesses_[number]) declare(dispatch, access);
+      dispatch.observed_by(observer(number));
+      behind.push_back(behind_end(number));
+      // Who waits for this step may touch what an earlier one has touched that nobody waits for: this one then waits, and hands over, in their place.
+      for (size_t other = 0; other < sequence_.steps.size(); ++other)
+        if (behind[i][other] && !is_dispatch(other, sequence_.steps[number].queue))
+          for (const Access& access : accesses_[other])
+            if (relies(steps, i, other, access, behind)) declare(dispatch, access);
+      const FenceScope needed = outside(number);
+      if (!before.empty() && before[i].flags.acquire < needed)
+        dispatch.fences(needed, before[i].flags.release);
+    }
+    const auto plans = fence_plan.packets();
+    return {plans.begin(), plans.end()};
+  }
+
+  bool relies(const std::vector<size_t>& steps, size_t packet, size_t other, const Access& access,
+              const std::vector<Set>& behind) const {
+    for (size_t earlier = 0; earlier < packet; ++earlier) {
+      if (behind[earlier][other]) continue;
+      for (const Access& its : accesses_[steps[earlier]])
+        if (conflict(its, access)) return true;
+    }
+    return false;
+  }
+
+  std::string reason(size_t number, PacketPlan plan, const PacketPlan& first) const {
+    if (plan.release == ScopeReason::caller) {
+      plan.release = first.release;
+      plan.released = first.released;
+    }
+    std::string text = uptempo::explain(plan);
+    const Step& step = sequence_.steps[number];
+    if (plan.acquire == ScopeReason::host_wrote || outside(number) < plan.flags.acquire ||
+        plan.flags.acquire == FenceScope::none)
+      return text;
+    std::string who;
+    for (const size_t waited : step.after) {
+      const Step& other = sequence_.steps[waited];
+      who += fmt::format("{}{} '{}'", who.empty() ? "" : ", ",
+                         other.kind == Step::Kind::copy ? "the copy" : "the other queue's", other.name);
+    }
+    const size_t from = text.find("; acquire "), to = text.find("; release ");
+    return text.replace(from, to - from,
+                        fmt::format("; acquire {}: it waits for {}",
+                                    plan.flags.acquire == FenceScope::system ? "system" : "agent", who));
+  }
+
+  const Sequence& sequence_;
+  const Agent* const agent_;
+  std::vector<std::vector<size_t>> waited_for_;  // [step]: by whom
+  std::vector<std::vector<Access>> accesses_;    // [step]
+  const bool overwrites_acquire_;                // what is overwritten, as if it were read
+  std::vector<uintptr_t> bases_;                 // [buffer]
+};
+
+}  // namespace
+
+PlannedHeaders plan(const Sequence& sequence, const Agent* agent) { return Planner(sequence, agent).all(); }
+
+}  // namespace uptempo::fence_scope

@@ -1,0 +1,28 @@
+// The kernels of a sequence on a device, each found, and its arguments and grid checked against what its code object says of it.
+//
+// Thread safety: immutable. Lifetime: within that of the Runtime.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/program/program.hpp"
+#include "engine/runtime/agent.hpp"
+#include "fence_scope/sequence.hpp"
+
+namespace uptempo::fence_scope {
+
+class StepKernels {
+ public:
+  // Throws SequenceError that names the step and the argument; Error for a code object that cannot be loaded.
+  StepKernels(const Agent& gpu, const Sequence& sequence);
+
+  // Of a dispatch.
+  const KernelInfo& of(size_t step) const noexcept { return *kernels_[step]; }
+
+ private:
+  std::vector<Program> programs_;
+  std::vector<std::shared_ptr<const KernelInfo>> kernels_;  // [step]
+};
+
+}  // namespace uptempo::fence_scope
