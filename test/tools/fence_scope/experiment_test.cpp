@@ -1,0 +1,297 @@
+#include "fence_scope/experiment.hpp"
+
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/program.hpp"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+using aql::Barrier;
+using aql::FenceScope;
+using test::error_of;
+
+namespace {
+
+constexpr aql::HeaderFlags kSystem{Barrier::on, FenceScope::system, FenceScope::system};
+constexpr aql::HeaderFlags kAgent{Barrier::on, FenceScope::agent, FenceScope::agent};
+
+// Kernels one behind the other, each on 4 KiB of the same buffer.
+Sequence chain(size_t kernels) {
+  Sequence sequence{
+      .name = "chain", .description = "", .buffers = {{.name = "x", .bytes = 8192}}, .steps = {}};
+  for (size_t i = 0; i < kernels; ++i)
+    sequence.steps.push_back(
+        {.name = "k", .accesses = {{.buffer = 0, .begin = 0, .bytes = 4096, .writes = true}}});
+  return sequence;
+}
+
+Choices choices_for(size_t kernels) {
+  Choices choices{Headers(kernels, kSystem), Headers(kernels, kAgent)};
+  choices.planned.front().acquire = FenceScope::system;
+  choices.planned.back().release = FenceScope::system;
+  return choices;
+}
+
+// What cells of a chain cost, as a device would have it, and whether they are right: all packets need what the plan has.
+struct FakeDevice {
+  const Sequence sequence;
+  std::vector<Cell>& cells;
+  bool modelled = true, lucky = true;
+  std::function<bool(const Cell&)> breaks = [](const Cell&) { return false; };
+
+  bool right(const Cell& cell) const {
+    return std::ranges::all_of(cell.headers, [](const aql::HeaderFlags& flags) {
+      return flags.barrier == Barrier::on && flags.acquire != FenceScope::none &&
+             flags.release != FenceScope::none;
+    });
+  }
+  double us(const Cell& cell) const {
+    const FenceCost cost = cost_of(sequence, cell.headers);
+    return 100 + 10.0 * static_cast<double>(cost.system_fences) +
+           5.0 * static_cast<double>(cost.barrier_bits) + static_cast<double>(cost.agent_fences);
+  }
+  Instruments instruments() {
+    return {.run =
+                [this](size_t i, Release) {
+                  const bool right_now = (right(cells[i]) || lucky) && !breaks(cells[i]);
+                  return Bench::Run{.us = us(cells[i]), .correct = right_now};
+                },
+            .judge =
+                [this](size_t i) {
+                  return right(cells[i]) ? Judgement{.verdict = Verdict::correct, .runs = 2, .reason = {}}
+                                         : Judgement{.verdict = Verdict::unknown, .runs = 2, .reason = {}};
+                },
+            .counts =
+                [this](size_t i) {
+                  DeviceCounts counts;
+                  for (const aql::HeaderFlags& flags : cells[i].headers) {
+                    counts.barrier_bits += flags.barrier == Barrier::on;
+                    counts.system_acquires += flags.acquire == FenceScope::system;
+                    counts.system_releases += flags.release == FenceScope::system;
+                    counts.agent_acquires += flags.acquire == FenceScope::agent;
+                    counts.agent_releases += flags.release == FenceScope::agent;
+                  }
+                  return counts;
+                },
+            .model = [this](size_t i) -> std::optional<ModelTime> {
+              if (!modelled) return std::nullopt;
+              return ModelTime{.profile = "paper", .us = 2 * us(cells[i])};
+            }};
+  }
+};
+
+std::vector<Cell> carried_out(std::vector<Cell> cells, TimeKind kind, bool modelled = true,
+                              bool lucky = true) {
+  FakeDevice device{.sequence = chain(5), .cells = cells, .modelled = modelled, .lucky = lucky};
+  carry_out(cells, device.instruments(), {}, [] { return 0.0; });
+  recommend(cells, kind);
+  return cells;
+}
+
+std::vector<Cell> interior_cells() {
+  const Position interior[] = {Position::interior};
+  return scopes_cells(chain(5), choices_for(5), interior);
+}
+
+const Cell& recommended(const std::vector<Cell>& cells) {
+  const auto found = std::ranges::find(cells, true, &Cell::recommended);
+  REQUIRE(found != cells.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("all 18 combinations of barrier bit, acquire and release are there, each once") {
+  std::set<std::tuple<Barrier, FenceScope, FenceScope>> seen;
+  for (const aql::HeaderFlags& flags : all_flags()) seen.emplace(flags.barrier, flags.acquire, flags.release);
+  CHECK(all_flags().size() == 18);
+  CHECK(seen.size() == 18);
+}
+
+TEST_CASE("positions are those of each queue's dispatches; copies are none") {
+  Sequence sequence = chain(6);
+  sequence.steps[1].kind = Step::Kind::copy;
+  sequence.steps[4].queue = 1;
+  CHECK(steps_at(sequence, Position::first) == std::vector<size_t>{0, 4});
+  CHECK(steps_at(sequence, Position::interior) == std::vector<size_t>{2, 3});
+  CHECK(steps_at(sequence, Position::last) == std::vector<size_t>{5, 4});
+  CHECK(steps_at(sequence, Position::all).size() == 5);
+}
+
+TEST_CASE(
+    "scopes has a baseline and 18 cells a position, which differ from the plan at that position alone") {
+  const Position positions[] = {Position::first, Position::interior, Position::last};
+  const Choices choices = choices_for(5);
+  const std::vector<Cell> cells = scopes_cells(chain(5), choices, positions);
+  REQUIRE(cells.size() == 1 + 3 * 18);
+  CHECK(cells[0].baseline);
+  CHECK(cells[0].headers == choices.everywhere);
+  for (size_t i = 1; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
+    CHECK_FALSE(cell.baseline);
+    CHECK(cell.position == positions[(i - 1) / 18]);
+    CHECK(cell.flags == all_flags()[(i - 1) % 18]);
+    const std::vector<size_t> varied = steps_at(chain(5), cell.position);
+    for (size_t step = 0; step < 5; ++step) {
+      const bool varies = std::ranges::find(varied, step) != varied.end();
+      CHECK(cell.headers[step] == (varies ? cell.flags : choices.planned[step]));
+    }
+  }
+}
+
+TEST_CASE("the plan has a cell of its own where it is not one of the 18") {
+  Choices choices = choices_for(5);
+  const Position interior[] = {Position::interior};
+  CHECK(scopes_cells(chain(5), choices, interior).size() == 1 + 18);
+  choices.planned[2].barrier = Barrier::off;
+  const std::vector<Cell> cells = scopes_cells(chain(5), choices, interior);
+  REQUIRE(cells.size() == 1 + 18 + 1);
+  CHECK(cells.back().label == "as planned");
+  CHECK(cells.back().headers == choices.planned);
+}
+
+TEST_CASE("a position without a packet is a wrong command line that names the sequence") {
+  const Position interior[] = {Position::interior};
+  const std::string error =
+      error_of<support::UsageError>([&] { (void)scopes_cells(chain(2), choices_for(2), interior); });
+  CHECK(error.find("chain") != std::string::npos);
+  CHECK(error.find("between a first and a last") != std::string::npos);
+}
+
+TEST_CASE("cells say how many kernels there are, what each touches and what all of them touch") {
+  for (const Cell& cell : comparison_cells(chain(5), choices_for(5))) {
+    CHECK(cell.kernels == 5);
+    CHECK(cell.bytes_per_kernel == 4096);
+    CHECK(cell.working_set_bytes == 8192);
+  }
+}
+
+TEST_CASE("a filter keeps the baseline beside what matches, and matching nothing is refused") {
+  std::vector<Cell> cells = interior_cells();
+  keep_matching(cells, "acquire agent, release none");
+  CHECK(cells.size() == 3);
+  CHECK(cells[0].baseline);
+  CHECK(error_of<support::UsageError>([&] { keep_matching(cells, "no such"); }).find("--list") !=
+        std::string::npos);
+}
+
+TEST_CASE(
+    "of correct cells the one that the model has cheapest is recommended on the virtual GPU, and no faster "
+    "wrong one") {
+  const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu);
+  const Cell& best = recommended(cells);
+  CHECK(best.flags == kAgent);
+  CHECK(best.position == Position::interior);
+  const auto fastest =
+      std::ranges::min_element(cells, {}, [](const Cell& cell) { return cell.gated.median_us; });
+  CHECK(fastest->gated.median_us < best.gated.median_us);
+  CHECK(fastest->judgement.verdict == Verdict::unknown);
+  CHECK(conclusion_of(cells, TimeKind::virtual_gpu) ==
+        "Cheapest correct: " + best.label +
+            " on packets between first and last, these as planned; saves 32 % of the model time against a "
+            "barrier bit and system scopes on every packet.");
+}
+
+TEST_CASE("without a model the fences that are saved are counted") {
+  const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu, false);
+  CHECK(recommended(cells).flags == kAgent);
+  CHECK(conclusion_of(cells, TimeKind::virtual_gpu).find("saves 8 of 10 system fences against") !=
+        std::string::npos);
+}
+
+TEST_CASE("on hardware the fastest correct cell is recommended, whatever a model says") {
+  std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
+  CHECK(recommended(cells).flags == kAgent);
+  CHECK(conclusion_of(cells, TimeKind::hardware).starts_with("Fastest correct: "));
+  // Had the baseline been faster in every round, it would be it.
+  Cell& baseline = cells[0];
+  baseline.gated = times_of(std::vector<double>(6, 1), 0.05);
+  recommend(cells, TimeKind::hardware);
+  CHECK(baseline.recommended);
+  CHECK(std::ranges::count(cells, true, &Cell::recommended) == 1);
+}
+
+TEST_CASE("cells that their times do not tell apart go by their fences, and a warning says so") {
+  std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
+  for (Cell& cell : cells) {
+    if (cell.judgement.verdict != Verdict::correct) continue;
+    // The dearer, the faster, as far as the median goes; but rounds contradict one another.
+    const double us = cell.baseline ? 99 : 100;
+    cell.gated = times_of({us - 20, us + 20, us - 10, us + 10, us, us - 15, us + 15}, 0.05);
+    if (cell.baseline) std::ranges::reverse(cell.gated.samples_us);
+  }
+  recommend(cells, TimeKind::hardware);
+  CHECK(recommended(cells).flags == kAgent);
+  const std::vector<std::string> warnings = warnings_of(cells, {}, TimeKind::hardware);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0].starts_with("noisy: 5 of 19 cells are not known to 5 %"));
+  CHECK(warnings[1].find("times of 4 other correct cells do not tell them") != std::string::npos);
+  CHECK(conclusion_of(cells, TimeKind::hardware).find("in time nothing that this machine could tell") !=
+        std::string::npos);
+}
+
+TEST_CASE("the packets' timestamps decide where there are some") {
+  std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
+  for (Cell& cell : cells) cell.device = times_of(std::vector<double>(6, cell.baseline ? 1 : 2), 0.05);
+  recommend(cells, TimeKind::hardware);
+  CHECK(recommended(cells).baseline);
+}
+
+TEST_CASE("wrong runs make what only hardware could tell stale, and never what is recommended") {
+  const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware, true, false);
+  size_t stale = 0;
+  for (const Cell& cell : cells) {
+    CHECK(cell.judgement.runs == 2 + 2 * (1 + 6));
+    if (cell.judgement.verdict != Verdict::stale) continue;
+    ++stale;
+    CHECK(cell.judgement.wrong_runs == cell.judgement.runs - 2);
+    CHECK_FALSE(cell.recommended);
+  }
+  CHECK(stale == 14);
+}
+
+TEST_CASE(
+    "a wrong result where a right one is promised is a broken promise, and the conclusion says nothing "
+    "else") {
+  std::vector<Cell> cells = interior_cells();
+  FakeDevice device{
+      .sequence = chain(5), .cells = cells, .breaks = [](const Cell& cell) { return cell.baseline; }};
+  carry_out(cells, device.instruments(), {}, [] { return 0.0; });
+  recommend(cells, TimeKind::hardware);
+  CHECK(broken_promise(cells[0]));
+  CHECK(std::ranges::count_if(cells, broken_promise) == 1);
+  CHECK_FALSE(cells[0].recommended);
+  CHECK(conclusion_of(cells, TimeKind::hardware).starts_with("Broken: 1 of 19 cells"));
+  CHECK(warnings_of(cells, {}, TimeKind::hardware)[0].find("14 of 16 runs were wrong") != std::string::npos);
+}
+
+TEST_CASE("relative times are to the baseline, which is 1") {
+  const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::hardware);
+  CHECK(cells[0].relative == 1);
+  for (const Cell& cell : cells) CHECK(cell.relative == cell.gated.median_us / cells[0].gated.median_us);
+}
+
+TEST_CASE("where no cell is correct nothing is recommended") {
+  std::vector<Cell> cells = interior_cells();
+  std::erase_if(cells, [](const Cell& cell) { return cell.baseline || cell.flags.barrier == Barrier::on; });
+  const std::vector<Cell> done = carried_out(cells, TimeKind::virtual_gpu);
+  CHECK(std::ranges::count(done, true, &Cell::recommended) == 0);
+  CHECK(conclusion_of(done, TimeKind::virtual_gpu).starts_with("Nothing to recommend"));
+}
+
+TEST_CASE("each size of a sweep has a baseline and a recommendation of its own") {
+  std::vector<Cell> cells;
+  for (const size_t kernels : {2u, 5u, 9u})
+    for (Cell& cell : comparison_cells(chain(kernels), choices_for(kernels)))
+      cells.push_back(std::move(cell));
+  const std::vector<Cell> done = carried_out(cells, TimeKind::virtual_gpu);
+  CHECK(groups_of(done).size() == 3);
+  CHECK(std::ranges::count(done, true, &Cell::recommended) == 3);
+  const std::string conclusion = conclusion_of_sweep(done, TimeKind::virtual_gpu);
+  CHECK(conclusion.find("2 kernels of 4 KiB") != std::string::npos);
+  CHECK(conclusion.find("9 kernels of 4 KiB") != std::string::npos);
+}
