@@ -23,6 +23,7 @@
 #include "engine/dispatch/awaitable.hpp"
 #include "engine/dispatch/batch.hpp"
 #include "engine/dispatch/completion.hpp"
+#include "engine/dispatch/fence_plan.hpp"
 #include "engine/dispatch/notifier.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/shared_queue.hpp"

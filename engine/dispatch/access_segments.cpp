@@ -14,24 +14,29 @@ constexpr size_t always_remembered = 1024;
 void AccessSegments::cut(std::span<const AccessRange> ranges) {
   if (known_.size() > always_remembered + 2 * ranges.size()) forget();
   const size_t before = known_.size();
-  ids_.resize(ranges.size());
-  for (size_t i = 0; i < ranges.size(); ++i) ids_[i] = find_or_add({ranges[i].begin, ranges[i].end});
+  if (ids_.size() < ranges.size()) ids_.resize(ranges.size(), 0);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const AccessRange& range = ranges[i];
+    if (ids_[i] < known_.size() && known_[ids_[i]].is(range)) continue;
+    // What a dispatch both reads and writes is declared twice.
+    ids_[i] = i != 0 && known_[ids_[i - 1]].is(range) ? ids_[i - 1] : find_or_add(range);
+  }
   if (known_.size() != before) number_segments();
 }
 
 // Fibonacci hashing; neighbours of one size go to places of their own.
-size_t AccessSegments::place_of(const Range& range) const noexcept {
-  const uint64_t mixed = (range.begin ^ std::rotl(uint64_t{range.end}, 32)) * 0x9e3779b97f4a7c15;
+size_t AccessSegments::place_of(uintptr_t begin, uintptr_t end) const noexcept {
+  const uint64_t mixed = (begin ^ std::rotl(uint64_t{end}, 32)) * 0x9e3779b97f4a7c15;
   return mixed >> (64 - std::countr_zero(table_.size()));
 }
 
-uint32_t AccessSegments::find_or_add(const Range& range) {
+uint32_t AccessSegments::find_or_add(const AccessRange& range) {
   if (table_.size() <= 2 * known_.size()) grow_table();
-  for (size_t place = place_of(range);; place = (place + 1) & (table_.size() - 1)) {
+  for (size_t place = place_of(range.begin, range.end);; place = (place + 1) & (table_.size() - 1)) {
     const uint32_t found = table_[place];
-    if (found != 0 && known_[found - 1] == range) return found - 1;
+    if (found != 0 && known_[found - 1].is(range)) return found - 1;
     if (found != 0) continue;
-    known_.push_back(range);
+    known_.push_back({.begin = range.begin, .end = range.end});
     return (table_[place] = static_cast<uint32_t>(known_.size())) - 1;
   }
 }
@@ -39,7 +44,7 @@ uint32_t AccessSegments::find_or_add(const Range& range) {
 void AccessSegments::grow_table() {
   table_.assign(std::max<size_t>(64, 2 * table_.size()), 0);
   for (uint32_t id = 0; id < known_.size(); ++id) {
-    size_t place = place_of(known_[id]);
+    size_t place = place_of(known_[id].begin, known_[id].end);
     while (table_[place] != 0) place = (place + 1) & (table_.size() - 1);
     table_[place] = id + 1;
   }
@@ -52,7 +57,7 @@ void AccessSegments::forget() noexcept {
 
 void AccessSegments::number_segments() {
   cuts_.clear();
-  for (const Range& range : known_) {
+  for (const Known& range : known_) {
     cuts_.push_back(range.begin);
     cuts_.push_back(range.end);
   }
@@ -61,9 +66,8 @@ void AccessSegments::number_segments() {
   const auto segment_at = [this](uintptr_t address) {
     return static_cast<uint32_t>(std::ranges::lower_bound(cuts_, address) - cuts_.begin());
   };
-  runs_.clear();
-  for (const Range& range : known_)
-    runs_.push_back(range.begin < range.end ? Run{segment_at(range.begin), segment_at(range.end)} : Run{});
+  for (Known& range : known_)
+    range.run = range.begin < range.end ? Run{segment_at(range.begin), segment_at(range.end)} : Run{};
 }
 
 }  // namespace uptempo::detail

@@ -4,8 +4,8 @@
 //                  [------ b ------)
 //   segments   [ 0 )[ 1 )[ 2)[- 3 -)
 //
-// Ranges are remembered from one call to the next, because programs submit the same ones again and again: those that were there the last time cost a look
-// into a hash table each, new ones a sort of all. Private to engine/dispatch.
+// Ranges are remembered from one call to the next, because programs submit the same ones again and again: one that stands where it stood the last time costs a
+// comparison, one that was there before a look into a hash table, a new one a sort of all. Private to engine/dispatch.
 //
 // Thread safety: as a vector.
 #pragma once
@@ -29,25 +29,25 @@ class AccessSegments {
   // Empty ranges have no segment. May throw std::bad_alloc.
   void cut(std::span<const AccessRange> ranges);
   // Of ranges[i].
-  const Run& of(size_t i) const noexcept { return runs_[ids_[i]]; }
+  const Run& of(size_t i) const noexcept { return known_[ids_[i]].run; }
   // Segments are numbered below this; some may belong to no range of the last call.
   size_t size() const noexcept { return cuts_.size(); }
 
  private:
-  struct Range {
+  struct Known {
     uintptr_t begin, end;
-    bool operator==(const Range&) const = default;
+    Run run{};
+    bool is(const AccessRange& range) const noexcept { return begin == range.begin && end == range.end; }
   };
-  uint32_t find_or_add(const Range& range);
+  uint32_t find_or_add(const AccessRange& range);
   void grow_table();
-  size_t place_of(const Range& range) const noexcept;
+  size_t place_of(uintptr_t begin, uintptr_t end) const noexcept;
   void forget() noexcept;
   void number_segments();
 
-  std::vector<Range> known_;
-  std::vector<Run> runs_;        // of each known range
+  std::vector<Known> known_;
   std::vector<uint32_t> table_;  // open addressing: number of a known range plus one, 0 where there is none
-  std::vector<uint32_t> ids_;    // of the ranges of the last call
+  std::vector<uint32_t> ids_;    // of the ranges of the last call, and behind them of longer ones before it
   std::vector<uintptr_t> cuts_;  // where segments begin
 };
 

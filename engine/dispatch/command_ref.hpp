@@ -20,7 +20,8 @@ struct PacketRef {
   [[no_unique_address]] GenerationTag generation;
 };
 
-void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes);
+// Defined in publication.hpp: on the way of every dispatch that says what it touches.
+inline void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes);
 void observe(const PacketRef& packet, Observer observer);
 void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release);
 void drop_barrier(const PacketRef& packet);

@@ -1,5 +1,7 @@
 #include "engine/dispatch/fence_plan.hpp"
 
+#include <utility>
+
 namespace uptempo {
 
 FencePlan::Dispatch FencePlan::dispatch() {
@@ -16,8 +18,9 @@ void FencePlan::clear() noexcept {
 
 std::span<const PacketPlan> FencePlan::packets() {
   if (plans_.size() != packets_.size()) {
-    plans_.resize(packets_.size());
-    planner_.plan(packets_, accesses_, plans_);
+    std::vector<PacketPlan> plans(packets_.size());
+    planner_.plan(packets_, accesses_, plans);
+    plans_ = std::move(plans);  // behind what may throw
   }
   return plans_;
 }

@@ -31,23 +31,32 @@ class FenceRelations {
   std::span<const HandOver> hand_overs() const noexcept { return hand_overs_; }
 
  private:
-  // Packets, plus one; 0: none.
+  // Packets are counted on from one call to the next, so that what earlier calls have left in the segments need not be cleared: counts up to `before_` are no packet
+  // of this call.
+  using Count = uint64_t;
   struct Segment {
-    uint32_t writer = 0, user = 0;
+    Count writer = 0, user = 0;
   };
+
+  void begin(size_t packets);
 
   void touch_everything(uint32_t packet);
   void touch(uint32_t packet, const PacketIntent& intent, std::span<const AccessRange> accesses,
              bool overwrites_are_handed_over);
-  void hand_over(uint32_t writer_plus_one, uint32_t reader);
+  void hand_over(Count writer, uint32_t reader);
+  Count count_of(uint32_t packet) const noexcept { return before_ + packet + 1; }
+  // Plus one; 0 if it is none of this call's.
+  uint32_t packet_of(Count count) const noexcept { return static_cast<uint32_t>(count - before_); }
 
   AccessSegments segments_;
   std::vector<Segment> states_;
-  std::vector<uint32_t> written_;       // segments, since a packet touched everything
-  uint32_t everything_ = 0, last_ = 0;  // who touched everything, and anything, last; plus one
+  std::vector<uint32_t> written_;  // segments, since a packet touched everything
+  Count before_ = 0;
+  Count end_ = 0;                    // the last one of this call
+  Count everything_ = 0, last_ = 0;  // who touched everything, and anything, last
   std::vector<uint32_t> comes_after_;
   std::vector<HandOver> hand_overs_;
-  std::vector<uint32_t> last_reader_;  // of each packet, plus one
+  std::vector<Count> last_reader_;  // of each packet
 };
 
 }  // namespace uptempo::detail

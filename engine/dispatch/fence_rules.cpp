@@ -102,18 +102,10 @@ const char* words(ScopeReason reason) noexcept {
 
 }  // namespace
 
-void PacketIntent::declare(std::vector<AccessRange>& accesses, const void* data, size_t bytes, bool writes) {
-  if (declared && first_access + access_count != accesses.size()) {
-    const auto others = static_cast<uint32_t>(accesses.size());
-    for (uint32_t i = 0; i < access_count; ++i) accesses.push_back(accesses[first_access + i]);
-    first_access = others;
-  }
-  if (!declared) first_access = static_cast<uint32_t>(accesses.size());
-  declared = true;
-  if (bytes == 0) return;
-  const auto begin = reinterpret_cast<uintptr_t>(data);
-  accesses.push_back({begin, begin + bytes, writes});
-  ++access_count;
+void PacketIntent::move_to_end(std::vector<AccessRange>& accesses) {
+  const auto end = static_cast<uint32_t>(accesses.size());
+  for (uint32_t i = 0; i < access_count; ++i) accesses.push_back(accesses[first_access + i]);
+  first_access = end;
 }
 
 void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,

@@ -56,12 +56,26 @@ struct PacketIntent {
   uint32_t access_count = 0;
 
   // One access more, or only that all are declared where `bytes` is 0. It goes to the end of `accesses`, with those that do not stand there.
-  void declare(std::vector<AccessRange>& accesses, const void* data, size_t bytes, bool writes);
+  void declare(std::vector<AccessRange>& accesses, const void* data, size_t bytes, bool writes) {
+    if (declared && first_access + access_count != accesses.size()) [[unlikely]]
+      move_to_end(accesses);
+    const uint32_t first = declared ? first_access : static_cast<uint32_t>(accesses.size());
+    if (bytes != 0) {
+      const auto begin = reinterpret_cast<uintptr_t>(data);
+      accesses.push_back({begin, begin + bytes, writes});
+      ++access_count;
+    }
+    first_access = first;
+    declared = true;
+  }
   void give_fences(aql::FenceScope its_acquire, aql::FenceScope its_release) noexcept {
     explicit_fences = true;
     acquire = its_acquire;
     release = its_release;
   }
+
+ private:
+  void move_to_end(std::vector<AccessRange>& accesses);
 };
 
 enum class FencePolicy : uint8_t {

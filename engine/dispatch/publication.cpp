@@ -43,7 +43,6 @@ Publication::Publication(FencePolicy the_policy, bool is_kept, const Agent* agen
       planner_(overwrites_on(agent)) {}
 
 size_t Publication::place_of(uint32_t packet) const noexcept {
-  if (said.empty() || said.back().packet < packet) return said.size();
   const auto place = std::lower_bound(said.begin(), said.end(), packet,
                                       [](const Said& what, uint32_t of) { return what.packet < of; });
   return static_cast<size_t>(place - said.begin());
@@ -54,8 +53,7 @@ const Publication::Said* Publication::said_of(uint32_t packet) const noexcept {
   return place != said.size() && said[place].packet == packet ? &said[place] : nullptr;
 }
 
-PacketIntent& Publication::intent_of(uint32_t packet) {
-  if (kept) replan();
+PacketIntent& Publication::intent_of_earlier(uint32_t packet) {
   const size_t place = place_of(packet);
   if (place == said.size() || said[place].packet != packet)
     said.insert(said.begin() + static_cast<ptrdiff_t>(place), {.packet = packet, .intent = {}});
@@ -90,7 +88,7 @@ void Publication::put(const aql::Packet64& finished) {
 
 void Publication::put_barrier() {
   put(aql::to_packet(aql::BarrierAnd{}));
-  said.back().intent = {};
+  said.back().intent = {.declared = true};  // it touches nothing
 }
 
 void Publication::drop_barrier() noexcept {
@@ -100,16 +98,27 @@ void Publication::drop_barrier() noexcept {
 }
 
 void Publication::plan_packets(size_t count) {
-  intents_.assign(count, {});
-  for (const Said& what : said) intents_[what.packet] = what.intent;
+  intents_.resize(count);
+  size_t next = 0;
+  for (const Said& what : said) {
+    for (; next < what.packet; ++next) intents_[next] = {};
+    intents_[next++] = what.intent;
+  }
+  for (; next < count; ++next) intents_[next] = {};
   plans_.resize(count);
   if (policy == FencePolicy::minimal) {
     planner_.plan(intents_, accesses, plans_);
   } else {
     plan_fences(intents_, accesses, policy, plans_);
   }
-  for (size_t i = 0; i < count; ++i)
-    if (!intents_[i].as_it_is) put_header(i, aql::with_flags(packets[i].header(), plans_[i].flags));
+  said_costs_ = {};
+  for (size_t i = 0; i < count; ++i) {
+    aql::Packet64& packet = packets[i];
+    // What is as it is has these flags already.
+    const uint16_t header = aql::with_flags(packet.header(), plans_[i].flags);
+    said_costs_ += aql::costs_of(header);
+    if (!intents_[i].as_it_is) packet.word[0] = aql::first_word(header, packet.setup());
+  }
 }
 
 void Publication::plan_replays(size_t count) {
@@ -189,21 +198,12 @@ void Publication::clear() noexcept {
   reopen();
 }
 
-namespace {
-
-PacketIntent& intent(const PacketRef& packet) {
-  if (packet.generation == packet.publication->touched) return packet.publication->intent_of(packet.packet);
+void refuse_stale_handle() {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "CommandRef",
                .asked = "to say more about a packet",
                .found = "its batch has been touched since, or its recording",
                .remedy = "say everything about a dispatch before the next call"});
-}
-
-}  // namespace
-
-void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes) {
-  intent(packet).declare(packet.publication->accesses, data, bytes, writes);
 }
 
 void observe(const PacketRef& packet, Observer observer) { intent(packet).observer = observer; }

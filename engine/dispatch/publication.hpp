@@ -65,8 +65,14 @@ struct Publication {
   bool is_plain() const noexcept { return said.empty() && timing == Timing::none; }
   PacketRef ref_of(size_t packet) noexcept { return {this, static_cast<uint32_t>(packet), touched}; }
   PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
-  // For saying something about a packet.
-  PacketIntent& intent_of(uint32_t packet);
+  // For saying something about a packet, the last one mostly.
+  PacketIntent& intent_of(uint32_t packet) {
+    if (kept) replan();
+    if (said.empty() || said.back().packet < packet)
+      return said.emplace_back(Said{.packet = packet, .intent = {}}).intent;
+    if (said.back().packet == packet) return said.back().intent;
+    return intent_of_earlier(packet);
+  }
   bool is_declared(uint32_t packet) const noexcept;
   // What was said of a packet; null if nothing was.
   const Said* said_of(uint32_t packet) const noexcept;
@@ -111,7 +117,8 @@ struct Publication {
   }
   // What packets [from, from + count) cost by their headers.
   aql::HeaderCosts costs(uint64_t from, uint64_t count) const noexcept {
-    if (!is_plain() || count != planned_) return costs_by_packet(from, count);
+    if (count != planned_) return costs_by_packet(from, count);
+    if (!is_plain()) return said_costs_;
     return count == 1 ? plain_costs_.alone : plain_costs_.ends + plain_costs_.interior * (count - 2);
   }
   // Of a packet in the midst of a batch, of which nothing is said.
@@ -131,6 +138,7 @@ struct Publication {
  private:
   // Of the first entry in `said` that is not for an earlier packet.
   size_t place_of(uint32_t packet) const noexcept;
+  PacketIntent& intent_of_earlier(uint32_t packet);
   void plan_packets(size_t count);
   void plan_replays(size_t count);
   // Of ours, 0 where the packet has none.
@@ -155,9 +163,22 @@ struct Publication {
   FencePlanner planner_;               // for FencePolicy::minimal
   std::vector<PacketIntent> intents_;  // one for each packet, where something is said
   std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
+  aql::HeaderCosts said_costs_{};      // of all packets, where something is said
   PacketRuns runs_;                    // of a kept one
   size_t planned_ = 0;
 };
+
+// What is said of a packet. Throws Error if the handle is not valid any more.
+[[noreturn]] void refuse_stale_handle();
+inline PacketIntent& intent(const PacketRef& packet) {
+  if (packet.generation != packet.publication->touched) [[unlikely]]
+    refuse_stale_handle();
+  return packet.publication->intent_of(packet.packet);
+}
+
+inline void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes) {
+  intent(packet).declare(packet.publication->accesses, data, bytes, writes);
+}
 
 }  // namespace detail
 }  // namespace uptempo
