@@ -1,0 +1,158 @@
+// The planner of the fewest fences (engine/dispatch/fence_planner.hpp) held against the rules of litmus tests, which share no code with it: its plans have no hazards, and
+// what is cheaper has some.
+#include <algorithm>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/dispatch/fence_planner.hpp"
+#include "litmus/litmus.hpp"
+#include "litmus/rules.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::litmus;
+using aql::Barrier;
+using aql::FenceScope;
+using aql::HeaderFlags;
+
+namespace {
+
+// Host stores, dispatches in one queue, a wait for the last one, host loads.
+struct Program {
+  Test test{.name = "planned", .cells = {}, .steps = {}};
+  StepId first = 0;
+  size_t packets = 0;
+
+  std::span<Step> dispatches() { return std::span(test.steps).subspan(first, packets); }
+  void give(std::span<const HeaderFlags> flags) {
+    for (size_t i = 0; i < packets; ++i) test.steps[first + i].flags = flags[i];
+  }
+};
+
+Program random_program(std::mt19937_64& random, size_t packets) {
+  Program program{.packets = packets};
+  Test& test = program.test;
+  const auto cells = static_cast<CellId>(2 + random() % 4);
+  for (CellId cell = 0; cell < cells; ++cell) {
+    const auto kind = static_cast<CellKind>(random() % 3);
+    test.cell("c" + std::to_string(cell), kind);
+  }
+  // Of device-local memory the host is out of reach; what it holds was acquired before.
+  const auto is_of_host = [&](CellId cell) { return test.cells[cell].kind != CellKind::device_local; };
+  for (CellId cell = 0; cell < cells; ++cell)
+    if (is_of_host(cell)) test.host_store(cell, 7);
+  program.first = test.steps.size();
+  for (size_t i = 0; i < packets; ++i) {
+    const CellId to = random() % cells, from = (to + 1 + random() % (cells - 1)) % cells;
+    const auto value = static_cast<uint32_t>(random() % 100);
+    switch (random() % 3) {
+      case 0:
+        test.store(0, to, value, {});
+        break;
+      case 1:
+        test.copy(0, from, to, {});
+        break;
+      default:
+        test.add(0, to, value, {});
+    }
+  }
+  test.host_wait(program.first + packets - 1);
+  for (CellId cell = 0; cell < cells; ++cell)
+    if (is_of_host(cell)) test.host_load(cell);
+  return program;
+}
+
+// A cell is a page of addresses that nobody looks at.
+std::vector<HeaderFlags> planned(Program& program, detail::FencePlanner& planner) {
+  std::vector<PacketIntent> intents(program.packets);
+  std::vector<AccessRange> accesses;
+  for (size_t i = 0; i < program.packets; ++i)
+    for (const Access& access : accesses_of(program.test, program.dispatches()[i]))
+      intents[i].declare(accesses, reinterpret_cast<const void*>(4096 * (access.cell + 1)), 4096,
+                         access.write);
+  std::vector<PacketPlan> plans(program.packets);
+  planner.plan(intents, accesses, plans);
+  std::vector<HeaderFlags> flags;
+  for (const PacketPlan& plan : plans) flags.push_back(plan.flags);
+  return flags;
+}
+
+FenceCost cost_of_flags(std::span<const HeaderFlags> flags) {
+  std::vector<PacketPlan> plans;
+  for (const HeaderFlags& one : flags) plans.push_back({.flags = one});
+  return cost_of(plans);
+}
+
+std::string text_of(Program& program) {
+  std::string text;
+  for (const Step& step : program.dispatches())
+    text += name_of(step) + ' ' + std::to_string(step.from) + ' ' + std::to_string(step.to) + "; ";
+  return text;
+}
+
+// Of all flags that a sequence may have with system fences at its two ends alone, calls `f` with those that cost less.
+template <class F>
+void for_each_cheaper(size_t packets, const FenceCost& than, F&& f) {
+  std::vector<HeaderFlags> flags(packets);
+  for (uint32_t bits = 0; bits < 1u << 3 * packets; ++bits) {
+    if ((bits & 3) != 3 || (bits >> 3 * (packets - 1) & 5) != 5) continue;  // the ends have what they must
+    for (size_t i = 0; i < packets; ++i) {
+      const uint32_t of = bits >> 3 * i;
+      flags[i] = {(of & 1) != 0 ? Barrier::on : Barrier::off,
+                  (of & 2) != 0 ? FenceScope::agent : FenceScope::none,
+                  (of & 4) != 0 ? FenceScope::agent : FenceScope::none};
+    }
+    flags.front().acquire = FenceScope::system;
+    flags.back().release = FenceScope::system;
+    if (cost_of_flags(flags) < than) f(flags);
+  }
+}
+
+struct Length {
+  size_t packets;
+  int programs;
+};
+
+void compare_with_all(uint64_t seed, std::initializer_list<Length> lengths) {
+  std::mt19937_64 random(seed);
+  detail::FencePlanner planner(detail::Overwrites::ordered);
+  for (const auto& [packets, programs] : lengths) {
+    for (int i = 0; i < programs; ++i) {
+      Program program = random_program(random, packets);
+      CAPTURE(seed, packets, i, text_of(program));
+      const std::vector<HeaderFlags> flags = planned(program, planner);
+      program.give(flags);
+      REQUIRE(hazards_of(program.test).empty());
+      size_t without_hazards = 0;
+      for_each_cheaper(packets, cost_of_flags(flags), [&](std::span<const HeaderFlags> cheaper) {
+        program.give(cheaper);
+        without_hazards += hazards_of(program.test).empty();
+      });
+      REQUIRE(without_hazards == 0);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what is planned with the fewest fences has no hazards, whatever its length", "[planned]") {
+  std::mt19937_64 random(1);
+  detail::FencePlanner planner(detail::Overwrites::ordered);
+  for (int i = 0; i < 400; ++i) {
+    Program program = random_program(random, 1 + random() % 40);
+    CAPTURE(i, text_of(program));
+    program.give(planned(program, planner));
+    REQUIRE(hazards_of(program.test).empty());
+  }
+}
+
+TEST_CASE("of up to six dispatches, whatever is cheaper than the plan has hazards", "[planned]") {
+  compare_with_all(1, {{1, 10}, {2, 60}, {3, 200}, {4, 100}, {5, 60}, {6, 30}});
+}
+
+TEST_CASE("of up to six dispatches, whatever is cheaper than the plan has hazards: many programs",
+          "[.long]") {
+  for (uint64_t seed = 2; seed < 12; ++seed) compare_with_all(seed, {{3, 200}, {4, 200}, {5, 100}, {6, 40}});
+}
