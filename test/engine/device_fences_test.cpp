@@ -1,0 +1,338 @@
+// Random batches and recordings with FencePolicy::minimal on a device: results are the host's, whatever the way of submission. Under uptempo-vgpu --check fences the checker
+// has nothing to say of them, and under --incoherent no cache keeps what it must not. What is declared wrongly is found by the checker.
+#include <dlfcn.h>
+
+#include <engine/uptempo.hpp>
+#include <kernels/basics.hpp>
+#include <kernels/probes.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "on_device.hpp"
+#include "support/catch.hpp"
+#include "vgpu/findings.h"
+
+using namespace uptempo;
+
+namespace {
+
+using uptempo::test::soon;
+
+constexpr uint32_t words = 256, part = 64, cells = 6;
+constexpr uint32_t ring = 64;  // the smallest there is
+
+// What the fence checker has found so far: nothing where nobody checks.
+std::optional<uint64_t> findings() {
+  const auto query = reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
+  uptempo_vgpu_finding_counts counts;
+  if (query == nullptr || query(&counts) != 0) return {};
+  return counts.unordered + counts.stale + counts.unreleased;
+}
+
+// Words of a cell.
+struct Slice {
+  uint32_t cell = 0, begin = 0;
+};
+struct Operation {
+  enum class Kind : uint8_t { fill, copy, combine } kind = Kind::fill;
+  uint32_t length = part, value = 0;
+  Slice out{}, a{}, b{};
+  bool observed = false;
+};
+using Operations = std::vector<Operation>;
+// Which of its reads an operation does not declare.
+enum class Left : uint8_t { none, a, b, out };
+
+class Machine {
+ public:
+  explicit Machine(uint64_t seed) : random(seed) {
+    for (uint32_t cell = 0; cell < cells; ++cell) {
+      constexpr MemoryKind kinds[] = {MemoryKind::device, MemoryKind::pinned, MemoryKind::pinned_coarse};
+      memory_.emplace_back(gpu, kinds[cell % 3], words * sizeof(uint32_t));
+      expected_[cell].fill(0);
+    }
+    const PinnedBuffer<uint32_t> zeros(gpu, words);
+    std::ranges::fill(zeros.span(), 0u);
+    BatchSubmitter batch(queue);
+    for (uint32_t cell = 0; cell < cells; ++cell)
+      batch.dispatch(fill_, Grid{words}.by(part), at({cell, 0}), 0u);
+    batch.submit().wait();
+  }
+
+  Operations random_operations(size_t count) {
+    Operations all(count);
+    for (Operation& one : all) {
+      one.kind = static_cast<Operation::Kind>(random() % 3);
+      one.value = static_cast<uint32_t>(random());
+      one.length = part << random() % 3;
+      const auto slice = [&](uint32_t cell) {
+        return Slice{cell, static_cast<uint32_t>(random() % ((words - one.length) / part + 1)) * part};
+      };
+      const auto number = static_cast<uint32_t>(random() % cells);
+      const auto another = [&] {
+        return static_cast<uint32_t>((number + 1 + random() % (cells - 1)) % cells);
+      };
+      one.out = slice(number);
+      // Other cells: work-items of one dispatch are not in order.
+      one.a = slice(another());
+      one.b = slice(another());
+      one.observed = random() % 16 == 0;
+    }
+    return all;
+  }
+
+  // To a batch or a recording.
+  template <class To>
+  void dispatch(To& to, const Operation& one, Left left = Left::none) {
+    const Grid grid = Grid{one.length}.by(part);
+    switch (one.kind) {
+      case Operation::Kind::fill:
+        return declare(to.dispatch(fill_, grid, at(one.out), one.value), one, left);
+      case Operation::Kind::copy:
+        return declare(to.dispatch(copy_, grid, at(one.out), at(one.a)), one, left);
+      case Operation::Kind::combine:
+        return declare(to.dispatch(combine_, grid, at(one.out), at(one.a), at(one.b), one.value), one, left);
+    }
+  }
+  // In the place of a node that was a fill.
+  auto replace(Recording& recording, const Node<uint32_t*, uint32_t>& node, const Operation& one) {
+    auto ref = recording.replace(node, fill_, Grid{one.length}.by(part), at(one.out), one.value);
+    declare(ref, one, Left::none);
+    return ref.node();
+  }
+  Node<uint32_t*, uint32_t> record_fill(Recording& recording, const Operation& one) {
+    auto ref = recording.dispatch(fill_, Grid{one.length}.by(part), at(one.out), one.value);
+    declare(ref, one, Left::none);
+    return ref.node();
+  }
+
+  // What the device is to do, done by the host.
+  void expect(const Operations& all) {
+    for (const Operation& one : all) {
+      uint32_t* const out = expected_[one.out.cell].data() + one.out.begin;
+      const uint32_t* const a = expected_[one.a.cell].data() + one.a.begin;
+      const uint32_t* const b = expected_[one.b.cell].data() + one.b.begin;
+      for (uint32_t i = 0; i < one.length; ++i) {
+        switch (one.kind) {
+          case Operation::Kind::fill:
+            out[i] = one.value;
+            break;
+          case Operation::Kind::copy:
+            out[i] = a[i];
+            break;
+          case Operation::Kind::combine:
+            out[i] = out[i] * 7 + a[one.length - 1 - i] * 3 + b[i] * 5 + one.value;
+        }
+      }
+    }
+  }
+  // The device is idle.
+  void host_writes() {
+    for (uint32_t cell = 0; cell < cells; ++cell) {
+      if (cell % 3 == 0 || random() % 2 != 0) continue;
+      const auto word = static_cast<uint32_t>(random() % words);
+      at({cell, 0})[word] = expected_[cell][word] = static_cast<uint32_t>(random());
+    }
+  }
+  bool is_as_expected() {
+    for (uint32_t cell = 0; cell < cells; ++cell) {
+      std::vector<uint32_t> found(words);
+      if (cell % 3 == 0) {
+        BatchSubmitter batch(queue);
+        batch.dispatch(copy_, Grid{words}.by(part), staging_.data(), at({cell, 0}));
+        batch.submit().wait();
+        std::ranges::copy(staging_.span(), found.begin());
+      } else {
+        std::copy_n(at({cell, 0}), words, found.begin());
+      }
+      if (!std::ranges::equal(found, expected_[cell])) return false;
+    }
+    return true;
+  }
+
+  const Runtime runtime{};
+  const Agent gpu = runtime.gpu();
+  std::mt19937_64 random;
+  Queue queue{gpu, {.packets = ring, .timing_signals = 256}};
+
+ private:
+  uint32_t* at(const Slice& slice) {
+    return static_cast<uint32_t*>(memory_[slice.cell].data()) + slice.begin;
+  }
+  template <class Ref>
+  void declare(Ref ref, const Operation& one, Left left) {
+    ref.writes(at(one.out), one.length);
+    if (one.kind == Operation::Kind::combine && left != Left::out) ref.reads(at(one.out), one.length);
+    if (one.kind != Operation::Kind::fill && left != Left::a) ref.reads(at(one.a), one.length);
+    if (one.kind == Operation::Kind::combine && left != Left::b) ref.reads(at(one.b), one.length);
+    if (one.observed) ref.observed_by(Observer::system);
+  }
+
+  const Program basics_{gpu, kernels::basics()}, probes_{gpu, kernels::probes()};
+  const Kernel<uint32_t*, uint32_t> fill_ = basics_.kernel<uint32_t*, uint32_t>("fill");
+  const Kernel<uint32_t*, const uint32_t*> copy_ = basics_.kernel<uint32_t*, const uint32_t*>("copy");
+  const Kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t> combine_ =
+      probes_.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
+  std::vector<Allocation> memory_;
+  const PinnedBuffer<uint32_t> staging_{gpu, words};
+  std::array<std::array<uint32_t, words>, cells> expected_;
+};
+
+std::vector<aql::HeaderFlags> flags_of(std::span<const PacketPlan> plans) {
+  std::vector<aql::HeaderFlags> flags;
+  for (const PacketPlan& plan : plans) flags.push_back(plan.flags);
+  return flags;
+}
+
+aql::Packet64 barrier_packet() {
+  return aql::to_packet(
+      aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::none}});
+}
+
+}  // namespace
+
+TEST_CASE("random batches with the fewest fences compute what the host computes, however they are submitted",
+          "[fences]") {
+  Machine machine(1);
+  const std::optional<uint64_t> before = findings();
+  for (const Timing timing : {Timing::none, Timing::batch, Timing::each}) {
+    const Signal own(SignalKind::interrupt);
+    BatchSubmitter batch(machine.queue, {.timing = timing, .fences = FencePolicy::minimal});
+    for (int i = 0; i < 100; ++i) {
+      CAPTURE(static_cast<int>(timing), i);
+      machine.host_writes();
+      // Up to twice the ring.
+      const Operations all = machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * ring : 24));
+      const size_t raw = i % 4 == 1 ? machine.random() % (all.size() + 1) : all.size() + 1;
+      for (size_t packet = 0; packet < all.size(); ++packet) {
+        if (packet == raw) batch.raw(barrier_packet());
+        machine.dispatch(batch, all[packet]);
+      }
+      if (raw == all.size()) batch.raw(barrier_packet());
+      if (i % 4 == 2) batch.complete_with(own);
+      batch.submit(soon()).wait();
+      machine.expect(all);
+      REQUIRE(machine.is_as_expected());
+    }
+  }
+  if (before) CHECK(findings() == before);
+}
+
+TEST_CASE("a batch longer than the ring is planned as a whole, before its first packet is out", "[fences]") {
+  Machine machine(2);
+  BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+  FencePlan plan(machine.gpu);
+  const PinnedBuffer<uint32_t> memory(machine.gpu, 3 * ring * part);
+  const Program basics(machine.gpu, kernels::basics());
+  const auto chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
+  std::ranges::fill(memory.span(), 1u);
+  for (uint32_t i = 0; i < 3 * ring; ++i) {
+    uint32_t* const slice = memory.data() + i / 3 * part;
+    batch.dispatch(chain, Grid{part}, slice, i).reads(slice, part).writes(slice, part);
+    plan.dispatch().reads(slice, part).writes(slice, part);
+  }
+  batch.submit().wait();
+  CHECK(flags_of(batch.plan()) == flags_of(plan.packets()));
+  CHECK(cost_of(batch.plan()).system_fences == 2);
+  for (uint32_t i = 0; i < ring; ++i) {
+    const uint32_t first = 3 * i;
+    const uint32_t expected = ((1 * 3 + first) * 3 + first + 1) * 3 + first + 2;
+    CHECK(std::ranges::count(memory.span().subspan(i * part, part), expected) == part);
+  }
+}
+
+TEST_CASE("the barrier packet that completes a finished one has nothing to acquire", "[fences]") {
+  Machine machine(6);
+  BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+  machine.dispatch(batch, {.kind = Operation::Kind::fill, .length = words, .value = 7});
+  batch.raw(barrier_packet());
+  batch.submit().wait();
+  const std::vector<aql::HeaderFlags> flags = flags_of(batch.plan());
+  REQUIRE(flags.size() == 3);
+  CHECK(flags[2] == aql::HeaderFlags{aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::system});
+}
+
+TEST_CASE("a recording with the fewest fences is planned anew where a replaced node touches something else",
+          "[fences][recording]") {
+  Machine machine(3);
+  const std::optional<uint64_t> before = findings();
+  Queue other(machine.gpu, {.packets = ring});
+  for (int i = 0; i < 12; ++i) {
+    Recording recording(machine.queue, {.fences = FencePolicy::minimal});
+    Operations all = machine.random_operations(2 + machine.random() % (i % 4 == 0 ? 2 * ring : 20));
+    std::vector<std::pair<size_t, Node<uint32_t*, uint32_t>>> fills;
+    for (size_t node = 0; node < all.size(); ++node) {
+      if (node % 2 == 0) {
+        all[node].kind = Operation::Kind::fill;
+        fills.emplace_back(node, machine.record_fill(recording, all[node]));
+      } else {
+        machine.dispatch(recording, all[node]);
+      }
+    }
+    for (int replay = 0; replay < 6; ++replay) {
+      CAPTURE(i, replay);
+      machine.host_writes();
+      recording.replay(replay % 2 == 0 ? machine.queue : other, soon()).wait();
+      machine.expect(all);
+      REQUIRE(machine.is_as_expected());
+      auto& [node, handle] = fills[machine.random() % fills.size()];
+      Operation fill = machine.random_operations(1).front();
+      fill.kind = Operation::Kind::fill;
+      all[node] = fill;
+      handle = machine.replace(recording, handle, fill);
+    }
+  }
+  if (before) CHECK(findings() == before);
+}
+
+// By itself, under --check fences,hsa: the checker must say something.
+TEST_CASE("a read that is not declared, and whose fences are left out for that, is found by the checker",
+          "[.misdeclared]") {
+  Machine machine(4);
+  REQUIRE(findings());
+  int tried = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const Operations all = machine.random_operations(2 + machine.random() % 5);
+    const size_t wrong = machine.random() % all.size();
+    const auto left = static_cast<Left>(1 + machine.random() % 3);
+    const auto cost = [&](Left of) {
+      BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+      for (size_t packet = 0; packet < all.size(); ++packet)
+        machine.dispatch(batch, all[packet], packet == wrong ? of : Left::none);
+      const uint64_t before = *findings();
+      batch.submit().wait();
+      return std::pair(cost_of(batch.plan()), *findings() - before);
+    };
+    const auto [right_cost, right_findings] = cost(Left::none);
+    CAPTURE(i, wrong, static_cast<int>(left));
+    REQUIRE(right_findings == 0);
+    const auto [wrong_cost, wrong_findings] = cost(left);
+    if (wrong_cost == right_cost) continue;  // something else asks for the same fences
+    // The right plan was the cheapest that is correct.
+    REQUIRE(wrong_cost < right_cost);
+    CHECK(wrong_findings != 0);
+    ++tried;
+  }
+  CHECK(tried >= 50);
+}
+
+// And it names who read and who wrote, for people to see: the test's regular expression looks at what it says.
+TEST_CASE("a copy that does not say what it reads", "[.unsaid]") {
+  Machine machine(5);
+  const Operation fill{.kind = Operation::Kind::fill, .length = words, .value = 7, .out = {.cell = 0}};
+  const Operation copy{.kind = Operation::Kind::copy, .length = words, .out = {.cell = 3}, .a = {.cell = 0}};
+  BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+  for (int i = 0; i < 2; ++i) {  // not the last one, which has its barrier bit for the completion signal
+    machine.dispatch(batch, fill);
+    machine.dispatch(batch, copy, Left::a);
+  }
+  const std::optional<uint64_t> before = findings();
+  batch.submit().wait();
+  REQUIRE(before);
+  CHECK(*findings() > *before);
+}
