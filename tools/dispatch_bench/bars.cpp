@@ -39,6 +39,24 @@ constexpr RatioBar kRatios[] = {
     {"uptempo-replay", 8192, Bound::at_most, 1.25, "uptempo-replay", 120},
 };
 
+// More than another row, of the host's time for one dispatch, in the phase submit.
+struct DifferenceBar {
+  const char* row;
+  const char* other;
+  uint32_t batch;
+  double limit_ns;
+};
+
+constexpr double kPlanningNs = 20;
+constexpr DifferenceBar kDifferences[] = {
+    {"uptempo-planned", "uptempo-prepared", 8, kPlanningNs},
+    {"uptempo-planned", "uptempo-prepared", 120, kPlanningNs},
+    {"uptempo-planned", "uptempo-prepared", 1024, kPlanningNs},
+    {"uptempo-planned-slices", "uptempo-prepared", 8, kPlanningNs},
+    {"uptempo-planned-slices", "uptempo-prepared", 120, kPlanningNs},
+    {"uptempo-planned-slices", "uptempo-prepared", 1024, kPlanningNs},
+};
+
 // In the steady state these cost none.
 struct FreeBar {
   const char* row;
@@ -51,6 +69,8 @@ constexpr FreeBar kFree[] = {
     {"uptempo-dispatch", kAllocations},       {"uptempo-dispatch", kSystemCalls},
     {"uptempo-prepared", kAllocations},       {"uptempo-prepared", kSystemCalls},
     {"uptempo-batch", kAllocations},          {"uptempo-batch", kSystemCalls},
+    {"uptempo-planned", kAllocations},        {"uptempo-planned", kSystemCalls},
+    {"uptempo-planned-slices", kAllocations}, {"uptempo-planned-slices", kSystemCalls},
     {"uptempo-stream", kAllocations},         {"uptempo-stream", kSystemCalls},
     {"uptempo-launcher", kAllocations},       {"uptempo-launcher", kSystemCalls},
     {"uptempo-replay", kAllocations},         {"uptempo-replay", kSystemCalls},
@@ -93,6 +113,22 @@ Judgement judge(const RatioBar& bar, const Results& results) {
   judgement.found = text(times);
   const bool met = bar.bound == Bound::at_most ? times.high <= bar.limit : times.low >= bar.limit;
   judgement.verdict = met ? Verdict::met : Verdict::missed;
+  return judgement;
+}
+
+Judgement judge(const DifferenceBar& bar, const Results& results) {
+  Judgement judgement{
+      .bar = fmt::format("{} of {}: at most {} ns more than {}", bar.row, bar.batch, bar.limit_ns, bar.other),
+      .found = {}};
+  const Series* const row = results.find(bar.row, bar.batch, Phase::submit);
+  const Series* const other = results.find(bar.other, bar.batch, Phase::submit);
+  if (row == nullptr || other == nullptr) {
+    judgement.found = no_row(row == nullptr ? bar.row : bar.other, bar.batch, Phase::submit);
+    return judgement;
+  }
+  const support::MedianInterval ns = difference(*row, *other);
+  judgement.found = text(ns) + " ns";
+  judgement.verdict = ns.high <= bar.limit_ns ? Verdict::met : Verdict::missed;
   return judgement;
 }
 
@@ -161,6 +197,7 @@ std::vector<Judgement> judge(const Results& results) {
   std::vector<Judgement> judgements;
   const auto add = [&](const auto& bar) { judgements.push_back(judge(bar, results)); };
   std::ranges::for_each(kRatios, add);
+  std::ranges::for_each(kDifferences, add);
   std::ranges::for_each(kFree, add);
   std::ranges::for_each(kFloors, add);
   return judgements;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <tuple>
 
@@ -88,6 +89,12 @@ std::unique_ptr<Check> check_device_counts(const Workload& workload) {
 
 support::MedianInterval ratio(const Series& a, const Series& b) {
   return support::median_ratio(a.ns_per_dispatch, b.ns_per_dispatch);
+}
+
+support::MedianInterval difference(const Series& a, const Series& b) {
+  std::vector<double> ns(a.ns_per_dispatch.size());
+  std::ranges::transform(a.ns_per_dispatch, b.ns_per_dispatch, ns.begin(), std::minus{});
+  return support::median_interval(ns);
 }
 
 const Series* Results::find(std::string_view name, uint32_t batch, Phase phase) const noexcept {

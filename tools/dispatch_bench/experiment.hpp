@@ -33,6 +33,8 @@ struct Series {
 
 // Medians of the rounds' ratios a / b. Both have a value for each round.
 support::MedianInterval ratio(const Series& a, const Series& b);
+// Of the rounds' differences a - b, in ns. The same holds.
+support::MedianInterval difference(const Series& a, const Series& b);
 
 class Results {
  public:

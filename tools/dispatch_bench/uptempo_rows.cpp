@@ -24,10 +24,10 @@ using Tally = Prepared<uint32_t*, uint32_t>;
 
 class UptempoRow : public Row {
  public:
-  UptempoRow(const Workload& workload, std::shared_ptr<Queue> queue)
+  UptempoRow(const Workload& workload, std::shared_ptr<Queue> queue, const BatchOptions& options = {})
       : workload_(workload),
         queue_(std::move(queue)),
-        batch_(*queue_),
+        batch_(*queue_, options),
         tally_(batch_.prepare(workload.tally, Grid{Workload::items})) {}
 
   void prepare(const Load&) override { queue_->reclaim(); }
@@ -83,6 +83,36 @@ class Batch final : public UptempoRow {
  private:
   const std::string_view name_;
   const Fill fill_;
+};
+
+// Prepared dispatches, each of which declares what it reads and writes: the whole plan of the fewest fences is made anew for every batch.
+class Planned final : public UptempoRow {
+ public:
+  enum class Shape : uint8_t {
+    chain,   // each reads what the one before it wrote
+    slices,  // each has a slice of its own
+  };
+  Planned(const Workload& workload, std::shared_ptr<Queue> queue, Shape shape)
+      : UptempoRow(workload, std::move(queue), {.fences = FencePolicy::minimal}), shape_(shape) {}
+  std::string_view name() const override {
+    return shape_ == Shape::chain ? "uptempo-planned" : "uptempo-planned-slices";
+  }
+
+  void submit(const Load& load) override {
+    uint32_t* const tallies = workload_.tallies.data();
+    const bool chain = shape_ == Shape::chain;
+    for (uint32_t i = 0; i < load.dispatches();) {
+      for (uint32_t end = i + load.batch; i < end; ++i) {
+        uint32_t* const touched = chain ? tallies : tallies + i;
+        const size_t words = chain ? kMaxDispatches : 1;
+        tally_.dispatch(tallies, i).reads(touched, words).writes(touched, words);
+      }
+      last_ = batch_.submit();
+    }
+  }
+
+ private:
+  const Shape shape_;
 };
 
 // A recording for each length of batch, replayed for every batch of a load.
@@ -156,6 +186,8 @@ Rows uptempo_rows(const Workload& workload) {
   add("uptempo-batch", [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
     tally.dispatch_each(count, [=](uint32_t i) noexcept { return std::tuple(tallies, first + i); });
   });
+  rows.push_back(std::make_unique<Planned>(workload, queue, Planned::Shape::chain));
+  rows.push_back(std::make_unique<Planned>(workload, queue, Planned::Shape::slices));
   rows.push_back(std::make_unique<Replay>(workload, queue));
   rows.push_back(std::make_unique<ReplayPatched>(workload, queue));
   return rows;

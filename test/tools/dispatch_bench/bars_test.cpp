@@ -23,7 +23,7 @@ Series steady(const std::string& name, uint32_t batch, double ns, const Counts& 
 // Every bar is met by these.
 Results good() {
   Results results;
-  for (const uint32_t batch : {120u, 1024u, 8192u}) {
+  for (const uint32_t batch : {8u, 120u, 1024u, 8192u}) {
     results.all.push_back(steady("floor-packets", batch, 4));
     results.all.push_back(steady("floor-packets-kernargs", batch, 5));
     results.all.push_back(steady("hsa-careful", batch, 6));
@@ -33,6 +33,8 @@ Results good() {
     results.all.push_back(steady("uptempo-dispatch", batch, 12));
     results.all.push_back(steady("uptempo-prepared", batch, 10));
     results.all.push_back(steady("uptempo-batch", batch, 7));
+    results.all.push_back(steady("uptempo-planned", batch, 29));
+    results.all.push_back(steady("uptempo-planned-slices", batch, 28));
     results.all.push_back(steady("uptempo-replay", batch, 4.5));  // below a floor whose work it does not do
     results.all.push_back(steady("uptempo-replay-patched", batch, 4.8));
     results.all.push_back(steady("hip-launch", batch, 800, {2, 0, 4, 1}));
@@ -86,6 +88,16 @@ TEST_CASE("a bar may compare two lengths of batch of one row") {
   series(results, "uptempo-replay", 8192).ns_per_dispatch.assign(20, 4.5 * 1.3);
   CHECK(of(results, "uptempo-replay of 8192: at most 1.25 times uptempo-replay of 120").verdict ==
         Verdict::missed);
+}
+
+TEST_CASE("a difference meets a bar with its whole interval") {
+  Results results = good();
+  const std::string bar = "uptempo-planned of 120: at most 20 ns more than uptempo-prepared";
+  CHECK(of(results, bar).verdict == Verdict::met);
+  auto& ns = series(results, "uptempo-planned", 120).ns_per_dispatch;
+  std::fill_n(ns.begin(), 7, 30.5);
+  CHECK(of(results, bar).verdict == Verdict::missed);
+  CHECK(of(results, bar).found == "19.00 (19.00 .. 20.50) ns");
 }
 
 TEST_CASE("one allocation in any batch is one too many") {

@@ -42,6 +42,8 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
                                    "hsa-naive",
                                    "uptempo-batch",
                                    "uptempo-dispatch",
+                                   "uptempo-planned",
+                                   "uptempo-planned-slices",
                                    "uptempo-prepared",
                                    "uptempo-single",
                                    "uptempo-stream",
@@ -76,7 +78,9 @@ TEST_CASE("what a batch costs beside time is counted from outside") {
     if (name == "hsa-careful submit") costs(0, 0, 3, 1);               // reservation, room, doorbell
     if (name == "hsa-doorbell-each submit") costs(0, 0, 3 * 120, 120);
     if (name == "uptempo-single complete") costs(0, 0, 0, 120);
-    if (name == "uptempo-batch complete") costs(0, 0, 0, 1);
+    if (name == "uptempo-batch complete" || name == "uptempo-planned submit" ||
+        name == "uptempo-planned-slices submit")
+      costs(0, 0, 0, 1);
     if (name == "uptempo-stream submit" || name == "uptempo-launcher submit")
       costs(0, 0, 0, 120 + 1.0 / 8);  // a marker behind all eight batches
     if (name == "uptempo-replay submit" || name == "uptempo-replay-patched submit")
