@@ -1,6 +1,7 @@
 #include "litmus/litmus.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace uptempo::litmus {
@@ -140,7 +141,12 @@ size_t Test::loads() const noexcept {
       std::ranges::count_if(steps, [](const Step& step) { return step.kind == Step::Kind::host_load; }));
 }
 
+bool is_for_rules_alone(const Test& test) noexcept {
+  return std::ranges::any_of(test.steps, [](const Step& step) { return step.declared.has_value(); });
+}
+
 std::vector<Access> accesses_of(const Test& test, const Step& step) {
+  if (step.declared) return *step.declared;
   std::vector<Access> accesses;
   const auto block = [&](const Step& dispatch) {
     return test.cells.size() + static_cast<size_t>(dispatch.shared_block);
@@ -187,6 +193,8 @@ void sort_pass(std::vector<uint32_t>& keys, uint32_t stage, uint32_t pass) {
 }  // namespace
 
 std::vector<std::vector<uint32_t>> sequential_outcome(const Test& test) {
+  if (is_for_rules_alone(test))
+    throw std::invalid_argument(test.name + ": declared accesses say nothing of values");
   std::vector<std::vector<uint32_t>> memory;
   for (const Cell& cell : test.cells) {
     std::vector<uint32_t>& words = memory.emplace_back(test.words);

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,15 @@ struct Cell {
   bool unsorted = false;  // words differ, and `initial` is not used
 };
 uint32_t initial_word(const Cell& cell, uint32_t word) noexcept;
+
+// What one access of a step is made with.
+enum class Path : uint8_t { vector, scalar, engine, host };
+
+struct Access {
+  size_t cell;  // kernarg block b counts as cells.size() + b, fine-grained
+  bool write;
+  Path path;
+};
 
 struct Step {
   enum class Kind : uint8_t {
@@ -68,6 +78,8 @@ struct Step {
   uint32_t value = 0;
   std::vector<StepId> after = {};
   StepId of = 0;
+  // Instead of what kind, kernel, `from` and `to` say, for programs that are not made of these kernels. Such a step is for the rules alone.
+  std::optional<std::vector<Access>> declared = {};
 
   bool is_packet() const noexcept { return kind <= Kind::barrier_or; }
   bool is_on_device() const noexcept { return kind <= Kind::copy; }
@@ -105,17 +117,13 @@ struct Test {
   StepId push(Step step);
 };
 
-// What one access of a step is made with.
-enum class Path : uint8_t { vector, scalar, engine, host };
-
-struct Access {
-  size_t cell;  // kernarg block b counts as cells.size() + b, fine-grained
-  bool write;
-  Path path;
-};
 std::vector<Access> accesses_of(const Test& test, const Step& step);
 
-// The outcome, word by word, if steps are carried out one at a time in the order of the test: [load][word].
+// Whether some step is for the rules alone.
+bool is_for_rules_alone(const Test& test) noexcept;
+
+// The outcome, word by word, if steps are carried out one at a time in the order of the test: [load][word]. Throws std::invalid_argument for a test that is for
+// the rules alone.
 std::vector<std::vector<uint32_t>> sequential_outcome(const Test& test);
 
 }  // namespace uptempo::litmus

@@ -36,6 +36,16 @@ TEST_CASE("names of the corpus are unique, and every test loads something") {
   CHECK(names.size() > 300);
 }
 
+TEST_CASE("declared accesses are judged like those of the kernels that make them") {
+  for (const Test& test : corpus()) {
+    Test declared = test;
+    for (Step& step : declared.steps) step.declared = accesses_of(test, step);
+    CAPTURE(test.name);
+    CHECK(hazards_of(declared) == hazards_of(test));
+    CHECK_THROWS_AS(sequential_outcome(declared), std::invalid_argument);
+  }
+}
+
 TEST_CASE("wider scopes never make a test worse") {
   for (const CellKind memory : {CellKind::device_local, CellKind::coarse_grained, CellKind::fine_grained}) {
     const std::string shape = std::string("message-in-one-queue/") + name_of(memory);

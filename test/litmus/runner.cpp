@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 #include "engine/memory/pool.hpp"
@@ -285,6 +286,8 @@ struct Runner::Impl {
   }
 
   Run run(const Test& test, uint64_t iteration) {
+    if (is_for_rules_alone(test))
+      throw std::invalid_argument(test.name + ": has steps with declared accesses, which no kernel makes");
     Run result;
     result.placement.resize(test.steps.size());
     const std::unique_ptr<bool[]> awaited(new bool[test.steps.size()]());

@@ -35,7 +35,7 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // `iteration` decides what is left to chance. Throws Error if a step is not complete within ten seconds: the device has stopped, or the test
+  // Throws std::invalid_argument for a test that is for the rules alone. `iteration` decides what is left to chance. Throws Error if a step is not complete within ten seconds: the device has stopped, or the test
   // waits for itself.
   Run run(const Test& test, uint64_t iteration);
 
