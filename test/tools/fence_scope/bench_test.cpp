@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <span>
 
 #include "engine/runtime/runtime.hpp"
+#include "fence_scope/program_file.hpp"
 #include "fence_scope/workloads.hpp"
+#include "kernels/basics.hpp"
 #include "support/catch.hpp"
+#include "support/command.hpp"
 #include "vgpu/findings.h"
 
 using namespace uptempo;
@@ -157,6 +162,34 @@ TEST_CASE("a step that this device cannot run is refused, with the place") {
   refused([](Step& step) { std::swap(step.arguments[2], step.arguments[3]); },
           "steps[2].arguments[2]: a value of 4 bytes; 'combine' takes an address of 8 there");
   refused([](Step& step) { step.grid = Grid{64}.by(128); }, "steps[2].grid: ");
+}
+
+TEST_CASE("a program file with a code object of its own is carried out") {
+  const Runtime runtime;
+  const test::TemporaryDirectory directory;
+  const std::span<const std::byte> code = kernels::basics();
+  std::ofstream(directory.file("basics.co"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(code.data()), static_cast<std::streamsize>(code.size()));
+  std::ofstream(directory.file("program.json")) << R"({
+    "code_object": "basics.co",
+    "buffers": [{"name": "in", "bytes": 1024, "kind": "coarse", "initial": {"u32": [1, 2, 3]}},
+                {"name": "x", "bytes": 1024, "initial": {"u32": 5}},
+                {"name": "total", "bytes": 4, "kind": "fine", "initial": {"u32": 100}}],
+    "steps": [
+      {"name": "up", "copy": {"from": "in", "to": "x"}},
+      {"name": "triple", "kernel": "chain_increment", "grid": 256, "after": ["up"],
+       "arguments": [{"buffer": "x"}, {"u32": 1}], "reads": ["x"], "writes": ["x"]},
+      {"name": "sum", "kernel": "reduce_lds", "grid": 256, "workgroup": 256,
+       "arguments": [{"buffer": "total"}, {"buffer": "x"}, {"u32": 256}], "reads": ["x", "total"], "writes": ["total"]}
+    ]})";
+  Bench bench(runtime.gpu(), read_program_file(directory.file("program.json")));
+  uint32_t total = 0;
+  std::memcpy(&total, bench.reference(2).data(), sizeof total);
+  // 256 times 3 v + 1, where v goes 1, 2, 3, 1, ...
+  CHECK(total == 100 + 3 * (85 * 6 + 1) + 256);
+  for (const Release release : {Release::gated, Release::ungated})
+    CHECK(bench.run(bench.planned(), release).correct);
+  CHECK(findings() == 0);
 }
 
 // For seeds_test.cpp: fails where a missing fence makes a difference.

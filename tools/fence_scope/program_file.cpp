@@ -1,0 +1,373 @@
+#include "fence_scope/program_file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <span>
+
+namespace uptempo::fence_scope {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& place, const std::string& text) {
+  throw support::UsageError(place.empty() ? text : place + ": " + text);
+}
+
+// A value, and where in the file it stands.
+class Node {
+ public:
+  Node(const json& value, std::string place) : value_(&value), place_(std::move(place)) {}
+
+  const std::string& place() const noexcept { return place_; }
+  bool is_string() const noexcept { return value_->is_string(); }
+  bool is_array() const noexcept { return value_->is_array(); }
+  [[noreturn]] void refuse(const std::string& text) const { fence_scope::refuse(place_, text); }
+  [[noreturn]] void refuse_for(const char* wanted) const {
+    std::string found = value_->dump(-1, ' ', false, json::error_handler_t::replace);
+    if (found.size() > 40) found = found.substr(0, 37) + "...";
+    refuse(fmt::format("{}; take {}", found, wanted));
+  }
+
+  // An object with no other fields than these.
+  const Node& object(std::initializer_list<const char*> fields) const {
+    if (!value_->is_object()) refuse_for("an object");
+    for (const auto& [name, unused] : value_->items())
+      if (std::ranges::find(fields, std::string_view(name)) == fields.end())
+        refuse(fmt::format("there is no field '{}'; there are {}", name, fmt::join(fields, ", ")));
+    return *this;
+  }
+  std::optional<Node> find(const char* name) const {
+    const auto found = value_->find(name);
+    if (found == value_->end()) return std::nullopt;
+    return Node(*found, place_.empty() ? name : place_ + "." + name);
+  }
+  Node at(const char* name) const {
+    if (const std::optional<Node> found = find(name)) return *found;
+    refuse(fmt::format("the field '{}' is missing", name));
+  }
+  // The one field of an object that has only one.
+  std::pair<std::string, Node> only(const char* wanted) const {
+    if (!value_->is_object() || value_->size() != 1) refuse_for(wanted);
+    const std::string name = value_->begin().key();
+    return {name, Node(value_->begin().value(), place_ + "." + name)};
+  }
+
+  std::vector<Node> elements() const {
+    if (!value_->is_array()) refuse_for("a list");
+    std::vector<Node> all;
+    for (size_t i = 0; i < value_->size(); ++i)
+      all.emplace_back((*value_)[i], fmt::format("{}[{}]", place_, i));
+    return all;
+  }
+  std::vector<Node> elements(const char* name) const {
+    const std::optional<Node> found = find(name);
+    return found ? found->elements() : std::vector<Node>{};
+  }
+
+  std::string text() const {
+    if (!value_->is_string()) refuse_for("a string");
+    return value_->get<std::string>();
+  }
+  template <class T>
+  T whole(T least = std::numeric_limits<T>::min(), T most = std::numeric_limits<T>::max()) const {
+    const std::string wanted = fmt::format("a whole number from {} to {}", least, most);
+    if (value_->is_number_unsigned()) {
+      const uint64_t number = value_->get<uint64_t>();
+      if (std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most))
+        return static_cast<T>(number);
+    } else if (value_->is_number_integer()) {
+      const int64_t number = value_->get<int64_t>();
+      if (std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most))
+        return static_cast<T>(number);
+    }
+    refuse_for(wanted.c_str());
+  }
+  template <class T>
+  T real() const {
+    if (!value_->is_number()) refuse_for("a number");
+    const double number = value_->get<double>();
+    if (std::abs(number) > static_cast<double>(std::numeric_limits<T>::max()))
+      refuse_for("a number that the type can hold");
+    return static_cast<T>(number);
+  }
+
+ private:
+  const json* value_;
+  std::string place_;
+};
+
+constexpr const char* kTypes = "u32, i32, f32, u64, i64, f64, bytes";
+
+// A number of that type, as it lies in memory; false for a name that is no type.
+bool append_scalar(const std::string& type, const Node& node, std::vector<std::byte>& to) {
+  const auto append = [&to](auto number) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&number);
+    to.insert(to.end(), bytes, bytes + sizeof number);
+    return true;
+  };
+  if (type == "u32") return append(node.whole<uint32_t>());
+  if (type == "i32") return append(node.whole<int32_t>());
+  if (type == "u64") return append(node.whole<uint64_t>());
+  if (type == "i64") return append(node.whole<int64_t>());
+  if (type == "f32") return append(node.real<float>());
+  if (type == "f64") return append(node.real<double>());
+  return false;
+}
+
+std::vector<std::byte> bytes_of(const Node& list) {
+  std::vector<std::byte> bytes;
+  for (const Node& element : list.elements()) bytes.push_back(std::byte{element.whole<uint8_t>()});
+  return bytes;
+}
+
+class Parser {
+ public:
+  Parser(const json& document, const std::string& directory) : root_(document, ""), directory_(directory) {}
+
+  Sequence all() {
+    root_.object({"name", "description", "code_object", "buffers", "steps"});
+    if (const auto name = root_.find("name")) sequence_.name = name->text();
+    if (const auto description = root_.find("description")) sequence_.description = description->text();
+    if (const auto code = root_.find("code_object")) sequence_.code_object = code_object(*code);
+    for (const Node& buffer : root_.elements("buffers")) add_buffer(buffer);
+    const Node steps = root_.at("steps");
+    for (const Node& step : steps.elements()) add_step(step);
+    require_valid(sequence_);
+    return std::move(sequence_);
+  }
+
+ private:
+  std::vector<std::byte> code_object(const Node& node) const {
+    const std::filesystem::path path = std::filesystem::path(directory_) / node.text();
+    errno = 0;
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+    if (size < 0)
+      node.refuse(
+          fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno != 0 ? errno : EIO)));
+    if (size == 0) node.refuse(fmt::format("'{}' is empty", path.string()));
+    std::vector<std::byte> bytes(static_cast<size_t>(size));
+    file.seekg(0);
+    if (!file.read(reinterpret_cast<char*>(bytes.data()), size))
+      node.refuse(
+          fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno != 0 ? errno : EIO)));
+    return bytes;
+  }
+
+  void add_buffer(const Node& node) {
+    node.object({"name", "bytes", "kind", "initial"});
+    Buffer buffer;
+    const Node name = node.at("name");
+    buffer.name = name.text();
+    if (std::ranges::find(sequence_.buffers, buffer.name, &Buffer::name) != sequence_.buffers.end())
+      name.refuse(fmt::format("there is a buffer '{}' already", buffer.name));
+    buffer.bytes = node.at("bytes").whole<uint64_t>(1, uint64_t{1} << 40);
+    if (const auto kind = node.find("kind")) {
+      const std::string word = kind->text();
+      if (word == "device")
+        buffer.kind = BufferKind::device;
+      else if (word == "coarse")
+        buffer.kind = BufferKind::coarse;
+      else if (word == "fine")
+        buffer.kind = BufferKind::fine;
+      else
+        kind->refuse_for("device, coarse or fine");
+    }
+    if (const auto initial = node.find("initial")) {
+      const auto [type, values] = initial->only("one of u32, i32, f32, u64, i64, f64, bytes");
+      if (type == "bytes") {
+        buffer.initial = bytes_of(values);
+      } else {
+        const std::vector<Node> list = values.is_array() ? values.elements() : std::vector<Node>{values};
+        for (const Node& value : list)
+          if (!append_scalar(type, value, buffer.initial))
+            initial->refuse(fmt::format("there is no type '{}'; there are {}", type, kTypes));
+      }
+      if (buffer.initial.empty()) values.refuse("empty; without 'initial' a buffer holds zeros");
+      if (buffer.initial.size() > buffer.bytes)
+        values.refuse(
+            fmt::format("{} bytes, where '{}' has {}", buffer.initial.size(), buffer.name, buffer.bytes));
+    }
+    sequence_.buffers.push_back(std::move(buffer));
+  }
+
+  size_t buffer_of(const Node& name) const {
+    const std::string wanted = name.text();
+    const auto found = std::ranges::find(sequence_.buffers, wanted, &Buffer::name);
+    if (found != sequence_.buffers.end()) return static_cast<size_t>(found - sequence_.buffers.begin());
+    std::vector<std::string> names;
+    for (const Buffer& buffer : sequence_.buffers) names.push_back(buffer.name);
+    name.refuse(fmt::format("no buffer is called '{}'; there {}", wanted,
+                            names.empty() ? "is none" : fmt::format("are {}", fmt::join(names, ", "))));
+  }
+
+  // "x", or {"buffer": "x", "offset": o, "bytes": n}; without bytes `otherwise`, and without that to the buffer's end.
+  Access range_of(const Node& node, bool writes, std::optional<uint64_t> otherwise = {}) const {
+    Access access{.writes = writes};
+    std::optional<Node> size;
+    if (node.is_string()) {
+      access.buffer = buffer_of(node);
+    } else {
+      node.object({"buffer", "offset", "bytes"});
+      access.buffer = buffer_of(node.at("buffer"));
+      if (const auto offset = node.find("offset")) access.begin = offset_in(access.buffer, *offset);
+      size = node.find("bytes");
+    }
+    const uint64_t room = sequence_.buffers[access.buffer].bytes - access.begin;
+    access.bytes = size ? size->whole<uint64_t>() : otherwise.value_or(room);
+    if (access.bytes > room)
+      (size ? *size : node)
+          .refuse(fmt::format("{} bytes from byte {} on, where '{}' has {}", access.bytes, access.begin,
+                              sequence_.buffers[access.buffer].name, sequence_.buffers[access.buffer].bytes));
+    return access;
+  }
+  uint64_t offset_in(size_t buffer, const Node& node) const {
+    const uint64_t offset = node.whole<uint64_t>();
+    if (offset >= sequence_.buffers[buffer].bytes)
+      node.refuse(fmt::format("byte {}, where '{}' has {}", offset, sequence_.buffers[buffer].name,
+                              sequence_.buffers[buffer].bytes));
+    return offset;
+  }
+
+  static std::vector<uint32_t> sizes_of(const Node& node) {
+    std::vector<uint32_t> sizes;
+    if (!node.is_array()) return {node.whole<uint32_t>(1)};
+    for (const Node& size : node.elements()) sizes.push_back(size.whole<uint32_t>(1));
+    if (sizes.empty() || sizes.size() > 3) node.refuse_for("one to three sizes");
+    return sizes;
+  }
+  static aql::Size3 padded(const std::vector<uint32_t>& sizes) {
+    return {sizes[0], sizes.size() > 1 ? sizes[1] : 1, sizes.size() > 2 ? sizes[2] : 1};
+  }
+  static Grid grid_of(const Node& step) {
+    const std::vector<uint32_t> items = sizes_of(step.at("grid"));
+    Grid grid(items[0]);
+    grid.items = padded(items);
+    grid.dimensions = static_cast<uint16_t>(items.size());
+    if (const auto node = step.find("workgroup")) {
+      const std::vector<uint32_t> sizes = sizes_of(*node);
+      if (sizes.size() > items.size())
+        node->refuse(fmt::format("{} sizes for a grid of {}", sizes.size(), items.size()));
+      grid.workgroup = padded(sizes);
+    }
+    return grid;
+  }
+
+  Argument argument_of(const Node& node) const {
+    Argument argument;
+    if (const auto buffer =
+            node.object({"buffer", "offset", "local", "u32", "i32", "f32", "u64", "i64", "f64", "bytes"})
+                .find("buffer")) {
+      node.object({"buffer", "offset"});
+      argument.kind = Argument::Kind::address;
+      argument.buffer = buffer_of(*buffer);
+      if (const auto offset = node.find("offset")) argument.begin = offset_in(argument.buffer, *offset);
+      return argument;
+    }
+    const auto [type, value] = node.only("a buffer, or one of u32, i32, f32, u64, i64, f64, bytes, local");
+    if (type == "local") {
+      argument.kind = Argument::Kind::local;
+      argument.local_bytes = value.whole<uint32_t>(1);
+    } else if (type == "bytes") {
+      argument.value = bytes_of(value);
+    } else if (!append_scalar(type, value, argument.value)) {
+      node.refuse("an offset alone; name the buffer, too");
+    }
+    return argument;
+  }
+
+  void add_step(const Node& node) {
+    const bool copies = node.object({"name", "kernel", "grid", "workgroup", "queue", "arguments", "reads",
+                                     "writes", "after", "copy"})
+                            .find("copy")
+                            .has_value();
+    Step step;
+    if (copies) {
+      node.object({"name", "copy", "after"});
+      step.kind = Step::Kind::copy;
+      const Node copy = node.at("copy");
+      copy.object({"from", "to"});
+      step.from = range_of(copy.at("from"), false);
+      step.to = range_of(copy.at("to"), true, step.from.bytes);
+    } else {
+      step.kernel = node.at("kernel").text();
+      step.grid = grid_of(node);
+      if (const auto queue = node.find("queue")) step.queue = queue->whole<uint32_t>(0, 1);
+      for (const Node& argument : node.elements("arguments")) step.arguments.push_back(argument_of(argument));
+      // Both, so that nothing is left out by oversight: what is not declared is not protected.
+      const Node reads = node.at("reads"), writes = node.at("writes");
+      for (const Node& range : reads.elements()) step.accesses.push_back(range_of(range, false));
+      for (const Node& range : writes.elements()) step.accesses.push_back(range_of(range, true));
+    }
+    step.name = fmt::format("{} {}", copies ? "copy" : step.kernel, sequence_.steps.size());
+    const auto name = node.find("name");
+    if (name) step.name = name->text();
+    if (std::ranges::find(sequence_.steps, step.name, &Step::name) != sequence_.steps.end())
+      (name ? *name : node).refuse(fmt::format("there is a step '{}' already", step.name));
+    for (const Node& waited : node.elements("after")) {
+      const std::string wanted = waited.text();
+      const auto found = std::ranges::find(sequence_.steps, wanted, &Step::name);
+      if (found == sequence_.steps.end())
+        waited.refuse(fmt::format("no earlier step is called '{}'", wanted));
+      step.after.push_back(static_cast<size_t>(found - sequence_.steps.begin()));
+    }
+    sequence_.steps.push_back(std::move(step));
+  }
+
+  const Node root_;
+  const std::string directory_;
+  Sequence sequence_;
+};
+
+json parse(std::string_view text) {
+  // nlohmann::json would take the last of several fields of one name.
+  std::vector<std::set<std::string>> open;
+  const auto look = [&open](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
+      refuse("", fmt::format("an object has two fields '{}'", parsed.get<std::string>()));
+    return true;
+  };
+  try {
+    return json::parse(text, look);
+  } catch (const json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 3, column 5: ..."
+    const std::string what = error.what();
+    const size_t end = what.find("] ");
+    refuse("", end == std::string::npos ? what : what.substr(end + 2));
+  }
+}
+
+}  // namespace
+
+Sequence parse_program(std::string_view text, const std::string& directory) {
+  const json document = parse(text);
+  return Parser(document, directory).all();
+}
+
+Sequence read_program_file(const std::string& file) {
+  const std::string text = support::read_input(file);
+  const std::filesystem::path path(file);
+  try {
+    Sequence sequence = parse_program(text, file == "-" ? "." : path.parent_path().string());
+    if (sequence.name.empty()) sequence.name = file == "-" ? "program" : path.stem().string();
+    return sequence;
+  } catch (const support::UsageError& error) {
+    throw support::UsageError(fmt::format("{}: {}", file == "-" ? "standard input" : file, error.what()));
+  }
+}
+
+}  // namespace uptempo::fence_scope
