@@ -1,0 +1,39 @@
+// Columns of tables that are made of cells, and lines of text: what the tables of reports and of comparisons have in common.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fence_scope/report_words.hpp"
+#include "support/table.hpp"
+
+namespace uptempo::fence_scope {
+
+inline constexpr unsigned kFewestColumns = 80, kMostColumns = 400;
+
+// `prefix`, and the words of `text` in lines of at most `columns`, all but the first one indented.
+std::string wrapped(std::string_view text, size_t columns, size_t indent = 0, std::string prefix = {});
+
+// A column of a section's table, and what a cell has in it.
+struct Field {
+  using Text = std::function<std::string(const Cell&)>;
+  Field(std::string title, Text text_, support::Align align = support::Align::right)
+      : column{std::move(title), align}, text(std::move(text_)) {}
+
+  support::Column column;
+  Text text;
+
+  size_t width(const Section& section) const;
+};
+
+// Whether a section's cells are no more than their flags.
+bool only_flags(const Section& section);
+
+// What tells a section's cells apart, with marks of what is recommended (>) and of the baseline (=); at last the verdict.
+std::vector<Field> identity(const Section& section);
+
+}  // namespace uptempo::fence_scope
