@@ -1,0 +1,54 @@
+// task_graph as a user runs it.
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/command.hpp"
+
+using nlohmann::json;
+using uptempo::test::CommandResult;
+using uptempo::test::run_command;
+
+TEST_CASE("branches that join need a barrier bit for each level of the graph, and no system fence within") {
+  const CommandResult result =
+      run_command({TASK_GRAPH, "--device", "virtual", "--rounds", "3", "--json", "-"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const json report = json::parse(result.out);
+  CHECK(report["verified"] == true);
+  CHECK(report["virtual_gpu"] == true);
+  CHECK(report["tasks"].size() == 31);
+  CHECK(report["tasks"][24]["name"] == "join 1 into 0");
+  const json& ways = report["ways"];
+  REQUIRE(ways.size() == 3);
+  const auto has = [](const json& way, const char* name, int system, int barriers, int agent) {
+    CHECK(way["name"] == name);
+    CHECK(way["system_fences"] == system);
+    CHECK(way["barrier_bits"] == barriers);
+    CHECK(way["agent_fences"] == agent);
+    CHECK(way["device_us"] > 0);
+  };
+  // Made, advanced twice and joined three times: six levels. Each task but the last one is read by another one, and each level but the first one acquires.
+  has(ways[0], "planned", 2, 6, 30 + 5);
+  has(ways[1], "barrier everywhere", 2, 31, 2 * 30);
+  has(ways[2], "system everywhere", 2 * 31, 31, 0);
+}
+
+TEST_CASE("the report says why each packet has its fences, what was saved, and whose times these are") {
+  const CommandResult result = run_command({TASK_GRAPH, "--device", "virtual", "--rounds", "1"});
+  CAPTURE(result.out, result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.starts_with("Device: virtual GPU, "));
+  const auto says = [&](const char* what) { return result.out.find(what) != std::string::npos; };
+  CHECK(says("packet 24, join 1 into 0: barrier bit: packet 24 touches what packet 17 touches"));
+  CHECK(says("  against barrier everywhere: 25 barrier bits, 25 agent fences\n"));
+  CHECK(says("  against system everywhere: 60 system fences, 25 barrier bits; for 35 agent fences\n"));
+  CHECK(says("virtual GPU time"));
+  CHECK(says("Verified: every result is as the host computes it."));
+}
+
+TEST_CASE("a wrong command line ends with 2 and one sentence") {
+  const CommandResult result = run_command({TASK_GRAPH, "--rounds", "0"});
+  CHECK(result.exit_code == 2);
+  CHECK(result.out.empty());
+  CHECK(result.err.starts_with("task_graph: --rounds: "));
+}
