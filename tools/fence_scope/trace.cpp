@@ -1,0 +1,257 @@
+#include "fence_scope/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <tuple>
+
+#include "aql/text.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+using nlohmann::ordered_json;
+
+// An execution of a packet or a copy, and where it is drawn.
+struct Place {
+  uint32_t pid = 0, tid = 0;
+  uint64_t begin_ns = 0, end_ns = 0;
+};
+
+class Writer {
+ public:
+  explicit Writer(const TraceRun& run) : run_(run), origin_ns_(origin()) {}
+
+  ordered_json document() {
+    check();
+    place();
+    for (size_t i = 0; i < run_.packets.size(); ++i) packet(i);
+    for (size_t i = 0; i < run_.copies.size(); ++i) copy(i);
+    ring();
+    // Readers want them in order of time; at one moment a slice comes ahead of what binds to it.
+    std::ranges::stable_sort(events_, {},
+                             [](const ordered_json& event) { return event["ts"].get<double>(); });
+    ordered_json all = std::move(names_);
+    for (ordered_json& event : events_) all.push_back(std::move(event));
+    return {{"displayTimeUnit", "ns"},
+            {"otherData",
+             {{"device", run_.device},
+              {"time", run_.is_virtual ? "of a virtual GPU, not of hardware" : "of hardware"}}},
+            {"traceEvents", std::move(all)}};
+  }
+
+ private:
+  uint64_t origin() const {
+    uint64_t first = std::numeric_limits<uint64_t>::max();
+    for (const TraceRun::Packet& packet : run_.packets)
+      first = std::min({first, packet.begin_ns, packet.submit_ns.value_or(packet.begin_ns)});
+    for (const TraceRun::Copy& copy : run_.copies) first = std::min(first, copy.begin_ns);
+    for (const TraceRun::RingSample& sample : run_.ring) first = std::min(first, sample.ns);
+    return first;
+  }
+
+  double us(uint64_t ns) const { return static_cast<double>(ns - origin_ns_) / 1000; }
+
+  template <class What>
+  void check_dependencies(const What& what, const std::string& name) const {
+    for (const size_t packet : what.after_packets)
+      if (packet >= run_.packets.size())
+        throw std::invalid_argument(
+            fmt::format("{} depends on packet {} of {}", name, packet, run_.packets.size()));
+    for (const size_t copy : what.after_copies)
+      if (copy >= run_.copies.size())
+        throw std::invalid_argument(
+            fmt::format("{} depends on copy {} of {}", name, copy, run_.copies.size()));
+    if (what.end_ns < what.begin_ns)
+      throw std::invalid_argument(
+          fmt::format("{} ends at {} ns, before it begins at {} ns", name, what.end_ns, what.begin_ns));
+  }
+
+  void check() const {
+    for (size_t i = 0; i < run_.packets.size(); ++i) {
+      const TraceRun::Packet& packet = run_.packets[i];
+      const std::string name = fmt::format("packet {} ('{}')", i, packet.name);
+      check_dependencies(packet, name);
+      if (packet.submit_ns && *packet.submit_ns > packet.begin_ns)
+        throw std::invalid_argument(fmt::format("{} is submitted at {} ns, after it begins at {} ns", name,
+                                                *packet.submit_ns, packet.begin_ns));
+    }
+    for (size_t i = 0; i < run_.copies.size(); ++i)
+      check_dependencies(run_.copies[i], fmt::format("copy {} ('{}')", i, run_.copies[i].name));
+    for (size_t i = 0; i < run_.ring.size(); ++i)
+      if (run_.ring[i].read_index > run_.ring[i].write_index)
+        throw std::invalid_argument(
+            fmt::format("sample {} of queue {} has a read index of {} beyond its write index of {}", i,
+                        run_.ring[i].queue, run_.ring[i].read_index, run_.ring[i].write_index));
+  }
+
+  void name(const char* what, uint32_t pid, uint32_t tid, const std::string& text) {
+    names_.push_back({{"ph", "M"}, {"name", what}, {"pid", pid}, {"tid", tid}, {"args", {{"name", text}}}});
+  }
+
+  std::string labelled(const std::string& text) const {
+    return run_.is_virtual ? text + " (virtual GPU)" : text;
+  }
+
+  // Puts executions of one queue, or all copies, into as few lanes as keep them apart.
+  void place_in_lanes(uint32_t pid, const std::string& process, std::vector<Place*> places) {
+    name("process_name", pid, 0, labelled(process));
+    std::ranges::stable_sort(places, {},
+                             [](const Place* place) { return std::pair(place->begin_ns, place->end_ns); });
+    std::vector<uint64_t> free_ns;
+    for (Place* place : places) {
+      auto lane = std::ranges::find_if(free_ns, [&](uint64_t free) { return free <= place->begin_ns; });
+      if (lane == free_ns.end()) lane = free_ns.insert(lane, 0);
+      *lane = std::max(place->end_ns, place->begin_ns + 1);  // one of no length takes its nanosecond
+      place->pid = pid;
+      // Thread numbers are of the whole machine: unique beyond their process.
+      place->tid = pid * 1000 + static_cast<uint32_t>(lane - free_ns.begin());
+    }
+    for (size_t lane = 0; lane < free_ns.size(); ++lane)
+      name("thread_name", pid, pid * 1000 + static_cast<uint32_t>(lane),
+           fmt::format("executing, lane {}", lane));
+  }
+
+  void place() {
+    std::map<uint32_t, std::vector<Place*>> queues;
+    packets_.resize(run_.packets.size());
+    for (size_t i = 0; i < run_.packets.size(); ++i) {
+      packets_[i].begin_ns = run_.packets[i].begin_ns;
+      packets_[i].end_ns = run_.packets[i].end_ns;
+      queues[run_.packets[i].queue].push_back(&packets_[i]);
+    }
+    for (const TraceRun::RingSample& sample : run_.ring) queues[sample.queue];
+    for (const auto& [queue, places] : queues)
+      place_in_lanes(pid_of(queue), fmt::format("queue {}", queue), places);
+    if (run_.copies.empty()) return;
+    copies_.resize(run_.copies.size());
+    std::vector<Place*> places;
+    for (size_t i = 0; i < run_.copies.size(); ++i) {
+      copies_[i].begin_ns = run_.copies[i].begin_ns;
+      copies_[i].end_ns = run_.copies[i].end_ns;
+      places.push_back(&copies_[i]);
+    }
+    place_in_lanes(1, "copies", places);
+  }
+
+  static uint32_t pid_of(uint32_t queue) { return 2 + queue; }
+
+  void slices(const Place& place, const std::string& text, const char* category, uint64_t from_ns,
+              const ordered_json& args) {
+    const uint64_t id = ++next_id_;
+    const std::string id_text = fmt::format("0x{:x}", id);
+    events_.push_back({{"ph", "b"},
+                       {"cat", category},
+                       {"name", text},
+                       {"id", id_text},
+                       {"pid", place.pid},
+                       {"tid", place.tid},
+                       {"ts", us(from_ns)},
+                       {"args", args}});
+    events_.push_back({{"ph", "X"},
+                       {"cat", category},
+                       {"name", text},
+                       {"pid", place.pid},
+                       {"tid", place.tid},
+                       {"ts", us(place.begin_ns)},
+                       {"dur", static_cast<double>(place.end_ns - place.begin_ns) / 1000},
+                       {"args", args}});
+    ends_.push_back({{"ph", "e"},
+                     {"cat", category},
+                     {"name", text},
+                     {"id", id_text},
+                     {"pid", place.pid},
+                     {"tid", place.tid},
+                     {"ts", us(place.end_ns)}});
+  }
+
+  void flow(const Place& writer, const std::string& writer_name, const Place& reader) {
+    if (reader.begin_ns < writer.end_ns) {
+      events_.push_back({{"ph", "i"},
+                         {"s", "t"},
+                         {"cat", "dependency"},
+                         {"name", "began before " + writer_name + " had ended"},
+                         {"pid", reader.pid},
+                         {"tid", reader.tid},
+                         {"ts", us(reader.begin_ns)}});
+      return;
+    }
+    // A flow binds to the slice that holds its moment, which the writer's end no longer is.
+    const uint64_t inside_ns = writer.end_ns > writer.begin_ns ? writer.end_ns - 1 : writer.begin_ns;
+    const uint64_t id = ++next_id_;
+    events_.push_back({{"ph", "s"},
+                       {"cat", "dependency"},
+                       {"name", "depends"},
+                       {"id", id},
+                       {"pid", writer.pid},
+                       {"tid", writer.tid},
+                       {"ts", us(inside_ns)}});
+    events_.push_back({{"ph", "f"},
+                       {"bp", "e"},
+                       {"cat", "dependency"},
+                       {"name", "depends"},
+                       {"id", id},
+                       {"pid", reader.pid},
+                       {"tid", reader.tid},
+                       {"ts", us(reader.begin_ns)}});
+  }
+
+  template <class What>
+  void flows(const What& what, const Place& reader) {
+    for (const size_t packet : what.after_packets) flow(packets_[packet], run_.packets[packet].name, reader);
+    for (const size_t copy : what.after_copies) flow(copies_[copy], run_.copies[copy].name, reader);
+  }
+
+  void packet(size_t i) {
+    const TraceRun::Packet& packet = run_.packets[i];
+    ordered_json args{{"type", packet.type}, {"index", packet.index}};
+    if (packet.flags) {
+      args["barrier"] = packet.flags->barrier == aql::Barrier::on;
+      args["acquire"] = aql::scope_name(packet.flags->acquire);
+      args["release"] = aql::scope_name(packet.flags->release);
+    }
+    if (packet.submit_ns) args["waited_us"] = static_cast<double>(packet.begin_ns - *packet.submit_ns) / 1000;
+    slices(packets_[i], packet.name, packet.type == "kernel_dispatch" ? "dispatch" : "packet",
+           packet.submit_ns.value_or(packet.begin_ns), args);
+    flows(packet, packets_[i]);
+  }
+
+  void copy(size_t i) {
+    const TraceRun::Copy& copy = run_.copies[i];
+    slices(copies_[i], copy.name, "copy", copy.begin_ns, {{"engine", copy.engine}, {"bytes", copy.bytes}});
+    flows(copy, copies_[i]);
+  }
+
+  void ring() {
+    for (ordered_json& end : ends_) events_.push_back(std::move(end));
+    for (const TraceRun::RingSample& sample : run_.ring)
+      events_.push_back({{"ph", "C"},
+                         {"name", "ring occupancy"},
+                         {"pid", pid_of(sample.queue)},
+                         {"tid", pid_of(sample.queue) * 1000},
+                         {"ts", us(sample.ns)},
+                         {"args", {{"packets", sample.write_index - sample.read_index}}}});
+  }
+
+  const TraceRun& run_;
+  const uint64_t origin_ns_;
+  std::vector<Place> packets_, copies_;
+  ordered_json names_ = ordered_json::array();
+  std::vector<ordered_json> events_, ends_;
+  uint64_t next_id_ = 0;
+};
+
+}  // namespace
+
+ordered_json trace_json(const TraceRun& run) { return Writer(run).document(); }
+
+std::string trace_text(const TraceRun& run) {
+  return trace_json(run).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace uptempo::fence_scope

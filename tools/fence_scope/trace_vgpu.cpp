@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "fence_scope/report_words.hpp"
+#include "fence_scope/trace.hpp"
+#include "support/program.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+using nlohmann::json;
+
+// What happened to a queue's indices, and when.
+struct IndexEvent {
+  uint64_t ns;
+  uint64_t write_index, read_index;  // as far as this event says; 0: nothing
+};
+
+struct Queue {
+  std::map<uint64_t, size_t> packets{};  // by index: place in TraceRun::packets
+  std::vector<std::pair<uint64_t, uint64_t>>
+      doorbells{};  // last index, moment; in the order in which they were seen
+  std::vector<IndexEvent> events{};
+};
+
+aql::FenceScope scope_of(const json& line, const char* field) {
+  const auto scope = named<aql::FenceScope>(line.at(field).get<std::string>());
+  if (!scope) throw std::runtime_error(fmt::format("there is no scope {}", line.at(field).dump()));
+  return *scope;
+}
+
+TraceRun::Packet packet_of(const json& line) {
+  TraceRun::Packet packet{
+      .queue = line.at("queue"),
+      .index = line.at("index"),
+      .name = line.at("type"),
+      .type = line.at("type"),
+      .flags = aql::HeaderFlags{line.at("barrier").get<bool>() ? aql::Barrier::on : aql::Barrier::off,
+                                scope_of(line, "acquire"), scope_of(line, "release")},
+      .begin_ns = line.at("start_ns"),
+      .end_ns = line.at("end_ns")};
+  if (line.contains("kernel")) {
+    packet.name = line.at("kernel");
+    if (packet.name.ends_with(".kd")) packet.name.resize(packet.name.size() - 3);
+  }
+  if (packet.end_ns < packet.begin_ns) throw std::runtime_error("it ends before it begins");
+  return packet;
+}
+
+TraceRun::Copy copy_of(const json& line) {
+  const auto engine = line.at("engine").get<std::string>();
+  TraceRun::Copy copy{.engine = line.at("queue"),
+                      .name = engine,
+                      .bytes = line.at("bytes"),
+                      .begin_ns = line.at("start_ns"),
+                      .end_ns = line.at("end_ns")};
+  if (copy.end_ns < copy.begin_ns) throw std::runtime_error("it ends before it begins");
+  return copy;
+}
+
+// Packets take their moment of submission from the first doorbell that covers them. The processor may have seen them earlier, by an earlier doorbell.
+void submit(TraceRun& run, const Queue& queue) {
+  for (const auto& [index, place] : queue.packets) {
+    TraceRun::Packet& packet = run.packets[place];
+    const auto bell =
+        std::ranges::find_if(queue.doorbells, [&](const auto& each) { return each.first >= index; });
+    if (bell != queue.doorbells.end()) packet.submit_ns = std::min(bell->second, packet.begin_ns);
+    const auto before = queue.packets.find(index - 1);
+    if (packet.flags->barrier == aql::Barrier::on && index > 0 && before != queue.packets.end())
+      packet.after_packets.push_back(before->second);
+  }
+}
+
+void sample(TraceRun& run, uint32_t number, Queue& queue) {
+  std::ranges::stable_sort(queue.events, {}, &IndexEvent::ns);
+  uint64_t write = 0, read = 0;
+  // What was there before the first line is not known, and is taken to be done.
+  if (!queue.packets.empty()) write = read = queue.packets.begin()->first;
+  for (const IndexEvent& event : queue.events) {
+    read = std::max(read, event.read_index);
+    write = std::max({write, event.write_index, read});
+    run.ring.push_back({number, event.ns, write, read});
+  }
+}
+
+}  // namespace
+
+TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
+  TraceRun run;
+  run.is_virtual = true;
+  run.device = "virtual GPU";
+  std::map<uint32_t, Queue> queues;
+  size_t number = 0;
+  while (!lines.empty()) {
+    ++number;
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view text = lines.substr(0, end);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    if (text.empty()) continue;
+    try {
+      const json line = json::parse(text);
+      const auto type = line.at("type").get<std::string>();
+      if (type == "doorbell") {
+        const auto value = line.at("value").get<int64_t>();
+        const auto ns = line.at("ns").get<uint64_t>();
+        if (value < 0) continue;  // rung for no packet
+        Queue& queue = queues[line.at("queue").get<uint32_t>()];
+        queue.doorbells.emplace_back(static_cast<uint64_t>(value), ns);
+        queue.events.push_back({ns, static_cast<uint64_t>(value) + 1, 0});
+      } else if (type == "sdma") {
+        // Fences, polls and timestamps move no bytes.
+        if (line.at("engine").get<std::string>().starts_with("copy")) run.copies.push_back(copy_of(line));
+      } else if (line.contains("start_ns") && line.contains("index")) {
+        run.packets.push_back(packet_of(line));
+        const TraceRun::Packet& packet = run.packets.back();
+        Queue& queue = queues[packet.queue];
+        if (!queue.packets.emplace(packet.index, run.packets.size() - 1).second)
+          throw std::runtime_error(
+              fmt::format("packet {} of queue {} is there twice", packet.index, packet.queue));
+        queue.events.push_back({packet.begin_ns, packet.index + 1, packet.index + 1});
+      }
+    } catch (const std::exception& error) {
+      throw support::UsageError(
+          fmt::format("{}: line {} is none of the virtual GPU's trace: {}", file, number, error.what()));
+    }
+  }
+  for (auto& [queue_number, queue] : queues) {
+    submit(run, queue);
+    sample(run, queue_number, queue);
+  }
+  return run;
+}
+
+}  // namespace uptempo::fence_scope
