@@ -40,7 +40,7 @@ class Bench {
   Bench& operator=(const Bench&) = delete;
 
   const Sequence& sequence() const noexcept;
-  // A barrier bit and system scopes on every packet; and the engine's plan with the fewest fences.
+  // A barrier bit and system scopes on every packet; and what plan() chooses for this device (sequence.hpp).
   Headers everywhere() const;
   Headers planned() const;
   // In words, a line for each dispatch: what the plan chose, and why. Packets are numbered as dispatches of their queue.

@@ -84,13 +84,14 @@ void require_valid(const Sequence& sequence);
 // A barrier bit and system scopes on every dispatch.
 Headers everywhere(const Sequence& sequence);
 
-// The headers with the fewest fences, each with its reason in words.
+// Headers with few fences, each with its reason in words.
 struct PlannedHeaders {
   Headers headers;                   // as Headers are
   std::vector<std::string> reasons;  // of each step; empty for copies
 };
 // A FencePlan for each queue, which is told who else looks: copies, and dispatches of the other queue. On top of it, dispatches that wait acquire what they wait for, at
-// system scope if it was a copy's. `agent`: some targets need less than others; null is correct on all.
+// system scope if it was a copy's. In one queue without copies nothing is cheaper, as far as FencePlan searches; over several what is planned is right, but may have some
+// fences too many. `agent`: some targets need less than others; null is correct on all.
 PlannedHeaders plan(const Sequence& sequence, const Agent* agent = nullptr);
 
 }  // namespace uptempo::fence_scope

@@ -46,11 +46,10 @@ class Planner {
     PlannedHeaders result{everywhere(sequence_), std::vector<std::string>(sequence_.steps.size())};
     for (const uint32_t queue : {0u, 1u}) {
       const std::vector<size_t> steps = sequence_.dispatches(queue);
-      // Twice: what a dispatch must acquire from outside is said together with its release, which the first plan knows.
-      const std::vector<PacketPlan> first = plan(steps, {}), plans = plan(steps, first);
+      const std::vector<PacketPlan> plans = plan(steps);
       for (size_t i = 0; i < steps.size(); ++i) {
         result.headers[steps[i]] = plans[i].flags;
-        result.reasons[steps[i]] = reason(steps[i], plans[i], first[i]);
+        result.reasons[steps[i]] = reason(steps[i], plans[i]);
       }
     }
     return result;
@@ -143,12 +142,24 @@ class Planner {
       dispatch.reads(at, access.bytes);
   }
 
-  std::vector<PacketPlan> plan(const std::vector<size_t>& steps,
-                               const std::vector<PacketPlan>& before) const {
+  std::vector<PacketPlan> plan(const std::vector<size_t>& steps) const {
     FencePlan fence_plan = agent_ != nullptr ? FencePlan(*agent_) : FencePlan();
-    std::vector<Set> behind;  // of each earlier packet
+    std::vector<uint32_t> packets;     // of the plan, of each dispatch
+    std::vector<uint32_t> dispatches;  // of each packet of the plan
+    std::vector<FenceScope> acquires;  // of each dispatch, for what comes from outside
+    std::vector<Set> behind;           // of each dispatch
     for (size_t i = 0; i < steps.size(); ++i) {
       const size_t number = steps[i];
+      // The first packet acquires at system scope in any case. For others a packet ahead of it stands for what it acquires from outside, so that the plan counts on that; it
+      // is sent as part of the dispatch, whose acquire comes right behind and serves all that this one would.
+      acquires.push_back(i == 0 ? FenceScope::none : outside(number));
+      if (acquires.back() != FenceScope::none) {
+        fence_plan.dispatch().touches_nothing().fences(acquires.back(), FenceScope::none).without_barrier();
+        dispatches.push_back(static_cast<uint32_t>(i));
+      }
+      packets.push_back(static_cast<uint32_t>(dispatches.size()));
+      dispatches.push_back(static_cast<uint32_t>(i));
+
       FencePlan::Dispatch dispatch = fence_plan.dispatch();
       dispatch.touches_nothing();
       for (const Access& access : accesses_[number]) declare(dispatch, access);
@@ -159,12 +170,19 @@ class Planner {
         if (behind[i][other] && !is_dispatch(other, sequence_.steps[number].queue))
           for (const Access& access : accesses_[other])
             if (relies(steps, i, other, access, behind)) declare(dispatch, access);
-      const FenceScope needed = outside(number);
-      if (!before.empty() && before[i].flags.acquire < needed)
-        dispatch.fences(needed, before[i].flags.release);
     }
-    const auto plans = fence_plan.packets();
-    return {plans.begin(), plans.end()};
+    const auto in_dispatches = [&](PacketPair& pair) {
+      pair = {dispatches[pair.earlier], dispatches[pair.later]};
+    };
+    std::vector<PacketPlan> plans;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      PacketPlan& one = plans.emplace_back(fence_plan.packets()[packets[i]]);
+      for (PacketPair* const pair : {&one.conflict, &one.acquired, &one.released}) in_dispatches(*pair);
+      if (acquires[i] == FenceScope::none || acquires[i] < one.flags.acquire) continue;
+      one.flags.acquire = acquires[i];
+      one.acquire = ScopeReason::caller;
+    }
+    return plans;
   }
 
   bool relies(const std::vector<size_t>& steps, size_t packet, size_t other, const Access& access,
@@ -177,16 +195,10 @@ class Planner {
     return false;
   }
 
-  std::string reason(size_t number, PacketPlan plan, const PacketPlan& first) const {
-    if (plan.release == ScopeReason::caller) {
-      plan.release = first.release;
-      plan.released = first.released;
-    }
+  std::string reason(size_t number, const PacketPlan& plan) const {
     std::string text = uptempo::explain(plan);
+    if (plan.acquire != ScopeReason::caller) return text;
     const Step& step = sequence_.steps[number];
-    if (plan.acquire == ScopeReason::host_wrote || outside(number) < plan.flags.acquire ||
-        plan.flags.acquire == FenceScope::none)
-      return text;
     std::string who;
     for (const size_t waited : step.after) {
       const Step& other = sequence_.steps[waited];
