@@ -75,13 +75,21 @@ struct Bench::Impl {
     make_buffers();
     make_blocks();
     make_signals();
-    reset();
-    run_step_by_step();
+    try {
+      reset();
+      run_step_by_step();
+    } catch (...) {
+      leave_to_session();
+      throw;
+    }
   }
 
   ~Impl() {
-    if (!failed) return;
-    // The device may still be at work.
+    if (failed) leave_to_session();
+  }
+
+  // The device may still be at work with it.
+  void leave_to_session() noexcept {
     for (auto* const memories : {&memory, &initial, &blocks})
       for (Allocation& allocation : *memories) allocation.leave_to_session();
     staging.leave_to_session();
@@ -282,7 +290,7 @@ struct Bench::Impl {
       dispatch.flags = kSystem;
       const aql::Packet64 packet = aql::to_packet(dispatch);
       queues[step.queue].publish({&packet, 1});
-      queues[step.queue].flush();
+      queues[step.queue].flush(fmt::format("steps[{}], '{}'", i, step.name));
     }
     for (size_t i = 0; i < memory.size(); ++i) {
       const auto bytes = contents(i);

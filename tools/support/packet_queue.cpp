@@ -124,14 +124,14 @@ void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::
                  .remedy = "check that both ranges are mapped for this GPU"});
 }
 
-void PacketQueue::flush() {
+void PacketQueue::flush(std::string_view what) {
   const hsa_signal_t done = state_->flushed.handle();
   hsa_signal_store_relaxed(done, 1);
   const aql::Packet64 packet = aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::system, aql::FenceScope::system},
                       .completion_signal = done});
   publish({&packet, 1});
-  wait(done, "the barrier packet behind everything");
+  wait(done, what);
 }
 
 }  // namespace uptempo::support

@@ -38,7 +38,7 @@ class PacketQueue {
   // reports that it has failed.
   void wait(hsa_signal_t signal, std::string_view what, std::chrono::nanoseconds spin = {});
   // Until everything in the queue is complete, and visible to everybody: a barrier packet with system scopes. Throws Error.
-  void flush();
+  void flush(std::string_view what = "the barrier packet behind everything");
 
  private:
   struct State;

@@ -8,12 +8,14 @@
 #include <fstream>
 #include <span>
 
+#include "engine/runtime/error.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "fence_scope/program_file.hpp"
 #include "fence_scope/workloads.hpp"
 #include "kernels/basics.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/errors.hpp"
 #include "vgpu/findings.h"
 
 using namespace uptempo;
@@ -190,6 +192,17 @@ TEST_CASE("a program file with a code object of its own is carried out") {
   for (const Release release : {Release::gated, Release::ungated})
     CHECK(bench.run(bench.planned(), release).correct);
   CHECK(findings() == 0);
+}
+
+// A process of its own: the device is of no more use.
+TEST_CASE("a kernel that accesses what it must not ends the bench with an Error", "[.fault]") {
+  const Runtime runtime;
+  Sequence sequence = make_workload("chain", {.kernels = 2, .bytes_per_kernel = 256});
+  sequence.steps[1].grid = Grid{1 << 28}.by(64);
+  const std::string said = test::error_of<Error>([&] { Bench(runtime.gpu(), sequence); });
+  CAPTURE(said);
+  CHECK(test::contains(said, "PacketQueue: steps[1], 'link 1': the GPU accessed address 0x"));
+  CHECK(test::contains(said, "HSA_STATUS_ERROR_MEMORY_FAULT"));
 }
 
 // For seeds_test.cpp: fails where a missing fence makes a difference.
