@@ -1,0 +1,27 @@
+// Cases on their way to another process: CBOR, written and read by one version of this program.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fence_scope/judge.hpp"
+
+namespace uptempo::fence_scope {
+
+struct Cases {
+  struct One {
+    size_t sequence;
+    Headers headers;
+  };
+  std::vector<Sequence> sequences;
+  std::vector<One> cases;
+};
+
+std::vector<uint8_t> to_bytes(std::span<const Case> cases);
+// Throws nlohmann::json::exception for anything else.
+Cases from_bytes(std::span<const uint8_t> bytes);
+
+}  // namespace uptempo::fence_scope
