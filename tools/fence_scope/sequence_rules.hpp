@@ -6,7 +6,7 @@
 // Each buffer is cut into cells where accesses begin and end. An access is a kernel's through the vector caches, or a copy engine's. Whether the
 // target can show a missing fence is judged as if one workgroup alone used a line within a dispatch: declared ranges do not say more.
 //
-// Thread safety: pure functions. Cost: the cube of the number of steps in bits; 1,000 steps take about a second.
+// Thread safety: pure functions. Cost: grows with the cube of the number of steps.
 #pragma once
 
 #include <string>
