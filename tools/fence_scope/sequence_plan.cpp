@@ -195,20 +195,29 @@ class Planner {
     return false;
   }
 
+  // "the other queue's 'add', the copy 'out'"
+  std::string names(const std::vector<size_t>& steps) const {
+    std::string text;
+    for (const size_t step : steps)
+      text += fmt::format("{}{} '{}'", text.empty() ? "" : ", ",
+                          sequence_.steps[step].kind == Step::Kind::copy ? "the copy" : "the other queue's",
+                          sequence_.steps[step].name);
+    return text;
+  }
+
   std::string reason(size_t number, const PacketPlan& plan) const {
     std::string text = uptempo::explain(plan);
-    if (plan.acquire != ScopeReason::caller) return text;
-    const Step& step = sequence_.steps[number];
-    std::string who;
-    for (const size_t waited : step.after) {
-      const Step& other = sequence_.steps[waited];
-      who += fmt::format("{}{} '{}'", who.empty() ? "" : ", ",
-                         other.kind == Step::Kind::copy ? "the copy" : "the other queue's", other.name);
-    }
-    const size_t from = text.find("; acquire "), to = text.find("; release ");
-    return text.replace(from, to - from,
-                        fmt::format("; acquire {}: it waits for {}",
-                                    plan.flags.acquire == FenceScope::system ? "system" : "agent", who));
+    const size_t acquire = text.find("; acquire "), release = text.find("; release ");
+    const auto because = [&](size_t from, size_t to, const std::string& why) {
+      const size_t colon = text.find(": ", from) + 2;
+      text.replace(colon, to - colon, why);
+    };
+    // From behind, so that places stay.
+    if (plan.release == ScopeReason::observed)
+      because(release, text.size(), fmt::format("waited for by {}", names(waited_for_[number])));
+    if (plan.acquire == ScopeReason::caller)
+      because(acquire, release, fmt::format("it waits for {}", names(sequence_.steps[number].after)));
+    return text;
   }
 
   const Sequence& sequence_;

@@ -161,6 +161,7 @@ TEST_CASE(
   CHECK(planned.headers[unrelated].release != FenceScope::system);
   CHECK(planned.headers[producer].release == FenceScope::agent);
   CHECK(planned.headers[consumer].acquire == FenceScope::agent);
+  CHECK(planned.reasons[producer].ends_with("; release agent: waited for by the other queue's 'step 2'"));
   CHECK(planned.reasons[consumer].find("acquire agent: it waits for the other queue's 'step 1'") !=
         std::string::npos);
 }
@@ -178,6 +179,7 @@ TEST_CASE(
   CHECK(planned.headers[user].acquire == FenceScope::system);
   CHECK(planned.headers[user].release == FenceScope::system);
   CHECK(planned.reasons[user].find("acquire system: it waits for the copy 'copy 1'") != std::string::npos);
+  CHECK(planned.reasons[user].ends_with("; release system: waited for by the copy 'copy 3'"));
   CHECK(planned.reasons[in].empty());
   CHECK(planned.reasons[out].empty());
   CHECK(planned.headers[last].release == FenceScope::system);
