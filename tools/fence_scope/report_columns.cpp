@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "aql/text.hpp"
 
@@ -16,6 +17,19 @@ bool differ(const Section& section, auto member) {
   return std::ranges::any_of(
       section.cells, [&](const Cell* cell) { return cell->*member != section.cells.front()->*member; });
 }
+
+// "1221 +-3%", and "?" behind what was too noisy.
+std::string times_text(const Times& times) {
+  if (times.samples_us.empty() && times.median_us == 0) return "-";
+  std::string text = microseconds_text(times.median_us);
+  const double half = std::max(times.high_us - times.median_us, times.median_us - times.low_us);
+  if (times.median_us > 0 && std::isfinite(half))
+    text += fmt::format(" +-{:.0f}%", 100 * half / times.median_us);
+  return text + (times.noisy ? "?" : "");
+}
+
+std::string pair_text(uint64_t a, uint64_t b) { return fmt::format("{}/{}", a, b); }
+std::string count_text(const std::optional<uint64_t>& count) { return count ? std::to_string(*count) : "-"; }
 
 }  // namespace
 
@@ -96,6 +110,92 @@ std::vector<Field> identity(const Section& section) {
   };
   fields.front().column.align = Align::left;
   return fields;
+}
+
+std::vector<Field> count_fields(const Section& section) {
+  using C = const Cell&;
+  std::vector<Field> fields;
+  fields.emplace_back("packets", [](C cell) { return std::to_string(cell.counts.packets); });
+  fields.emplace_back("doorbells", [](C cell) { return std::to_string(cell.counts.doorbells); });
+  fields.emplace_back("signal\nupdates", [](C cell) { return std::to_string(cell.counts.signal_updates); });
+  fields.emplace_back("interrupts", [](C cell) { return std::to_string(cell.counts.interrupts); });
+  if (!only_flags(section)) {
+    fields.emplace_back("barrier\nbits", [](C cell) { return std::to_string(cell.counts.barrier_bits); });
+    fields.emplace_back("agent\nacquires/\nreleases", [](C cell) {
+      return pair_text(cell.counts.agent_acquires, cell.counts.agent_releases);
+    });
+    fields.emplace_back("system\nacquires/\nreleases", [](C cell) {
+      return pair_text(cell.counts.system_acquires, cell.counts.system_releases);
+    });
+  }
+  // Acquires drop lines, releases write them back.
+  fields.emplace_back("L1 lines\ndropped",
+                      [](C cell) { return count_text(cell.counts.l1_lines_invalidated); });
+  fields.emplace_back("L2 lines\ndropped/\nwritten", [](C cell) {
+    const DeviceCounts& counts = cell.counts;
+    return counts.l2_lines_invalidated || counts.l2_lines_written_back
+               ? count_text(counts.l2_lines_invalidated) + '/' + count_text(counts.l2_lines_written_back)
+               : "-";
+  });
+  return fields;
+}
+
+bool all_alike(const Section& section, const Field& field) {
+  return std::ranges::all_of(section.cells, [&](const Cell* cell) {
+    return field.text(*cell) == field.text(*section.cells.front());
+  });
+}
+
+std::vector<Field> figures(const Report& report, const Section& section) {
+  const std::string clock = report.time_kind == TimeKind::hardware ? "" : "virtual\nGPU us,\n";
+  const std::string unit = report.time_kind == TimeKind::hardware ? " us" : "";
+  std::vector<Field> fields;
+  fields.emplace_back(clock + "gated" + unit, [](const Cell& cell) { return times_text(cell.gated); });
+  fields.emplace_back("against\nbaseline", [](const Cell& cell) { return relative_text(cell.relative); });
+  std::vector<std::string> models;
+  for (const Cell* cell : section.cells)
+    if (cell->model && std::ranges::find(models, model_text(*cell->model)) == models.end())
+      models.push_back(model_text(*cell->model));
+  for (const std::string& model : models) {
+    std::string title = model;  // "model fiji: restated, not reproduced"
+    title.replace(title.find(": "), 2, ":\n");
+    title.replace(title.find(' '), 1, "\n");
+    if (const size_t comma = title.find(", "); comma != std::string::npos) title.replace(comma, 2, ",\n");
+    fields.emplace_back(title + "\nus", [&section, model](const Cell& cell) {
+      if (!cell.model || model_text(*cell.model) != model) return std::string();
+      const double relative = model_relative(section, cell);
+      return microseconds_text(cell.model->us) +
+             (std::isfinite(relative) ? "  " + relative_text(relative) : "");
+    });
+  }
+  if (std::ranges::any_of(section.cells, [](const Cell* cell) { return cell->device.has_value(); }))
+    fields.emplace_back(clock + "device" + unit, [](const Cell& cell) {
+      return cell.device ? times_text(*cell.device) : std::string("-");
+    });
+  fields.emplace_back(clock + "ungated" + unit, [](const Cell& cell) { return times_text(cell.ungated); });
+  for (const Field& count : count_fields(section))
+    if (!all_alike(section, count)) fields.push_back(count);
+  return fields;
+}
+
+std::string one_line(std::string title) {
+  for (size_t at = title.find('\n'); at != std::string::npos; at = title.find('\n')) {
+    const bool hyphen = at > 0 && title[at - 1] == '-', slash = at > 0 && title[at - 1] == '/';
+    title.replace(hyphen ? at - 1 : at, hyphen ? 2 : 1, hyphen || slash ? "" : " ");
+  }
+  return title.substr(std::min(title.find_first_not_of(' '), title.size()));
+}
+
+std::string counted_alike(const Section& section) {
+  std::string text;
+  for (const Field& count : count_fields(section)) {
+    const std::string value = count.text(*section.cells.front());
+    if (!all_alike(section, count) || value == "-") continue;
+    std::string title = one_line(count.column.title);
+    if (value == "1") title.erase(title.find_last_not_of('s') + 1);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", value, title);
+  }
+  return text;
 }
 
 }  // namespace uptempo::fence_scope

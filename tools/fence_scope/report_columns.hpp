@@ -35,5 +35,14 @@ bool only_flags(const Section& section);
 
 // What tells a section's cells apart, with marks of what is recommended (>) and of the baseline (=); at last the verdict.
 std::vector<Field> identity(const Section& section);
+// Times, models, and those counts that are not alike for all cells. `section` must live as long as they.
+std::vector<Field> figures(const Report& report, const Section& section);
+// Titles that also read well behind a number, in one line. What the rows' own settings say is left out.
+std::vector<Field> count_fields(const Section& section);
+bool all_alike(const Section& section, const Field& field);
+// "5 packets, 1 doorbell": counts that are no columns.
+std::string counted_alike(const Section& section);
+// A column's title without its line breaks.
+std::string one_line(std::string title);
 
 }  // namespace uptempo::fence_scope

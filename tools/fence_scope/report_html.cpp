@@ -1,0 +1,361 @@
+#include "fence_scope/report_html.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "aql/text.hpp"
+#include "fence_scope/report_charts.hpp"
+#include "fence_scope/report_columns.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+// Charts bring styles of their own, of the classes title, text, quiet, ground, grid, line, whisker and those of the verdicts: none of these are used outside them.
+constexpr const char* kStyles = R"(
+:root { color-scheme: light dark; --ground: #ffffff; --ink: #1f2328; --soft: #59636e; --edge: #d1d9e0; --band: #f6f8fa;
+  --ok: #dafbe1; --stale: #ffebe9; --loose: #fbefff; --maybe: #fff8c5; --mark: #0969da; }
+@media (prefers-color-scheme: dark) { :root { --ground: #0d1117; --ink: #e6edf3; --soft: #9198a1; --edge: #3d444d; --band: #151b23;
+  --ok: #12331c; --stale: #431418; --loose: #2f1d4a; --maybe: #3b2e00; --mark: #58a6ff; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 16px; max-width: 1120px; background: var(--ground); color: var(--ink); overflow-wrap: break-word;
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.35rem; line-height: 1.35; margin: 0 0 .5rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
+p { margin: .4rem 0; } .soft { color: var(--soft); } .warn { border-left: 4px solid #bf8700; padding: .3rem .7rem; background: var(--band); }
+.label { display: inline-block; border: 1px solid var(--edge); border-radius: 1em; padding: 0 .6em; font-size: .875rem; }
+.pair { display: flex; flex-wrap: wrap; gap: 12px; } .pair > div { flex: 1 1 330px; min-width: 0; }
+table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+th, td { border: 1px solid var(--edge); padding: 4px 7px; text-align: left; vertical-align: top; } th { background: var(--band); font-weight: 600; }
+.matrix { width: 100%; table-layout: fixed; } .matrix th:first-child { width: 5.2em; } .matrix th, .legend td { overflow-wrap: normal; } .piece { display: inline-block; margin-right: .35em; } .matrix caption { text-align: left; font-weight: 600; padding: 2px 0; font-size: .875rem; }
+.figures td, .figures th { white-space: nowrap; } .right { text-align: right; } .wide { overflow-x: auto; }
+.v-correct { background: var(--ok); } .v-stale { background: var(--stale); } .v-unordered { background: var(--loose); } .v-unknown { background: var(--maybe); }
+.chosen { outline: 3px solid var(--mark); outline-offset: -3px; } .legend td { border: 0; } .legend td:first-child { white-space: nowrap; }
+code { font: .8125rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; } svg { max-width: 100%; height: auto; } summary { cursor: pointer; }
+@media (max-width: 480px) { body { padding: 10px; } .matrix { font-size: .7rem; } .matrix th, .matrix td { padding: 3px 2px; } .matrix th:first-child { width: 4.6em; } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } h2, h3, caption { break-after: avoid; } tr, svg, .matrix { break-inside: avoid; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .wide { overflow: visible; } .figures { font-size: 6.5pt; } .figures td, .figures th { white-space: normal; padding: 1px 3px; }
+  details::details-content { content-visibility: visible; block-size: auto; } }
+)";
+
+std::string e(std::string_view text) { return html_escaped(text); }
+
+const char* sign_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::correct:
+      return "✓";
+    case Verdict::stale:
+      return "✗";
+    case Verdict::unordered:
+      return "⇄";
+    case Verdict::unknown:
+      break;
+  }
+  return "?";
+}
+
+std::string times_text(const Times& times) {
+  std::string text = microseconds_text(times.median_us) + " us";
+  const double half = std::max(times.high_us - times.median_us, times.median_us - times.low_us);
+  if (times.median_us > 0 && std::isfinite(half))
+    text += fmt::format(" ±{:.0f}%", 100 * half / times.median_us);
+  return text + (times.noisy ? " (noisy)" : "");
+}
+
+bool timed(const Times& times) { return !times.samples_us.empty() || times.median_us != 0; }
+
+// What a cell is, in as few words as say it: verdict, times, model.
+std::string cell_content(const Section& section, const Cell& cell) {
+  std::string out =
+      fmt::format("<b>{} {}</b>", sign_of(cell.judgement.verdict), e(verdict_text(cell.judgement)));
+  const auto piece = [](std::string_view text) {
+    return fmt::format("<span class=\"piece\">{}</span>", e(text));
+  };
+  if (timed(cell.gated)) {
+    out += "<br>" + piece(times_text(cell.gated));
+    if (std::isfinite(cell.relative)) out += piece(relative_text(cell.relative));
+  }
+  if (cell.model) {
+    out += "<br><span class=\"soft\">" + piece(fmt::format("model {} us", microseconds_text(cell.model->us)));
+    const double relative = model_relative(section, cell);
+    if (std::isfinite(relative)) out += piece(relative_text(relative));
+    out += piece(cell.model->restated ? "restated" : "predicted") + "</span>";
+  }
+  if (cell.recommended) out += "<br><b>recommended</b>";
+  if (cell.baseline) out += "<br>baseline";
+  return out;
+}
+
+std::string attributes(const Cell& cell) {
+  std::string out =
+      fmt::format(" class=\"v-{}{}\"", name_of(cell.judgement.verdict), cell.recommended ? " chosen" : "");
+  if (!cell.judgement.reason.empty()) out += fmt::format(" title=\"{}\"", e(cell.judgement.reason));
+  return out;
+}
+
+struct Group {
+  std::string title;
+  std::vector<const Cell*> cells;
+};
+
+// Cells that differ in their flags alone.
+std::vector<Group> groups_of(const Section& section) {
+  std::vector<Group> groups;
+  const auto varies = [&](auto member) {
+    return std::ranges::any_of(
+        section.cells, [&](const Cell* cell) { return cell->*member != section.cells.front()->*member; });
+  };
+  const bool kernels = varies(&Cell::kernels), bytes = varies(&Cell::bytes_per_kernel),
+             set = varies(&Cell::working_set_bytes);
+  for (const Cell* cell : section.cells) {
+    std::string title = cell->position == Position::all     ? "All packets"
+                        : cell->position == Position::first ? "First packet"
+                        : cell->position == Position::last  ? "Last packet"
+                                                            : "Packets between first and last";
+    if (kernels) title += fmt::format(", {} kernel{}", cell->kernels, cell->kernels == 1 ? "" : "s");
+    if (bytes) title += fmt::format(", {} per kernel", bytes_text(cell->bytes_per_kernel));
+    if (set) title += fmt::format(", working set of {}", bytes_text(cell->working_set_bytes));
+    auto group = std::ranges::find(groups, title, &Group::title);
+    if (group == groups.end()) group = groups.insert(group, {title, {}});
+    group->cells.push_back(cell);
+  }
+  return groups;
+}
+
+std::string matrix(const Section& section, const Group& group) {
+  constexpr std::array kScopes{aql::FenceScope::none, aql::FenceScope::agent, aql::FenceScope::system};
+  std::string out = fmt::format("<h3>{}</h3>\n<div class=\"pair\">\n", e(group.title));
+  for (const aql::Barrier barrier : {aql::Barrier::on, aql::Barrier::off}) {
+    if (std::ranges::none_of(group.cells, [&](const Cell* cell) { return cell->flags.barrier == barrier; }))
+      continue;
+    out += fmt::format("<div><table class=\"matrix\"><caption>{}</caption><tr><th>acquire</th>",
+                       barrier == aql::Barrier::on ? "with barrier bit" : "without barrier bit");
+    for (const aql::FenceScope release : kScopes)
+      out += fmt::format("<th>release {}</th>", aql::scope_name(release));
+    out += "</tr>\n";
+    for (const aql::FenceScope acquire : kScopes) {
+      const auto in_row = [&](const Cell* cell) {
+        return cell->flags.barrier == barrier && cell->flags.acquire == acquire;
+      };
+      if (std::ranges::none_of(group.cells, in_row)) continue;
+      out += fmt::format("<tr><th>{}</th>", aql::scope_name(acquire));
+      for (const aql::FenceScope release : kScopes) {
+        const auto cell = std::ranges::find_if(
+            group.cells, [&](const Cell* each) { return in_row(each) && each->flags.release == release; });
+        out += cell == group.cells.end()
+                   ? std::string("<td class=\"soft\">not run</td>")
+                   : fmt::format("<td{}>{}</td>", attributes(**cell), cell_content(section, **cell));
+      }
+      out += "</tr>\n";
+    }
+    out += "</table></div>\n";
+  }
+  return out + "</div>\n";
+}
+
+// Cells that are no matrix: a row for each group, a column for each label; or rows of labels where that is all.
+std::string list(const Section& section) {
+  const std::vector<Group> groups = groups_of(section);
+  std::vector<std::string> labels;
+  for (const Cell* cell : section.cells)
+    if (std::ranges::find(labels, cell->label) == labels.end()) labels.push_back(cell->label);
+  std::string out = "<div class=\"wide\"><table>\n";
+  if (groups.size() == 1) {
+    for (const Cell* cell : section.cells)
+      out += fmt::format("<tr><th>{}</th><td{}>{}</td></tr>\n", e(cell->label), attributes(*cell),
+                         cell_content(section, *cell));
+    return out + "</table></div>\n";
+  }
+  out += "<tr><th></th>";
+  for (const std::string& label : labels) out += fmt::format("<th>{}</th>", e(label));
+  out += "</tr>\n";
+  for (const Group& group : groups) {
+    out += fmt::format("<tr><th>{}</th>", e(group.title));
+    for (const std::string& label : labels) {
+      std::string content;
+      for (const Cell* cell : group.cells)
+        if (cell->label == label)
+          content += fmt::format("<td{}>{}</td>", attributes(*cell), cell_content(section, *cell));
+      out += content.empty() ? "<td class=\"soft\">not run</td>" : content;
+    }
+    out += "</tr>\n";
+  }
+  return out + "</table></div>\n";
+}
+
+// Whether its groups fill squares of acquire and release at least by half.
+bool is_matrix(const Section& section) {
+  return only_flags(section) &&
+         std::ranges::all_of(groups_of(section), [](const Group& group) { return group.cells.size() >= 5; });
+}
+
+std::string figures_table(const Report& report, const Section& section) {
+  std::vector<Field> fields = identity(section);
+  for (Field& field : figures(report, section)) fields.push_back(std::move(field));
+  std::string out = "<div class=\"wide\"><table class=\"figures\">\n<tr>";
+  for (const Field& field : fields) out += fmt::format("<th>{}</th>", e(one_line(field.column.title)));
+  out += "</tr>\n";
+  for (const Cell* cell : section.cells) {
+    out += "<tr>";
+    for (const Field& field : fields)
+      out +=
+          fmt::format("<td{}>{}</td>", field.column.align == support::Align::right ? " class=\"right\"" : "",
+                      e(field.text(*cell)));
+    out += "</tr>\n";
+  }
+  out += "</table></div>\n";
+  const std::string common = counted_alike(section);
+  return common.empty() ? out : out + "<p class=\"soft\">Counted alike for all: " + e(common) + ".</p>\n";
+}
+
+std::string steps_text(const Report& report, const HeaderRun& run, size_t total) {
+  const auto step = [&](size_t index) {
+    std::string text = std::to_string(index);
+    // Names are those of cells of one workload.
+    if (report.steps.size() == total) text += " " + e(report.steps[index]);
+    return text;
+  };
+  return run.count == 1 ? step(run.first) : step(run.first) + " to " + step(run.first + run.count - 1);
+}
+
+std::string headers_table(const Report& report, const Cell& cell) {
+  std::string out = "<table><tr><th>steps</th><th>header</th><th>in words</th></tr>\n";
+  for (const HeaderRun& run : runs_of(cell.headers)) {
+    aql::Packet64 packet{};
+    packet.word[0] = aql::first_word(aql::make_header(aql::PacketType::kernel_dispatch, run.flags));
+    std::string words = aql::format(packet);
+    words.resize(std::min(words.find(" grid="), words.size()));
+    out += fmt::format("<tr><td>{}</td><td><code>0x{:04x}</code></td><td><code>{}</code></td></tr>\n",
+                       steps_text(report, run, cell.headers.size()), packet.header(), e(words));
+  }
+  return out + "</table>\n";
+}
+
+// The name of a cell where nothing around it says what it is.
+std::string full_name(const Report& report, const Cell& cell) {
+  std::string text = sections_of(report).size() > 1 ? cell.workload + ": " : "";
+  if (cell.position != Position::all) text += std::string(name_of(cell.position)) + ": ";
+  return text + cell.label + (cell.kernels != 0 ? fmt::format(" ({} kernels)", cell.kernels) : "");
+}
+
+std::string headers(const Report& report) {
+  std::string chosen, others;
+  size_t count = 0;
+  for (const Cell& cell : report.cells) {
+    if (cell.headers.empty()) continue;
+    const std::string text = fmt::format("<h3>{}{}</h3>\n",
+                                         cell.recommended ? "Recommended: "
+                                         : cell.baseline  ? "Baseline: "
+                                                          : "",
+                                         e(full_name(report, cell))) +
+                             "<div class=\"wide\">" + headers_table(report, cell) + "</div>\n";
+    (cell.recommended || cell.baseline ? chosen : others) += text;
+    count += !(cell.recommended || cell.baseline);
+  }
+  if (chosen.empty() && others.empty()) return {};
+  std::string out =
+      "<h2>Packet headers</h2>\n<p class=\"soft\">Of kernel dispatches: bits 0 to 7 type, 8 barrier, 9 and "
+      "10 acquire, 11 and 12 release. "
+      "A copy among the steps has no packet.</p>\n" +
+      chosen;
+  if (!others.empty())
+    out += fmt::format("<details><summary>{} cell{} more</summary>\n{}</details>\n", count,
+                       count == 1 ? "" : "s", others);
+  return out;
+}
+
+std::string legend(const Report& report) {
+  std::string out = "<table class=\"legend\">\n";
+  for (const Verdict verdict : {Verdict::correct, Verdict::stale, Verdict::unordered, Verdict::unknown})
+    if (std::ranges::any_of(report.cells,
+                            [&](const Cell& cell) { return cell.judgement.verdict == verdict; }))
+      out += fmt::format("<tr><td class=\"v-{0}\"><b>{1} {0}</b></td><td>{2}</td></tr>\n", name_of(verdict),
+                         sign_of(verdict), meaning_of(verdict));
+  return out + "</table>\n";
+}
+
+std::string boxed(const std::string& chart) { return chart.empty() ? chart : "<div>" + chart + "</div>"; }
+
+std::string facts(const Report& report) {
+  std::string out = "<h2>How it was made</h2>\n<div class=\"wide\"><table>\n";
+  const auto row = [&](std::string_view name, std::string_view value) {
+    if (!value.empty()) out += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", e(name), e(value));
+  };
+  row("device", report.device);
+  row("target", report.target);
+  row("times", kind_text(report.time_kind));
+  row("timing", fmt::format("Timing::{}", name_of(report.timing)));
+  row("seed", std::to_string(report.seed));
+  std::string command = "fence_scope";
+  for (const std::string& word : report.command) command += ' ' + word;
+  row("command", command);
+  for (const auto& [name, version] : report.versions) row(name, version);
+  for (const auto& [name, value] : report.environment) row(name, value.empty() ? "(empty)" : value);
+  return out + "</table></div>\n";
+}
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (c == '\'')
+      out += "&#39;";
+    else if ((byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f)
+      out += "\xef\xbf\xbd";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string html(const Report& report) {
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<title>fence_scope {} on "
+      "{}</title>\n<style>{}</style>\n</head>\n<body>\n",
+      e(report.experiment), e(report.device), kStyles);
+  out += fmt::format("<h1>{}</h1>\n", e(report.conclusion));
+  out += fmt::format("<p>{} <span class=\"label\">{}</span></p>\n", e(report.device),
+                     kind_text(report.time_kind));
+  for (const std::string& warning : report.warnings)
+    out += fmt::format("<p class=\"warn\"><b>Warning:</b> {}</p>\n", e(warning));
+  std::vector<std::string> models;
+  for (const Cell& cell : report.cells)
+    if (cell.model && std::ranges::find(models, model_text(*cell.model)) == models.end())
+      models.push_back(model_text(*cell.model));
+  for (const std::string& model : models)
+    out += fmt::format("<p><span class=\"label\">{}</span></p>\n", e(model));
+  if (!models.empty())
+    out += "<p class=\"soft\">A model is an estimate by a profile of a device, measured nowhere.</p>\n";
+  if (!report.cells.empty()) out += legend(report);
+
+  for (const Section& section : sections_of(report)) {
+    out += fmt::format("<h2>{} {}</h2>\n", e(report.experiment), e(section.workload));
+    out += fmt::format(
+        "<p class=\"soft\">Medians of one iteration, gated{}, with half the width of their interval; "
+        "beneath, times the baseline's.</p>\n",
+        report.time_kind == TimeKind::virtual_gpu ? ", virtual GPU time" : "");
+    if (is_matrix(section))
+      for (const Group& group : groups_of(section)) out += matrix(section, group);
+    else
+      out += list(section);
+    const std::string sweep = sweep_chart(report, section), bars = bar_chart(report, section);
+    if (!sweep.empty() || !bars.empty())
+      out += "<h3>Charts</h3>\n<div class=\"pair\">" + boxed(sweep) + boxed(bars) + "</div>\n";
+    out += "<h3>All figures</h3>\n" + figures_table(report, section);
+  }
+  return out + headers(report) + facts(report) + "</body>\n</html>\n";
+}
+
+}  // namespace uptempo::fence_scope
