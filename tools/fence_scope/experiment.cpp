@@ -17,7 +17,7 @@ using aql::Barrier;
 using aql::FenceScope;
 
 constexpr FenceScope kScopes[] = {FenceScope::none, FenceScope::agent, FenceScope::system};
-constexpr const char* kBaselineLabel = "a barrier bit and system scopes on every packet";
+constexpr const char* kBaseline = "a barrier bit and system scopes on every packet";
 
 Cell cell_of(const Sequence& sequence, std::string label, Headers headers) {
   Cell cell;
@@ -30,7 +30,7 @@ Cell cell_of(const Sequence& sequence, std::string label, Headers headers) {
     if (step.kind != Step::Kind::dispatch) continue;
     ++cell.kernels;
     for (const Access& access : step.accesses) {
-      bytes += access.bytes;
+      if (access.writes) bytes += access.bytes;
       touched[access.buffer] = true;
     }
   }
@@ -41,8 +41,9 @@ Cell cell_of(const Sequence& sequence, std::string label, Headers headers) {
 }
 
 Cell baseline_of(const Sequence& sequence, const Choices& choices) {
-  Cell cell = cell_of(sequence, kBaselineLabel, choices.everywhere);
-  cell.flags = {Barrier::on, FenceScope::system, FenceScope::system};
+  constexpr aql::HeaderFlags flags{Barrier::on, FenceScope::system, FenceScope::system};
+  Cell cell = cell_of(sequence, flags_label(flags), choices.everywhere);
+  cell.flags = flags;
   cell.baseline = true;
   return cell;
 }
@@ -116,6 +117,8 @@ struct Saving {
   const char* of;    // what time that is
   bool certain = true;
 };
+
+double system_fences(const Cell& cell) { return static_cast<double>(cost_of(cell).system_fences); }
 
 // By the model on the virtual GPU, whose own times say nothing about a device; nothing where there is none.
 std::optional<Saving> saving_of(const Cell& cell, const Cell& baseline, TimeKind kind) {
@@ -311,7 +314,7 @@ std::string conclusion_of(std::span<const Cell> group, TimeKind kind) {
   if (baseline == nullptr || cell == baseline)
     return fmt::format("{} correct: {}{}.", superlative, cell->label, where(*cell));
   return fmt::format("{} correct: {}{}; saves {} against {}.", superlative, cell->label, where(*cell),
-                     saved(*cell, *baseline, kind), baseline->label);
+                     saved(*cell, *baseline, kind), kBaseline);
 }
 
 std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind) {
@@ -333,16 +336,18 @@ std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind) {
       if (cells[i].baseline) baseline = &cells[i];
     }
     if (chosen == nullptr || baseline == nullptr) continue;
-    if (const auto saving = saving_of(*chosen, *baseline, kind); saving && saving->certain)
-      points.push_back({chosen, saving->share, saving->of});
+    const auto saving = saving_of(*chosen, *baseline, kind);
+    if (saving && saving->certain) points.push_back({chosen, saving->share, saving->of});
+    if (!saving && system_fences(*baseline) > 0)
+      points.push_back({chosen, 1 - system_fences(*chosen) / system_fences(*baseline), "system fences"});
   }
   if (points.empty())
-    return fmt::format("Of {} sizes none is known to save time against {}.", groups, kBaselineLabel);
+    return fmt::format("Of {} sizes none is known to save time against {}.", groups, kBaseline);
   const auto [least, most] = std::ranges::minmax_element(points, {}, &Point::share);
   return fmt::format(
       "The cheapest correct choice saves from {:.0f} % ({}) to {:.0f} % ({}) of the {} against {}.",
       100 * least->share, size_of(*least->cell), 100 * most->share, size_of(*most->cell), most->of,
-      kBaselineLabel);
+      kBaseline);
 }
 
 std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& method, TimeKind kind) {

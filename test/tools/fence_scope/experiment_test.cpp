@@ -294,4 +294,8 @@ TEST_CASE("each size of a sweep has a baseline and a recommendation of its own")
   const std::string conclusion = conclusion_of_sweep(done, TimeKind::virtual_gpu);
   CHECK(conclusion.find("2 kernels of 4 KiB") != std::string::npos);
   CHECK(conclusion.find("9 kernels of 4 KiB") != std::string::npos);
+  CHECK(conclusion.find("of the model time") != std::string::npos);
+  const std::vector<Cell> counted = carried_out(cells, TimeKind::virtual_gpu, false);
+  CHECK(conclusion_of_sweep(counted, TimeKind::virtual_gpu).find("of the system fences") !=
+        std::string::npos);
 }

@@ -1,12 +1,16 @@
 // fence_scope as a user runs it, on the virtual GPU.
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "support/catch.hpp"
 #include "support/command.hpp"
 
 using nlohmann::json;
 using uptempo::test::CommandResult;
+using uptempo::test::contents_of;
 using uptempo::test::run_command;
+using uptempo::test::TemporaryDirectory;
 
 namespace {
 
@@ -14,6 +18,24 @@ CommandResult fence_scope(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), FENCE_SCOPE);
   return run_command(arguments);
 }
+
+// On the virtual GPU, with few rounds.
+CommandResult quick(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--device", "virtual", "--rounds", "2"});
+  return fence_scope(arguments);
+}
+
+json report_of(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--json", "-"});
+  const CommandResult result = quick(arguments);
+  CAPTURE(result.err, result.out);
+  REQUIRE(result.exit_code == 0);
+  return json::parse(result.out);
+}
+
+json verdict_of(const json& cell) { return cell["judgement"]["verdict"]; }
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
 
@@ -23,50 +45,238 @@ TEST_CASE("ladder climbs the sort's ladder, each rung verified") {
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   const json out = json::parse(result.out);
-  CHECK(out["verified"] == true);
-  CHECK(out["rungs"].size() == 6);
+  CHECK(out["experiment"] == "ladder");
+  REQUIRE(out["cells"].size() == 6);
+  CHECK(out["cells"][0]["baseline"] == true);
+  for (const json& cell : out["cells"]) {
+    CHECK(verdict_of(cell) == "correct");
+    CHECK(cell["kernels"] == 36);
+  }
+  CHECK(out["cells"][0]["counts"]["system_acquires"] == 36);
+  CHECK(out["cells"][5]["counts"]["system_acquires"] == 1);
 }
 
-TEST_CASE("scopes tries all 18 settings, each with the counts that it asked for") {
+TEST_CASE("ladder prints its conclusion first, then the device and the sort's own table") {
   const CommandResult result =
-      fence_scope({"scopes", "--device", "virtual", "--length", "256", "--iterations", "2", "--json", "-"});
-  CAPTURE(result.err);
+      fence_scope({"ladder", "--device", "virtual", "--length", "16", "--iterations", "1"});
   REQUIRE(result.exit_code == 0);
-  const json out = json::parse(result.out);
-  CHECK(out["virtual_gpu"] == true);
-  REQUIRE(out["variants"].size() == 18);
-  const unsigned kernels = out["kernels"];
-  REQUIRE(kernels == 36);
-  for (const json& variant : out["variants"]) {
-    CAPTURE(variant.dump());
-    const json& counts = variant["counts"];
-    CHECK(counts["barrier_bits"] == (variant["barrier"] == true ? kernels : 2));
-    CHECK(counts["system_acquires"] == (variant["acquire"] == "system" ? kernels - 1 : 1));
-    CHECK(counts["system_releases"] == (variant["release"] == "system" ? kernels - 1 : 1));
-    CHECK(counts["completion_signals"] == 1);
-    CHECK(counts["doorbells"] == 1);
-    if (variant["guaranteed"] == true) CHECK(variant["correct"] == true);
+  CHECK(first_line(result.out).starts_with("All rungs sort correctly"));
+  CHECK(
+      result.out.find("\nDevice: virtual GPU, AMD Instinct MI210 (gfx90a); times are the virtual GPU's\n") !=
+      std::string::npos);
+  CHECK(result.out.find("+ avoid-host-sync") != std::string::npos);
+}
+
+TEST_CASE(
+    "scopes tries all 18 settings of a sort's interior packets, each with the counts that it asked for") {
+  const json out = report_of({"scopes", "--bytes", "1024"});
+  CHECK(out["experiment"] == "scopes");
+  CHECK(out["time_kind"] == "virtual_gpu");
+  REQUIRE(out["cells"].size() == 1 + 18);
+  size_t recommended = 0;
+  for (const json& cell : out["cells"]) {
+    CAPTURE(cell.dump());
+    CHECK(cell["workload"] == "bitonic-sort");
+    REQUIRE(cell["kernels"] == 36);
+    CHECK(cell["counts"]["doorbells"] == 1);
+    CHECK(cell["counts"]["interrupts"] == 1);
+    recommended += cell["recommended"] == true;
+    if (cell["baseline"] == true) {
+      CHECK(cell["position"] == "all");
+      CHECK(cell["counts"]["barrier_bits"] == 36);
+      CHECK(cell["counts"]["system_acquires"] == 36);
+      CHECK(cell["counts"]["system_releases"] == 36);
+      CHECK(verdict_of(cell) == "correct");
+      continue;
+    }
+    CHECK(cell["position"] == "interior");
+    CHECK(cell["counts"]["system_acquires"] == (cell["acquire"] == "system" ? 35 : 1));
+    CHECK(cell["counts"]["system_releases"] == (cell["release"] == "system" ? 35 : 1));
+    const bool needed = cell["barrier"] == true && cell["acquire"] != "none" && cell["release"] != "none";
+    CHECK((verdict_of(cell) == "correct") == needed);
+    if (cell["barrier"] == false) CHECK(verdict_of(cell) == "unordered");
+    if (cell["recommended"] == true) {
+      CHECK(cell["barrier"] == true);
+      CHECK(cell["acquire"] == "agent");
+      CHECK(cell["release"] == "agent");
+    }
+  }
+  CHECK(recommended == 1);
+}
+
+TEST_CASE("the first line of the table is the conclusion, and times are labelled as the virtual GPU's") {
+  const CommandResult result = quick({"scopes", "--bytes", "1024"});
+  REQUIRE(result.exit_code == 0);
+  CHECK(first_line(result.out).starts_with("Cheapest correct: barrier, acquire agent, release agent"));
+  CHECK(result.out.find("AMD Instinct MI210 (gfx90a)") != std::string::npos);
+  CHECK(result.out.find("virtual GPU") != std::string::npos);
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
+}
+
+TEST_CASE("each workload has a correct baseline, and a correct choice that is no dearer") {
+  for (const char* workload : {"chain", "independent", "producer-consumer", "copy-kernel-copy", "empty"}) {
+    CAPTURE(workload);
+    std::vector<std::string> arguments{"scopes", "--workload", workload,    "--kernels",
+                                       "6",      "--position", "first,last"};
+    if (std::string(workload) != "empty") arguments.insert(arguments.end(), {"--bytes", "1024"});
+    const json out = report_of(arguments);
+    REQUIRE(out["cells"].size() >= 1 + 2 * 18);
+    CHECK(out["cells"][0]["baseline"] == true);
+    CHECK(verdict_of(out["cells"][0]) == "correct");
+    CHECK(std::ranges::count_if(out["cells"], [](const json& cell) { return cell["recommended"] == true; }) ==
+          1);
+    for (const json& cell : out["cells"]) {
+      if (cell["recommended"] == false) continue;
+      CHECK(verdict_of(cell) == "correct");
+      CHECK(cell["counts"]["system_acquires"] <= out["cells"][0]["counts"]["system_acquires"]);
+      CHECK(cell["counts"]["barrier_bits"] <= out["cells"][0]["counts"]["barrier_bits"]);
+    }
   }
 }
 
-TEST_CASE("the table of scopes is labelled with the device and its kind of time") {
-  const CommandResult result =
-      fence_scope({"scopes", "--device", "virtual", "--length", "16", "--iterations", "1"});
+TEST_CASE("sweep compares the baseline with the plan for each size, one size varied at a time") {
+  const json out = report_of({"sweep", "--kernels", "2,4", "--bytes", "1K", "--working-set", "0.03125"});
+  REQUIRE(out["cells"].size() == 4 * 3);
+  for (size_t i = 0; i < out["cells"].size(); ++i) {
+    CHECK(out["cells"][i]["baseline"] == (i % 3 == 0));
+    CHECK(verdict_of(out["cells"][i]) == "correct");
+  }
+  CHECK(out["cells"][0]["kernels"] == 2);
+  CHECK(out["cells"][3]["kernels"] == 4);
+  CHECK(out["conclusion"].get<std::string>().find(" saves ") != std::string::npos);
+}
+
+TEST_CASE("explain gives each packet's header, and why it needs no more and no less") {
+  const CommandResult result = quick({"explain", "--workload", "chain", "--kernels", "3", "--bytes", "1024"});
+  CAPTURE(result.out, result.err);
   REQUIRE(result.exit_code == 0);
-  CHECK(result.out.starts_with(
-      "Device: virtual GPU, AMD Instinct MI210 (gfx90a); times are the virtual GPU's\n"));
-  CHECK(result.out.find("virtual GPU time") != std::string::npos);
+  CHECK(first_line(result.out).starts_with("Cheapest correct: as planned"));
+  const size_t reasons = result.out.find("As planned, by packet:\n");
+  REQUIRE(reasons != std::string::npos);
+  const std::string text = result.out.substr(reasons);
+  CHECK(text.find("acquire system") != std::string::npos);
+  CHECK(text.find("release system") != std::string::npos);
+}
+
+TEST_CASE("--dry-run prints the packets of the cells that were asked for, and sends none") {
+  const CommandResult result = quick({"scopes", "--workload", "chain", "--kernels", "3", "--filter",
+                                      "no barrier, acquire none, release none", "--dry-run"});
+  CAPTURE(result.out, result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.out.starts_with("# barrier, acquire system, release system\n"));
+  CHECK(result.out.find("# no barrier, acquire none, release none\n") != std::string::npos);
+  size_t packets = 0;
+  for (size_t at = 0; (at = result.out.find("kernel_dispatch", at)) != std::string::npos; ++at) ++packets;
+  CHECK(packets == 2 * 3);
+}
+
+TEST_CASE("--list names commands, workloads and cells, and needs no device") {
+  const CommandResult all = fence_scope({"--list"});
+  CHECK(all.exit_code == 0);
+  for (const char* name : {"ladder", "scopes", "sweep", "explain", "litmus", "producer-consumer"})
+    CHECK(all.out.find(name) != std::string::npos);
+  const CommandResult cells = fence_scope({"scopes", "--list", "--filter", "acquire none, release none"});
+  CHECK(cells.exit_code == 0);
+  CHECK(cells.out.find("bitonic-sort, interior: no barrier, acquire none, release none\n") !=
+        std::string::npos);
+  CHECK(cells.out.find("release agent") == std::string::npos);
+}
+
+TEST_CASE(
+    "a report can be replayed: the same command and seed, and only the outputs that are asked for now") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("report.json"), again = directory.file("again.json"),
+                    cells = directory.file("cells.csv");
+  REQUIRE(quick({"scopes", "--workload", "chain", "--kernels", "3", "--bytes=1024", "--seed", "7", "--json",
+                 file, "--csv=" + cells})
+              .exit_code == 0);
+  REQUIRE_FALSE(contents_of(cells).empty());
+  std::filesystem::remove(cells);
+  const std::string before = contents_of(file);
+  const CommandResult result = fence_scope({"--replay", file, "--json", again});
+  CAPTURE(result.out, result.err);
+  REQUIRE(result.exit_code == 0);
+  const json first = json::parse(before), second = json::parse(contents_of(again));
+  CHECK(second["command"] == first["command"]);
+  CHECK(second["seed"] == 7);
+  CHECK(second["cells"].size() == first["cells"].size());
+  CHECK(contents_of(file) == before);
+  CHECK_FALSE(std::filesystem::exists(cells));
+}
+
+TEST_CASE("a program of the user's own is an experiment's subject like a workload") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("steps.json");
+  std::ofstream(file) << R"({"name": "twice", "buffers": [{"name": "x", "bytes": 1024}], "steps": [
+    {"kernel": "chain_increment", "grid": 256, "arguments": [{"buffer": "x"}, {"u32": 1}], "reads": ["x"], "writes": ["x"]},
+    {"kernel": "chain_increment", "grid": 256, "arguments": [{"buffer": "x"}, {"u32": 1}], "reads": ["x"], "writes": ["x"]}]})";
+  const json out = report_of({"scopes", "--program", file, "--position", "last"});
+  REQUIRE(out["cells"].size() == 1 + 18);
+  for (const json& cell : out["cells"]) {
+    CHECK(cell["workload"] == "twice");
+    CHECK(cell["kernels"] == 2);
+    // The host reads what the last packet wrote.
+    if (cell["recommended"] == true) CHECK(cell["release"] == "system");
+  }
+  CHECK(fence_scope({"scopes", "--program", file, "--workload", "chain"}).exit_code == 2);
+}
+
+TEST_CASE("a report compares with itself, and nothing is worse") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("report.json");
+  REQUIRE(quick({"explain", "--workload", "chain", "--kernels", "3", "--bytes", "1024", "--json", file})
+              .exit_code == 0);
+  const CommandResult same = fence_scope({"compare", file, file});
+  CAPTURE(same.out, same.err);
+  CHECK(same.exit_code == 0);
+  const CommandResult cells = fence_scope({"compare", file, file, "--times", "ungated", "--json", "-"});
+  REQUIRE(cells.exit_code == 0);
+  CHECK(json::parse(cells.out).is_object());
+  // Nothing has timestamps.
+  CHECK(fence_scope({"compare", file, file, "--times", "device"}).exit_code == 2);
+}
+
+TEST_CASE("what is no report cannot be replayed") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("report.json");
+  std::ofstream(file) << "{\"schema\": 1}";
+  for (const std::string& name : {file, directory.file("missing.json")}) {
+    const CommandResult result = fence_scope({"--replay", name});
+    CHECK(result.exit_code == 2);
+    CHECK(result.err.find(name) != std::string::npos);
+  }
 }
 
 TEST_CASE("a wrong command line ends with 2 and one sentence") {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
-                                                    {"steps"},
-                                                    {"scopes", "--length", "5"},
-                                                    {"ladder", "--iterations", "0"}}) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{},
+        {"steps"},
+        {"scopes", "--bytes", "5"},
+        {"scopes", "--workload", "no-such", "--list"},
+        {"scopes", "--list", "--filter", "no such"},
+        {"scopes", "--workload", "chain", "--kernels", "2", "--list"},
+        {"scopes", "--position", "middle"},
+        {"scopes", "--rounds", "0"},
+        {"scopes", "--precision", "0"},
+        {"scopes", "--timing", "some"},
+        {"scopes", "--json", "-", "--csv", "-"},
+        {"sweep", "--kernels", "0x"},
+        {"ladder", "--iterations", "0"},
+        {"ladder", "--length", "5"},
+        {"--json", "-"}}) {
     const CommandResult result = fence_scope(arguments);
-    CAPTURE(result.err);
+    CAPTURE(result.err, arguments);
     CHECK(result.exit_code == 2);
     CHECK(result.err.starts_with("fence_scope: "));
     CHECK(result.err.find('\n') == result.err.size() - 1);
+  }
+}
+
+TEST_CASE("hardware asked for under the virtual GPU ends with 77") {
+  for (const char* command : {"scopes", "sweep", "explain", "ladder"}) {
+    const CommandResult result = run_command({VGPU, "--", FENCE_SCOPE, command, "--device", "hardware"});
+    CHECK(result.exit_code == 77);
+    CHECK(result.err.starts_with("fence_scope: "));
   }
 }

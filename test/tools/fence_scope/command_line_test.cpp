@@ -1,0 +1,29 @@
+#include "fence_scope/command_line.hpp"
+
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+using Arguments = std::vector<std::string>;
+
+TEST_CASE("a command is repeated with its seed and device, and without the files that it wrote") {
+  CHECK(repeatable({"scopes", "--json", "r.json", "--workload", "chain", "--csv=c.csv"}, 7, true) ==
+        Arguments{"scopes", "--workload", "chain", "--seed", "7", "--device", "virtual"});
+  CHECK(repeatable({"scopes", "--seed", "3", "--device=auto", "--dry-run"}, 3, false) ==
+        Arguments{"scopes", "--dry-run", "--seed", "3", "--device", "hardware"});
+  CHECK(repeatable({"ladder", "--json"}, 1, true) ==
+        Arguments{"ladder", "--seed", "1", "--device", "virtual"});
+}
+
+TEST_CASE("a command that is repeated writes what is asked for now, and nothing else") {
+  CHECK(with_outputs({"scopes", "--json", "theirs.json", "--seed", "7"}, {.json = {}, .csv = "mine.csv"}) ==
+        Arguments{"scopes", "--seed", "7", "--csv", "mine.csv"});
+  CHECK(with_outputs({"scopes", "--csv=theirs.csv"}, {}) == Arguments{"scopes"});
+}
+
+TEST_CASE("standard output carries text or one output") {
+  CHECK(prints_text({}));
+  CHECK(prints_text({.json = "a", .csv = "b"}));
+  CHECK_FALSE(prints_text({.json = "-", .csv = "b"}));
+  CHECK_THROWS_AS(prints_text({.json = "-", .csv = "-"}), support::UsageError);
+}

@@ -1,0 +1,249 @@
+#include <fmt/format.h>
+#include <hsa/hsa.h>
+
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "engine/runtime/error.hpp"
+#include "fence_scope/commands.hpp"
+#include "fence_scope/experiment.hpp"
+#include "fence_scope/report_table.hpp"
+#include "fence_scope/report_words.hpp"
+#include "fence_scope/session.hpp"
+#include "fence_scope/subject.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+const std::map<std::string, TimingMode> kTimingModes{
+    {"none", TimingMode::none}, {"batch", TimingMode::batch}, {"each", TimingMode::each}};
+const std::map<std::string, Position> kPositions{{"first", Position::first},
+                                                 {"interior", Position::interior},
+                                                 {"last", Position::last},
+                                                 {"all", Position::all}};
+
+// What the commands on benches have in common.
+struct Options {
+  Subject subject;
+  Method method{};
+  TimingMode timing = TimingMode::none;
+  std::string device = "auto";
+  std::string filter;
+  bool list = false, dry_run = false;
+  Outputs outputs{};
+};
+
+struct ScopesOptions : Options {
+  std::vector<Position> positions{Position::interior};
+};
+
+struct SweepOptions : Options {
+  std::vector<uint32_t> kernels{1, 2, 8, 32, 128};
+  std::vector<uint64_t> bytes{4096, 32768, 262144};
+  std::vector<double> working_sets{0.25, 0.5, 1, 2};
+};
+
+void add_options(CLI::App& command, Options& options, bool sized) {
+  add_subject_options(command, options.subject, sized);
+  command.add_option("--filter", options.filter, "Only cells whose label contains this, and the baseline")
+      ->type_name("TEXT");
+  command.add_flag("--list", options.list, "Name the cells and the built-in workloads; needs no device");
+  command.add_flag("--dry-run", options.dry_run, "Print the packets of each cell; send none");
+  command.add_option("--timing", options.timing, "Timestamps of packets: none, batch or each (none)")
+      ->transform(CLI::CheckedTransformer(kTimingModes).description(""))
+      ->type_name("MODE");
+  add_method_options(command, options.method);
+  support::add_device_option(command, options.device);
+  add_output_options(command, options.outputs);
+}
+
+Choices choices_of(const Sequence& sequence) { return {everywhere(sequence), plan(sequence).headers}; }
+Choices choices_of(const Bench& bench) { return {bench.everywhere(), bench.planned()}; }
+
+support::ExitCode list(std::vector<Cell> cells, const Options& options) {
+  keep_matching(cells, options.filter);
+  std::cout << "Workloads:\n" << list_of_workloads() << "\nCells of this command:\n";
+  for (const Cell& cell : cells)
+    fmt::print("{}{}: {}\n", cell.workload,
+               cell.position == Position::all ? "" : fmt::format(", {}", name_of(cell.position)), cell.label);
+  return support::exit_ok;
+}
+
+support::ExitCode dry_run(const Bench& bench, const std::vector<Cell>& cells) {
+  for (const Cell& cell : cells) fmt::print("# {}\n{}\n", cell.label, bench.dry_run(cell.headers));
+  return support::exit_ok;
+}
+
+void add_steps(Report& report, const Sequence& sequence) {
+  for (const Step& step : sequence.steps) report.steps.push_back(step.name);
+}
+
+support::ExitCode finish(Report& report, const Options& options, const std::string& more = {}) {
+  report.timing = options.timing;
+  const std::vector<std::string> warnings = warnings_of(report.cells, options.method, report.time_kind);
+  report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
+  publish(report, options.outputs, table(report, terminal_columns()) + more);
+  return std::ranges::any_of(report.cells, broken_promise) ? support::exit_measured_failure
+                                                           : support::exit_ok;
+}
+
+support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& call) {
+  (void)prints_text(options.outputs);
+  const Sequence sequence = sequence_of(options.subject);
+  if (options.list) return list(scopes_cells(sequence, choices_of(sequence), options.positions), options);
+
+  const support::Device device = support::open_device(options.device, call.argc, call.argv);
+  Session session(device, options.timing);
+  const Bench& bench = session.add(sequence);
+  std::vector<Cell> cells = scopes_cells(sequence, choices_of(bench), options.positions);
+  keep_matching(cells, options.filter);
+  if (options.dry_run) return dry_run(bench, cells);
+
+  session.add_cells(std::move(cells));
+  Report report = begin_report("scopes", call, device, options.method.seed);
+  add_steps(report, sequence);
+  report.cells = session.carry_out(options.method);
+  report.conclusion = conclusion_of(report.cells, report.time_kind);
+  return finish(report, options);
+}
+
+uint64_t l2_bytes(const Agent& gpu) {
+  uint32_t bytes[4] = {};
+  check(hsa_agent_get_info(gpu.handle(), HSA_AGENT_INFO_CACHE_SIZE, bytes), "hsa_agent_get_info",
+        "HSA_AGENT_INFO_CACHE_SIZE");
+  if (bytes[1] == 0)
+    throw support::Unavailable(
+        "the runtime does not know the size of this GPU's L2: give --working-set nothing");
+  return bytes[1];
+}
+
+// One size varies at a time; the others are the workload's own. Sizes that the workload cannot have are left out, and named.
+std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
+                                   std::vector<std::string>& left_out) {
+  std::vector<Shape> shapes;
+  for (const uint32_t kernels : options.kernels) shapes.push_back({.kernels = kernels});
+  for (const uint64_t bytes : options.bytes) shapes.push_back({.bytes_per_kernel = bytes});
+  for (const double times : options.working_sets)
+    shapes.push_back(
+        {.working_set_bytes = static_cast<uint64_t>(times * static_cast<double>(l2 / 4096)) * 4096});
+  std::vector<Shape> seen;
+  std::vector<Sequence> sequences;
+  for (const Shape& wanted : shapes) {
+    try {
+      const Shape shape = resolve(options.subject.workload, wanted);
+      if (std::ranges::find(seen, shape) != seen.end()) continue;
+      seen.push_back(shape);
+      sequences.push_back(make_workload(options.subject.workload, shape));
+    } catch (const support::UsageError& error) {
+      left_out.push_back(error.what());
+    }
+  }
+  if (sequences.empty()) throw support::UsageError(left_out.empty() ? "no size to sweep" : left_out[0]);
+  return sequences;
+}
+
+support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call) {
+  (void)prints_text(options.outputs);
+  (void)resolve(options.subject.workload);
+  std::vector<std::string> left_out;
+  if (options.list) {
+    std::vector<Cell> cells;
+    for (const Sequence& sequence : sweep_points(options, uint64_t{8} << 20, left_out))
+      for (Cell& cell : comparison_cells(sequence, choices_of(sequence))) cells.push_back(std::move(cell));
+    return list(std::move(cells), options);
+  }
+  const support::Device device = support::open_device(options.device, call.argc, call.argv);
+  Session session(device, options.timing);
+  for (const Sequence& sequence : sweep_points(options, l2_bytes(device.gpu), left_out)) {
+    const Bench& bench = session.add(sequence);
+    std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
+    keep_matching(cells, options.filter);
+    if (options.dry_run) {
+      (void)dry_run(bench, cells);
+      continue;
+    }
+    session.add_cells(std::move(cells));
+  }
+  if (options.dry_run) return support::exit_ok;
+  Report report = begin_report("sweep", call, device, options.method.seed);
+  report.cells = session.carry_out(options.method);
+  report.conclusion = conclusion_of_sweep(report.cells, report.time_kind);
+  report.warnings = left_out;
+  return finish(report, options);
+}
+
+support::ExitCode run_explain(const Options& options, const Invocation& call) {
+  (void)prints_text(options.outputs);
+  const Sequence sequence = sequence_of(options.subject);
+  if (options.list) return list(comparison_cells(sequence, choices_of(sequence)), options);
+  const support::Device device = support::open_device(options.device, call.argc, call.argv);
+  Session session(device, options.timing);
+  const Bench& bench = session.add(sequence);
+  std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
+  keep_matching(cells, options.filter);
+  if (options.dry_run) return dry_run(bench, cells);
+  session.add_cells(std::move(cells));
+  Report report = begin_report("explain", call, device, options.method.seed);
+  add_steps(report, sequence);
+  report.cells = session.carry_out(options.method);
+  report.conclusion = conclusion_of(report.cells, report.time_kind);
+  return finish(report, options, "\nAs planned, by packet:\n" + bench.explain());
+}
+
+// Makes a subcommand whose options outlive the parsing.
+template <class OptionsOfIt>
+std::shared_ptr<OptionsOfIt> declare(CLI::App& app, Commands& commands, const char* name, const char* help,
+                                     const char* workload,
+                                     support::ExitCode (*run)(const OptionsOfIt&, const Invocation&)) {
+  const auto options = std::make_shared<OptionsOfIt>();
+  options->subject.workload = workload;
+  CLI::App* command = app.add_subcommand(name, help);
+  commands.emplace_back(command, [options, run](const Invocation& call) { return run(*options, call); });
+  return options;
+}
+
+}  // namespace
+
+void declare_scopes(CLI::App& app, Commands& commands) {
+  const auto options =
+      declare(app, commands, "scopes",
+              "Barrier bit x acquire x release for the first, last or other packets of a sequence",
+              "bitonic-sort", run_scopes);
+  CLI::App& command = *commands.back().first;
+  add_options(command, *options, true);
+  command
+      .add_option("--position", options->positions,
+                  "Packets that are varied: first, interior, last, all (interior)")
+      ->delimiter(',')
+      ->transform(CLI::CheckedTransformer(kPositions).description(""))
+      ->type_name("P,...");
+}
+
+void declare_sweep(CLI::App& app, Commands& commands) {
+  const auto options = declare(app, commands, "sweep",
+                               "What fences cost over kernels per batch, bytes per kernel and working set",
+                               "chain", run_sweep);
+  CLI::App& command = *commands.back().first;
+  add_options(command, *options, false);
+  command.add_option("--kernels", options->kernels, "Kernels per batch (1,2,8,32,128)")
+      ->delimiter(',')
+      ->type_name("N,...");
+  command.add_option("--bytes", options->bytes, "Bytes that a kernel writes (4K,32K,256K)")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->type_name("B,...");
+  command
+      .add_option("--working-set", options->working_sets, "Working sets, in sizes of the L2 (0.25,0.5,1,2)")
+      ->delimiter(',')
+      ->type_name("X,...");
+}
+
+void declare_explain(CLI::App& app, Commands& commands) {
+  const auto options = declare(app, commands, "explain",
+                               "The minimal header of each packet of a sequence, and why it needs it",
+                               "bitonic-sort", run_explain);
+  add_options(*commands.back().first, *options, true);
+}
+
+}  // namespace uptempo::fence_scope

@@ -1,0 +1,118 @@
+#include "fence_scope/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <iterator>
+
+#include "fence_scope/report_csv.hpp"
+#include "fence_scope/report_json.hpp"
+#include "fence_scope/report_machine.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+struct OutputInfo {
+  const char* option;
+  const char* help;
+  std::string Outputs::*file;
+};
+constexpr std::array<OutputInfo, 2> kOutputs{
+    {{"--json", "Write JSON; '-': to standard output, alone", &Outputs::json},
+     {"--csv", "Write the cells as comma-separated values", &Outputs::csv}}};
+
+// Whether `argument` is "--name" or "--name=value".
+bool is_option(const std::string& argument, const std::string& name) {
+  return argument == name || argument.starts_with(name + "=");
+}
+
+void remove_option(std::vector<std::string>& arguments, const std::string& name) {
+  for (auto at = arguments.begin(); at != arguments.end();) {
+    if (!is_option(*at, name)) {
+      ++at;
+      continue;
+    }
+    const bool value_follows = *at == name && std::next(at) != arguments.end();
+    at = arguments.erase(at, at + (value_follows ? 2 : 1));
+  }
+}
+
+}  // namespace
+
+std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs) {
+  std::vector<CLI::Option*> options;
+  for (const OutputInfo& output : kOutputs)
+    options.push_back(
+        command.add_option(output.option, outputs.*output.file, output.help)->type_name("FILE|-"));
+  return options;
+}
+
+bool prints_text(const Outputs& outputs) {
+  const auto taken =
+      std::ranges::count_if(kOutputs, [&](const OutputInfo& output) { return outputs.*output.file == "-"; });
+  if (taken > 1) throw support::UsageError("standard output can carry one output, and two are '-'");
+  return taken == 0;
+}
+
+void publish(const Report& report, const Outputs& outputs, const std::string& text) {
+  if (prints_text(outputs)) std::cout << text << std::flush;
+  if (!outputs.json.empty()) support::write_output(outputs.json, json_text(report));
+  if (!outputs.csv.empty()) support::write_output(outputs.csv, csv(report));
+}
+
+void add_method_options(CLI::App& command, Method& method) {
+  command
+      .add_option("--seed", method.seed,
+                  fmt::format("Of the order in which cells take turns ({})", method.seed))
+      ->type_name("N");
+  command
+      .add_option(
+          "--rounds", method.most_rounds,
+          fmt::format("At most so many timed runs of each cell, gated and ungated ({})", method.most_rounds))
+      ->check(CLI::Range(1u, 100000u).description(""))
+      ->type_name("N");
+  command
+      .add_option("--seconds", method.seconds,
+                  fmt::format("No round begins later than this ({})", method.seconds))
+      ->check(CLI::Range(0.0, 1e6).description(""))
+      ->type_name("S");
+  command
+      .add_option_function<double>(
+          "--precision", [&method](double percent) { method.precision = percent / 100; },
+          fmt::format("Stop when medians are known to +- so many percent ({:g})", 100 * method.precision))
+      ->check(CLI::Range(0.01, 100.0).description(""))
+      ->type_name("PERCENT");
+}
+
+std::vector<std::string> repeatable(const std::vector<std::string>& arguments, uint64_t seed,
+                                    bool on_virtual_gpu) {
+  std::vector<std::string> settled = arguments;
+  for (const OutputInfo& output : kOutputs) remove_option(settled, output.option);
+  for (const char* option : {"--seed", "--device"}) remove_option(settled, option);
+  settled.insert(settled.end(),
+                 {"--seed", std::to_string(seed), "--device", on_virtual_gpu ? "virtual" : "hardware"});
+  return settled;
+}
+
+std::vector<std::string> with_outputs(std::vector<std::string> arguments, const Outputs& outputs) {
+  for (const OutputInfo& output : kOutputs) {
+    remove_option(arguments, output.option);
+    if (const std::string& file = outputs.*output.file; !file.empty())
+      arguments.insert(arguments.end(), {output.option, file});
+  }
+  return arguments;
+}
+
+Report begin_report(const std::string& experiment, const Invocation& call, const support::Device& device,
+                    uint64_t seed) {
+  Report report;
+  report.experiment = experiment;
+  report.seed = seed;
+  report.command = repeatable(call.arguments, seed, device.is_virtual);
+  describe_machine(report, device);
+  return report;
+}
+
+}  // namespace uptempo::fence_scope

@@ -1,0 +1,16 @@
+// The commands of fence_scope. Each function declares one as a subcommand of `app` and adds it to `commands`; what it returns when it is called is the exit code:
+// exit_measured_failure where a device did not do what the rules promise.
+#pragma once
+
+#include "fence_scope/command_line.hpp"
+
+namespace uptempo::fence_scope {
+
+void declare_ladder(CLI::App& app, Commands& commands);
+void declare_scopes(CLI::App& app, Commands& commands);
+void declare_sweep(CLI::App& app, Commands& commands);
+void declare_explain(CLI::App& app, Commands& commands);
+void declare_litmus(CLI::App& app, Commands& commands);
+void declare_compare(CLI::App& app, Commands& commands);
+
+}  // namespace uptempo::fence_scope

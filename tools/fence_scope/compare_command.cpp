@@ -1,0 +1,48 @@
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "fence_scope/commands.hpp"
+#include "fence_scope/compare.hpp"
+#include "fence_scope/report_json.hpp"
+#include "fence_scope/report_table.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+const std::map<std::string, Quantity> kQuantities{{"gated", Quantity::gated},
+                                                  {"ungated", Quantity::ungated},
+                                                  {"device", Quantity::device},
+                                                  {"model", Quantity::model}};
+
+struct Options {
+  std::string a, b;
+  Quantity quantity = Quantity::gated;
+  std::string json_file;
+};
+
+support::ExitCode run_compare(const Options& options) {
+  const Report a = read_report(options.a), b = read_report(options.b);
+  const ReportComparison comparison = compare(a, options.a, b, options.b, options.quantity);
+  support::print_report(options.json_file, table(comparison, terminal_columns()));
+  if (!options.json_file.empty()) support::write_output(options.json_file, json(comparison).dump(2) + '\n');
+  return comparison.worse() ? support::exit_measured_failure : support::exit_ok;
+}
+
+}  // namespace
+
+void declare_compare(CLI::App& app, Commands& commands) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "Two reports of the same kind, cell by cell; ends with 1 if the second one is worse");
+  command->add_option("a", options->a, "Report to compare with")->required()->type_name("A.json");
+  command->add_option("b", options->b, "Report to be compared")->required()->type_name("B.json");
+  command->add_option("--times", options->quantity, "gated, ungated, device or model (gated)")
+      ->transform(CLI::CheckedTransformer(kQuantities).description(""))
+      ->type_name("TIMES");
+  support::add_json_option(*command, options->json_file);
+  commands.emplace_back(command, [options](const Invocation&) { return run_compare(*options); });
+}
+
+}  // namespace uptempo::fence_scope

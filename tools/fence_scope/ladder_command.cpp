@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "bitonic_sort/options.hpp"
+#include "bitonic_sort/report.hpp"
+#include "bitonic_sort/sorter.hpp"
+#include "fence_scope/commands.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+struct Options {
+  int64_t length = 32768;
+  uint32_t iterations = 20;
+  uint64_t seed = 1;
+  std::string device = "auto";
+  Outputs outputs;
+};
+
+DeviceCounts counts_of(const Counters& counters) {
+  return {.packets = counters.packets,
+          .doorbells = counters.doorbells,
+          .signal_updates = counters.completion_signals,
+          .barrier_bits = counters.barrier_bits,
+          .system_acquires = counters.system_acquires,
+          .system_releases = counters.system_releases};
+}
+
+// Rungs differ in more than headers, and include their copies: they have neither a gated time nor a place among cells that are recommended.
+std::vector<Cell> cells_of(const sort::Report& report, const sort::Network& network) {
+  std::vector<Cell> cells;
+  for (size_t i = 0; i < report.rungs.size(); ++i) {
+    const sort::RungResult& rung = report.rungs[i];
+    Cell cell;
+    cell.workload = "bitonic-sort";
+    cell.label = sort::rung_label(report, i);
+    cell.kernels = report.kernels;
+    cell.bytes_per_kernel = cell.working_set_bytes = uint64_t{4} * network.length();
+    for (size_t packet = 0; packet < report.kernels; ++packet)
+      cell.headers.push_back(sort::packet_flags(rung.rung.switches, packet, report.kernels));
+    cell.judgement = {.verdict = rung.wrong_iterations == 0 ? Verdict::correct : Verdict::unknown,
+                      .wrong_runs = rung.wrong_iterations,
+                      .runs = report.iterations,
+                      .reason = "results are compared with std::sort"};
+    cell.ungated = times_of(rung.iteration_us, Method{}.precision);
+    cell.counts = counts_of(rung.counts);
+    cell.baseline = i == 0;
+    cell.relative = rung.us_per_iteration / report.rungs[0].us_per_iteration;
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+std::string conclusion_of(const sort::Report& report, const support::Device& device) {
+  const auto wrong = std::ranges::count_if(
+      report.rungs, [](const sort::RungResult& rung) { return rung.wrong_iterations > 0; });
+  if (wrong > 0)
+    return fmt::format("Broken: {} of {} rungs sorted wrongly although the rules promise right results.",
+                       wrong, report.rungs.size());
+  return fmt::format("All rungs sort correctly; the last one takes {:.2f} times the baseline's {}.",
+                     report.rungs.back().us_per_iteration / report.rungs[0].us_per_iteration,
+                     device.time_name());
+}
+
+support::ExitCode run_ladder(const Options& options, const Invocation& call) {
+  (void)prints_text(options.outputs);
+  const sort::Network network = sort::network_for_option(options.length);
+  const support::Device device = support::open_device(options.device, call.argc, call.argv);
+  sort::Sorter sorter(device.gpu, network, false);
+  std::vector<uint32_t> sorted = sort::random_keys(network.length(), options.seed);
+  sorter.set_keys(sorted);
+  std::ranges::sort(sorted);
+
+  support::Progress progress;
+  sort::Report measured{.device = device.name(),
+                        .is_virtual = device.is_virtual,
+                        .length = network.length(),
+                        .kernels = static_cast<uint32_t>(network.passes().size()),
+                        .workgroup = network.workgroup(),
+                        .iterations = options.iterations,
+                        .seed = options.seed,
+                        .descending = false,
+                        .verified = true,
+                        .rungs = sort::measure(
+                            sort::ladder(), options.iterations,
+                            [&](const sort::Switches& switches) {
+                              sort::Iteration iteration = sorter.run(switches);
+                              iteration.correct = std::ranges::equal(sorter.output(), sorted);
+                              return iteration;
+                            },
+                            [&](const std::string& what) { progress.show(what); })};
+  progress.clear();
+  measured.verified = std::ranges::all_of(
+      measured.rungs, [](const sort::RungResult& rung) { return rung.wrong_iterations == 0; });
+
+  Report report = begin_report("ladder", call, device, options.seed);
+  report.cells = cells_of(measured, network);
+  report.conclusion = conclusion_of(measured, device);
+  publish(report, options.outputs, report.conclusion + '\n' + device.line() + sort::table(measured));
+  return *measured.verified ? support::exit_ok : support::exit_measured_failure;
+}
+
+}  // namespace
+
+void declare_ladder(CLI::App& app, Commands& commands) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("ladder", "A bitonic sort: baseline, then one optimisation more on each line");
+  command->add_option("--length", options->length, "Keys: a power of two from 2 to 2^24 (32768)")
+      ->type_name("N");
+  command->add_option("--iterations", options->iterations, "Timed sorts for each line (20)")
+      ->check(CLI::Range(1u, 1000000u).description(""))
+      ->type_name("N");
+  command->add_option("--seed", options->seed, "Seed of the random keys (1)")->type_name("N");
+  support::add_device_option(*command, options->device);
+  add_output_options(*command, options->outputs);
+  commands.emplace_back(command, [options](const Invocation& call) { return run_ladder(*options, call); });
+}
+
+}  // namespace uptempo::fence_scope

@@ -1,0 +1,83 @@
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "fence_scope/commands.hpp"
+#include "litmus/corpus.hpp"
+#include "litmus/report.hpp"
+#include "litmus/runner.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+struct LitmusOptions {
+  uint32_t iterations = 10;
+  std::string filter;
+  std::string report_file;
+  std::string device = "auto";
+  std::string json_file;
+  bool list = false;
+};
+
+void add_options(CLI::App& command, LitmusOptions& options) {
+  command.add_option("--iterations", options.iterations, "Runs of each test, of 1024 words each (10)")
+      ->check(CLI::Range(1u, 1000000u).description(""))
+      ->type_name("N");
+  command.add_option("--filter", options.filter, "Only tests whose name contains this")->type_name("NAME");
+  command.add_flag("--list", options.list, "Name the tests and what is allowed of each; run none");
+  command.add_option("--report", options.report_file, "Also write the JSON to FILE, to be sent")
+      ->type_name("FILE");
+  support::add_device_option(command, options.device);
+  support::add_json_option(command, options.json_file);
+}
+
+std::vector<litmus::Test> chosen_tests(const LitmusOptions& options) {
+  std::vector<litmus::Test> tests = litmus::corpus();
+  std::erase_if(
+      tests, [&](const litmus::Test& test) { return test.name.find(options.filter) == std::string::npos; });
+  if (tests.empty())
+    throw support::UsageError("--filter: no litmus test has '" + options.filter +
+                              "' in its name (see --list)");
+  return tests;
+}
+
+support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& call) {
+  const std::vector<litmus::Test> tests = chosen_tests(options);
+  if (options.list) {
+    for (const litmus::Test& test : tests)
+      std::cout << test.name << "  " << name_of(verdict_of(hazards_of(test))) << '\n';
+    return support::exit_ok;
+  }
+  const support::Device device = support::open_device(options.device, call.argc, call.argv);
+  support::print_report(options.json_file, device.line());
+  litmus::Report report{.machine = litmus::describe_machine(device.gpu, device.name(), device.is_virtual),
+                        .iterations = options.iterations,
+                        .results = {}};
+  litmus::Runner runner(device.gpu);
+  support::Progress progress;
+  for (const litmus::Test& test : tests) {
+    progress.show(test.name);
+    litmus::Counter counter(test);
+    for (uint32_t i = 0; i < options.iterations; ++i) counter.add(runner.run(test, i).outcome);
+    report.results.push_back({test.name, verdict_of(hazards_of(test)), counter.entries()});
+  }
+  progress.clear();
+
+  support::print_report(options.json_file, litmus::table(report));
+  const std::string text = litmus::json(report).dump(2) + '\n';
+  if (!options.json_file.empty()) support::write_output(options.json_file, text);
+  if (!options.report_file.empty()) support::write_output(options.report_file, text);
+  return report.passed() ? support::exit_ok : support::exit_measured_failure;
+}
+
+}  // namespace
+
+void declare_litmus(CLI::App& app, Commands& commands) {
+  const auto options = std::make_shared<LitmusOptions>();
+  CLI::App* command =
+      app.add_subcommand("litmus", "Small tests of what fences promise, each with its allowed outcomes");
+  add_options(*command, *options);
+  commands.emplace_back(command, [options](const Invocation& call) { return run_litmus(*options, call); });
+}
+
+}  // namespace uptempo::fence_scope

@@ -1,0 +1,34 @@
+// Cells of one or several sequences on a device: what carries them out, judges, counts and models them.
+//
+// Thread safety: one owner.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fence_scope/bench.hpp"
+#include "fence_scope/experiment.hpp"
+#include "support/device.hpp"
+
+namespace uptempo::fence_scope {
+
+class Session {
+ public:
+  Session(const support::Device& device, TimingMode timing);
+  ~Session();
+
+  // The bench of one more sequence, and the cells that it carries out. Throws as Bench's constructor does.
+  Bench& add(const Sequence& sequence);
+  void add_cells(std::vector<Cell> cells);  // of the bench that was added last
+
+  // All cells, carried out as `method` has it, one of each group recommended. Throws Error.
+  std::vector<Cell> carry_out(const Method& method);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace uptempo::fence_scope

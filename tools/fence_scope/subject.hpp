@@ -1,0 +1,27 @@
+// What an experiment is to be made on, as the command line has it: a built-in workload of some size, or the user's own program.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "fence_scope/sequence.hpp"
+#include "fence_scope/workloads.hpp"
+
+namespace uptempo::fence_scope {
+
+struct Subject {
+  std::string workload;  // of workloads()
+  Shape shape{};
+  std::string program_file;  // takes the place of a workload
+};
+
+// --workload, --program; and with `sized` --kernels and --bytes.
+void add_subject_options(CLI::App& command, Subject& subject, bool sized);
+
+// Throws support::UsageError where there is no such thing.
+Sequence sequence_of(const Subject& subject);
+
+// A line for each workload.
+std::string list_of_workloads();
+
+}  // namespace uptempo::fence_scope
