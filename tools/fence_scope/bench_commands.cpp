@@ -29,6 +29,7 @@ struct Options {
   Method method{};
   TimingMode timing = TimingMode::none;
   std::string device = "auto";
+  std::string profile;
   std::string filter;
   bool list = false, dry_run = false;
   Outputs outputs{};
@@ -53,6 +54,10 @@ void add_options(CLI::App& command, Options& options, bool sized) {
   command.add_option("--timing", options.timing, "Timestamps of packets: none, batch or each (none)")
       ->transform(CLI::CheckedTransformer(kTimingModes).description(""))
       ->type_name("MODE");
+  command
+      .add_option("--profile", options.profile,
+                  "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (its own)")
+      ->type_name("NAME");
   add_method_options(command, options.method);
   support::add_device_option(command, options.device);
   add_output_options(command, options.outputs);
@@ -94,7 +99,7 @@ support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& cal
   if (options.list) return list(scopes_cells(sequence, choices_of(sequence), options.positions), options);
 
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
-  Session session(device, options.timing);
+  Session session(device, options.timing, options.profile);
   const Bench& bench = session.add(sequence);
   std::vector<Cell> cells = scopes_cells(sequence, choices_of(bench), options.positions);
   keep_matching(cells, options.filter);
@@ -154,7 +159,7 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
     return list(std::move(cells), options);
   }
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
-  Session session(device, options.timing);
+  Session session(device, options.timing, options.profile);
   for (const Sequence& sequence : sweep_points(options, l2_bytes(device.gpu), left_out)) {
     const Bench& bench = session.add(sequence);
     std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
@@ -178,7 +183,7 @@ support::ExitCode run_explain(const Options& options, const Invocation& call) {
   const Sequence sequence = sequence_of(options.subject);
   if (options.list) return list(comparison_cells(sequence, choices_of(sequence)), options);
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
-  Session session(device, options.timing);
+  Session session(device, options.timing, options.profile);
   const Bench& bench = session.add(sequence);
   std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
   keep_matching(cells, options.filter);

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "fence_scope/commands.hpp"
+#include "fence_scope/judge.hpp"
 #include "fence_scope/report_json.hpp"
 #include "fence_scope/subject.hpp"
 
@@ -52,6 +53,7 @@ support::ExitCode list(const Commands& commands) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto status = run_judge_process(argc, argv)) return *status;
   CLI::App app(
       "Which barrier bits and fence scopes does a sequence of dispatches need, and what does each cost?",
       "fence_scope");

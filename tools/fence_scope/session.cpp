@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
-#include "fence_scope/sequence_rules.hpp"
+#include "fence_scope/judge.hpp"
+#include "fence_scope/profile.hpp"
+#include "support/program.hpp"
 #include "vgpu/device_counts.h"
 
 namespace uptempo::fence_scope {
@@ -22,26 +24,12 @@ std::optional<VgpuCounts> vgpu_counts() {
 DeviceCounts counts_of(DeviceCounts counts, const VgpuCounts& before, const VgpuCounts& after) {
   counts.signal_updates = after.signal_updates - before.signal_updates;
   counts.interrupts = after.interrupts - before.interrupts;
-  if (after.lines_counted == 0) return counts;
-  counts.l1_lines_invalidated = after.vector_l1_lines_invalidated - before.vector_l1_lines_invalidated +
-                                after.scalar_l1_lines_invalidated - before.scalar_l1_lines_invalidated;
-  counts.l2_lines_invalidated = after.l2_lines_invalidated - before.l2_lines_invalidated;
-  counts.l2_lines_written_back = after.l2_lines_written_back - before.l2_lines_written_back;
   return counts;
 }
 
-Judgement judge(const Sequence& sequence, const Headers& headers) {
-  const std::vector<Hazard> hazards = hazards_of(sequence, headers);
-  const Hazard* worst = worst_of(hazards);
-  Judgement judgement{.verdict = Verdict::correct, .reason = {}};
-  if (worst == nullptr) return judgement;
-  judgement.verdict = !worst->ordered             ? Verdict::unordered
-                      : worst->possible_on_target ? Verdict::stale
-                                                  : Verdict::unknown;
-  judgement.writer = worst->earlier;
-  judgement.reader = worst->later;
-  judgement.reason = in_words(*worst, sequence, headers);
-  return judgement;
+// Of the emulated device; nothing for one that no profile describes.
+const Profile* own_profile(const std::string& target) {
+  return target == "gfx90a" ? &find_profile("mi210") : nullptr;
 }
 
 }  // namespace
@@ -54,14 +42,19 @@ struct Session::Impl {
 
   const support::Device& device;
   TimingMode timing;
+  const Profile* profile;  // null: no model
   std::vector<std::unique_ptr<Watched>> benches{};
   std::vector<Cell> cells{};
   std::vector<Watched*> bench_of{};     // each cell
   std::vector<DeviceCounts> counted{};  // of each cell's last gated run
 };
 
-Session::Session(const support::Device& device, TimingMode timing)
-    : impl_(new Impl{.device = device, .timing = timing}) {}
+Session::Session(const support::Device& device, TimingMode timing, const std::string& profile)
+    : impl_(new Impl{.device = device,
+                     .timing = timing,
+                     .profile = !device.is_virtual ? nullptr
+                                : profile.empty()  ? own_profile(device.gpu.name())
+                                                   : &find_profile(profile)}) {}
 Session::~Session() = default;
 
 Bench& Session::add(const Sequence& sequence) {
@@ -84,6 +77,14 @@ void Session::add_cells(std::vector<Cell> cells) {
 std::vector<Cell> Session::carry_out(const Method& method) {
   std::vector<Cell>& cells = impl_->cells;
   impl_->counted.resize(cells.size());
+  std::vector<Evidence> evidence(cells.size());
+  if (impl_->device.is_virtual) {
+    std::vector<Case> cases;
+    for (size_t i = 0; i < cells.size(); ++i)
+      cases.push_back({.sequence = &impl_->bench_of[i]->bench->sequence(), .headers = cells[i].headers});
+    support::Progress progress;
+    evidence = gather_evidence(cases, {.progress = [&](const std::string& what) { progress.show(what); }});
+  }
   const Instruments instruments{
       .run =
           [&](size_t i, Release release) {
@@ -96,9 +97,22 @@ std::vector<Cell> Session::carry_out(const Method& method) {
             }
             return run;
           },
-      .judge = [&](size_t i) { return judge(impl_->bench_of[i]->bench->sequence(), cells[i].headers); },
-      .counts = [&](size_t i) { return impl_->counted[i]; },
-      .model = [](size_t) { return std::optional<ModelTime>(); }};
+      .judge =
+          [&](size_t i) {
+            return judge(impl_->bench_of[i]->bench->sequence(), cells[i].headers, evidence[i]);
+          },
+      .counts =
+          [&](size_t i) {
+            DeviceCounts counts = impl_->counted[i];
+            counts.l1_lines_invalidated = evidence[i].l1_lines_invalidated;
+            counts.l2_lines_invalidated = evidence[i].l2_lines_invalidated;
+            counts.l2_lines_written_back = evidence[i].l2_lines_written_back;
+            return counts;
+          },
+      .model = [&](size_t i) -> std::optional<ModelTime> {
+        if (impl_->profile == nullptr) return std::nullopt;
+        return model_time(*impl_->profile, impl_->bench_of[i]->bench->sequence(), cells[i].headers);
+      }};
   fence_scope::carry_out(cells, instruments, method);
   recommend(cells, impl_->device.is_virtual ? TimeKind::virtual_gpu : TimeKind::hardware);
   return std::move(cells);

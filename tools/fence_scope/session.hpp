@@ -16,7 +16,8 @@ namespace uptempo::fence_scope {
 
 class Session {
  public:
-  Session(const support::Device& device, TimingMode timing);
+  // `profile`: of the device whose time is modelled on the virtual GPU; "": of the one that is emulated, if there is one. Throws support::UsageError for one that does not exist.
+  Session(const support::Device& device, TimingMode timing, const std::string& profile);
   ~Session();
 
   // The bench of one more sequence, and the cells that it carries out. Throws as Bench's constructor does.
