@@ -142,11 +142,11 @@ size_t Test::loads() const noexcept {
 }
 
 bool is_for_rules_alone(const Test& test) noexcept {
-  return std::ranges::any_of(test.steps, [](const Step& step) { return step.declared.has_value(); });
+  return std::ranges::any_of(test.steps, [](const Step& step) { return step.is_declared; });
 }
 
 std::vector<Access> accesses_of(const Test& test, const Step& step) {
-  if (step.declared) return *step.declared;
+  if (step.is_declared) return step.declared;
   std::vector<Access> accesses;
   const auto block = [&](const Step& dispatch) {
     return test.cells.size() + static_cast<size_t>(dispatch.shared_block);

@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,7 +78,8 @@ struct Step {
   std::vector<StepId> after = {};
   StepId of = 0;
   // Instead of what kind, kernel, `from` and `to` say, for programs that are not made of these kernels. Such a step is for the rules alone.
-  std::optional<std::vector<Access>> declared = {};
+  bool is_declared = false;
+  std::vector<Access> declared = {};
 
   bool is_packet() const noexcept { return kind <= Kind::barrier_or; }
   bool is_on_device() const noexcept { return kind <= Kind::copy; }

@@ -78,8 +78,8 @@ class Translation {
   size_t step_of(StepId id) const noexcept { return origin_[id]; }
   // In which two of the test's steps meet so that one of them writes.
   size_t common_buffer(const litmus::Hazard& hazard) const {
-    for (const litmus::Access& a : *test_.steps[hazard.earlier].declared)
-      for (const litmus::Access& b : *test_.steps[hazard.later].declared)
+    for (const litmus::Access& a : test_.steps[hazard.earlier].declared)
+      for (const litmus::Access& b : test_.steps[hazard.later].declared)
         if (a.cell == b.cell && a.write == earlier_writes(hazard) && b.write == !later_reads(hazard))
           return buffer_of_[a.cell];
     return 0;
@@ -128,6 +128,7 @@ class Translation {
   }
 
   StepId push(litmus::Step step, size_t origin) {
+    step.is_declared = true;
     test_.steps.push_back(std::move(step));
     origin_.push_back(origin);
     return test_.steps.size() - 1;
