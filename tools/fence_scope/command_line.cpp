@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "fence_scope/report_csv.hpp"
+#include "fence_scope/report_html.hpp"
 #include "fence_scope/report_json.hpp"
 #include "fence_scope/report_machine.hpp"
 
@@ -19,9 +20,10 @@ struct OutputInfo {
   const char* help;
   std::string Outputs::*file;
 };
-constexpr std::array<OutputInfo, 2> kOutputs{
+constexpr std::array<OutputInfo, 3> kOutputs{
     {{"--json", "Write JSON; '-': to standard output, alone", &Outputs::json},
-     {"--csv", "Write the cells as comma-separated values", &Outputs::csv}}};
+     {"--csv", "Write the cells as comma-separated values", &Outputs::csv},
+     {"--html", "Write a page to look at: conclusion, matrix, charts", &Outputs::html}}};
 
 // Whether `argument` is "--name" or "--name=value".
 bool is_option(const std::string& argument, const std::string& name) {
@@ -60,6 +62,7 @@ void publish(const Report& report, const Outputs& outputs, const std::string& te
   if (prints_text(outputs)) std::cout << text << std::flush;
   if (!outputs.json.empty()) support::write_output(outputs.json, json_text(report));
   if (!outputs.csv.empty()) support::write_output(outputs.csv, csv(report));
+  if (!outputs.html.empty()) support::write_output(outputs.html, html(report));
 }
 
 void add_method_options(CLI::App& command, Method& method) {

@@ -27,7 +27,7 @@ using Commands = std::vector<std::pair<CLI::App*, std::function<support::ExitCod
 
 // Files that a report is written to; "" for none, "-" for standard output, which then carries nothing else.
 struct Outputs {
-  std::string json, csv;
+  std::string json, csv, html;
 };
 std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs);
 // Text for people goes to standard output unless one of the outputs does. At most one may: throws support::UsageError.

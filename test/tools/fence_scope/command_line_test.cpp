@@ -16,14 +16,15 @@ TEST_CASE("a command is repeated with its seed and device, and without the files
 }
 
 TEST_CASE("a command that is repeated writes what is asked for now, and nothing else") {
-  CHECK(with_outputs({"scopes", "--json", "theirs.json", "--seed", "7"}, {.json = {}, .csv = "mine.csv"}) ==
+  CHECK(with_outputs({"scopes", "--json", "theirs.json", "--seed", "7"},
+                     {.json = {}, .csv = "mine.csv", .html = {}}) ==
         Arguments{"scopes", "--seed", "7", "--csv", "mine.csv"});
   CHECK(with_outputs({"scopes", "--csv=theirs.csv"}, {}) == Arguments{"scopes"});
 }
 
 TEST_CASE("standard output carries text or one output") {
   CHECK(prints_text({}));
-  CHECK(prints_text({.json = "a", .csv = "b"}));
-  CHECK_FALSE(prints_text({.json = "-", .csv = "b"}));
-  CHECK_THROWS_AS(prints_text({.json = "-", .csv = "-"}), support::UsageError);
+  CHECK(prints_text({.json = "a", .csv = "b", .html = "c"}));
+  CHECK_FALSE(prints_text({.json = "-", .csv = "b", .html = {}}));
+  CHECK_THROWS_AS(prints_text({.json = "-", .csv = {}, .html = "-"}), support::UsageError);
 }

@@ -196,11 +196,12 @@ TEST_CASE(
     "a report can be replayed: the same command and seed, and only the outputs that are asked for now") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("report.json"), again = directory.file("again.json"),
-                    cells = directory.file("cells.csv");
+                    cells = directory.file("cells.csv"), page = directory.file("page.html");
   REQUIRE(quick({"scopes", "--workload", "chain", "--kernels", "3", "--bytes=1024", "--seed", "7", "--json",
-                 file, "--csv=" + cells})
+                 file, "--csv=" + cells, "--html", page})
               .exit_code == 0);
   REQUIRE_FALSE(contents_of(cells).empty());
+  CHECK(contents_of(page).find("<html") != std::string::npos);
   std::filesystem::remove(cells);
   const std::string before = contents_of(file);
   const CommandResult result = fence_scope({"--replay", file, "--json", again});
