@@ -34,6 +34,7 @@ struct AccessRange {
   uintptr_t begin = 0;
   uintptr_t end = 0;  // one past the last byte
   bool writes = false;
+  bool operator==(const AccessRange&) const = default;
 };
 
 // Who looks at what a packet writes before the batch's completion is awaited.
@@ -73,6 +74,7 @@ struct PacketIntent {
     acquire = its_acquire;
     release = its_release;
   }
+  bool operator==(const PacketIntent&) const = default;
 
  private:
   void move_to_end(std::vector<AccessRange>& accesses);

@@ -97,7 +97,8 @@ void Publication::drop_barrier() noexcept {
   planned_ = 0;
 }
 
-void Publication::plan_packets(size_t count) {
+void Publication::make_plan(size_t count) {
+  forget_plan();
   intents_.resize(count);
   size_t next = 0;
   for (const Said& what : said) {
@@ -111,6 +112,13 @@ void Publication::plan_packets(size_t count) {
   } else {
     plan_fences(intents_, accesses, policy, plans_);
   }
+  last_.said = said;
+  last_.accesses = accesses;
+  last_.packets = count;
+}
+
+void Publication::plan_packets(size_t count) {
+  if (last_.packets != count || last_.said != said || last_.accesses != accesses) make_plan(count);
   said_costs_ = {};
   for (size_t i = 0; i < count; ++i) {
     aql::Packet64& packet = packets[i];

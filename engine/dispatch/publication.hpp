@@ -43,6 +43,7 @@ struct Publication {
   struct Said {
     uint32_t packet;
     PacketIntent intent;
+    bool operator==(const Said&) const = default;
   };
   std::vector<Said> said;  // of packets of which the caller says something, in order
   std::vector<AccessRange> accesses;
@@ -89,8 +90,11 @@ struct Publication {
     const size_t count = packets.size();
     if (kept && planned_ == count) return;
     planned_ = 0;  // if something throws, there is no plan
-    plans_.clear();
-    if (!is_plain()) plan_packets(count);
+    if (is_plain()) {
+      forget_plan();
+    } else {
+      plan_packets(count);
+    }
     if (kept) plan_replays(count);
     planned_ = count;
   }
@@ -140,6 +144,11 @@ struct Publication {
   size_t place_of(uint32_t packet) const noexcept;
   PacketIntent& intent_of_earlier(uint32_t packet);
   void plan_packets(size_t count);
+  void make_plan(size_t count);
+  void forget_plan() noexcept {
+    plans_.clear();
+    last_.packets = 0;
+  }
   void plan_replays(size_t count);
   // Of ours, 0 where the packet has none.
   hsa_signal_t signal_of(uint64_t packet) const noexcept {
@@ -164,7 +173,13 @@ struct Publication {
   std::vector<PacketIntent> intents_;  // one for each packet, where something is said
   std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
   aql::HeaderCosts said_costs_{};      // of all packets, where something is said
-  PacketRuns runs_;                    // of a kept one
+  // What plans_ were made of, where something was said: a program that submits the same batch again is not planned anew.
+  struct {
+    size_t packets = 0;  // 0: nothing
+    std::vector<Said> said;
+    std::vector<AccessRange> accesses;
+  } last_;
+  PacketRuns runs_;  // of a kept one
   size_t planned_ = 0;
 };
 

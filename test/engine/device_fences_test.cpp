@@ -99,6 +99,10 @@ class Machine {
         return declare(to.dispatch(combine_, grid, at(one.out), at(one.a), at(one.b), one.value), one, left);
     }
   }
+  // Of which nothing is said.
+  void dispatch_silently(BatchSubmitter& to) {
+    to.dispatch(fill_, Grid{words}.by(part), staging_.data(), 0u);
+  }
   // In the place of a node that was a fill.
   auto replace(Recording& recording, const Node<uint32_t*, uint32_t>& node, const Operation& one) {
     auto ref = recording.replace(node, fill_, Grid{one.length}.by(part), at(one.out), one.value);
@@ -203,11 +207,13 @@ TEST_CASE("random batches with the fewest fences compute what the host computes,
   for (const Timing timing : {Timing::none, Timing::batch, Timing::each}) {
     const Signal own(SignalKind::interrupt);
     BatchSubmitter batch(machine.queue, {.timing = timing, .fences = FencePolicy::minimal});
+    Operations all;
     for (int i = 0; i < 100; ++i) {
       CAPTURE(static_cast<int>(timing), i);
       machine.host_writes();
       // Up to twice the ring.
-      const Operations all = machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * ring : 24));
+      if (i % 3 != 2)  // or the same again
+        all = machine.random_operations(1 + machine.random() % (i % 8 == 0 ? 2 * ring : 24));
       const size_t raw = i % 4 == 1 ? machine.random() % (all.size() + 1) : all.size() + 1;
       for (size_t packet = 0; packet < all.size(); ++packet) {
         if (packet == raw) batch.raw(barrier_packet());
@@ -243,6 +249,33 @@ TEST_CASE("a batch longer than the ring is planned as a whole, before its first 
     const uint32_t first = 3 * i;
     const uint32_t expected = ((1 * 3 + first) * 3 + first + 1) * 3 + first + 2;
     CHECK(std::ranges::count(memory.span().subspan(i * part, part), expected) == part);
+  }
+}
+
+TEST_CASE("a batch is fenced by what it declares, whatever came before it", "[fences]") {
+  Machine machine(7);
+  BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
+  constexpr size_t packets = 6;
+  const Operations some[] = {machine.random_operations(packets), machine.random_operations(packets),
+                             machine.random_operations(packets)};
+  for (int i = 0; i < 100; ++i) {
+    const size_t which = machine.random() % 4;                // the last of which nothing is said
+    const size_t changed = machine.random() % (2 * packets);  // a dispatch of which something else is said
+    BatchSubmitter fresh(machine.queue, {.fences = FencePolicy::minimal});
+    for (BatchSubmitter* const to : {&batch, &fresh}) {
+      for (size_t packet = 0; packet < packets; ++packet) {
+        if (which == 3) {
+          machine.dispatch_silently(*to);
+        } else {
+          Operation one = some[which][packet];
+          one.observed = one.observed != (packet == changed);
+          machine.dispatch(*to, one);
+        }
+      }
+      to->submit().wait();
+    }
+    CAPTURE(i, which, changed);
+    REQUIRE(flags_of(batch.plan()) == flags_of(fresh.plan()));
   }
 }
 

@@ -85,27 +85,35 @@ class Batch final : public UptempoRow {
   const Fill fill_;
 };
 
-// Prepared dispatches, each of which declares what it reads and writes: the whole plan of the fewest fences is made anew for every batch.
+// Prepared dispatches, each of which declares what it reads and writes, and batches with the fewest fences. Again and again the first one of a load, as a program does that repeats its step;
+// or each with other accesses than the one before, so that the plan is made anew.
 class Planned final : public UptempoRow {
  public:
   enum class Shape : uint8_t {
     chain,   // each reads what the one before it wrote
     slices,  // each has a slice of its own
+    anew,    // a chain that is declared otherwise than in the batch before
   };
-  Planned(const Workload& workload, std::shared_ptr<Queue> queue, Shape shape)
-      : UptempoRow(workload, std::move(queue), {.fences = FencePolicy::minimal}), shape_(shape) {}
-  std::string_view name() const override {
-    return shape_ == Shape::chain ? "uptempo-planned" : "uptempo-planned-slices";
-  }
+  Planned(const Workload& workload, std::shared_ptr<Queue> queue, Shape shape, std::string_view name)
+      : UptempoRow(workload, std::move(queue), {.fences = FencePolicy::minimal}),
+        shape_(shape),
+        name_(name) {}
+  std::string_view name() const override { return name_; }
+  uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
 
   void submit(const Load& load) override {
     uint32_t* const tallies = workload_.tallies.data();
-    const bool chain = shape_ == Shape::chain;
-    for (uint32_t i = 0; i < load.dispatches();) {
-      for (uint32_t end = i + load.batch; i < end; ++i) {
-        uint32_t* const touched = chain ? tallies : tallies + i;
-        const size_t words = chain ? kMaxDispatches : 1;
-        tally_.dispatch(tallies, i).reads(touched, words).writes(touched, words);
+    for (uint32_t batch = 0; batch < load.repeats; ++batch) {
+      const bool swapped = shape_ == Shape::anew && batches_++ % 2 != 0;
+      for (uint32_t i = 0; i < load.batch; ++i) {
+        uint32_t* const touched = shape_ == Shape::slices ? tallies + i : tallies;
+        const size_t words = shape_ == Shape::slices ? 1 : kMaxDispatches;
+        CommandRef says = tally_.dispatch(tallies, i);
+        if (swapped) {
+          says.writes(touched, words).reads(touched, words);
+        } else {
+          says.reads(touched, words).writes(touched, words);
+        }
       }
       last_ = batch_.submit();
     }
@@ -113,6 +121,8 @@ class Planned final : public UptempoRow {
 
  private:
   const Shape shape_;
+  const std::string_view name_;
+  uint32_t batches_ = 0;
 };
 
 // A recording for each length of batch, replayed for every batch of a load.
@@ -186,8 +196,12 @@ Rows uptempo_rows(const Workload& workload) {
   add("uptempo-batch", [tallies](BatchSubmitter&, const Tally& tally, uint32_t first, uint32_t count) {
     tally.dispatch_each(count, [=](uint32_t i) noexcept { return std::tuple(tallies, first + i); });
   });
-  rows.push_back(std::make_unique<Planned>(workload, queue, Planned::Shape::chain));
-  rows.push_back(std::make_unique<Planned>(workload, queue, Planned::Shape::slices));
+  const auto add_planned = [&](std::string_view name, Planned::Shape shape) {
+    rows.push_back(std::make_unique<Planned>(workload, queue, shape, name));
+  };
+  add_planned("uptempo-planned", Planned::Shape::chain);
+  add_planned("uptempo-planned-slices", Planned::Shape::slices);
+  add_planned("uptempo-planned-anew", Planned::Shape::anew);
   rows.push_back(std::make_unique<Replay>(workload, queue));
   rows.push_back(std::make_unique<ReplayPatched>(workload, queue));
   return rows;

@@ -43,6 +43,7 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
                                    "uptempo-batch",
                                    "uptempo-dispatch",
                                    "uptempo-planned",
+                                   "uptempo-planned-anew",
                                    "uptempo-planned-slices",
                                    "uptempo-prepared",
                                    "uptempo-single",
