@@ -21,7 +21,7 @@ enum class TimeKind : uint8_t { hardware, virtual_gpu };
 // Nor are those of different modes of Timing.
 enum class TimingMode : uint8_t { none, batch, each };
 
-// Which dispatches of a sequence have the flags of a cell; all others have the baseline's.
+// Which dispatches of a sequence have the flags of a cell; all others have the planned ones.
 enum class Position : uint8_t { all, first, interior, last };
 
 enum class Verdict : uint8_t {
