@@ -7,6 +7,9 @@
 #include "bitonic_sort/report.hpp"
 #include "bitonic_sort/sorter.hpp"
 #include "fence_scope/commands.hpp"
+#include "fence_scope/profile.hpp"
+#include "fence_scope/workloads.hpp"
+#include "support/table.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -16,6 +19,7 @@ struct Options {
   uint32_t iterations = 20;
   uint64_t seed = 1;
   std::string device = "auto";
+  std::string profile = "fiji";
   Outputs outputs;
 };
 
@@ -53,6 +57,33 @@ std::vector<Cell> cells_of(const sort::Report& report, const sort::Network& netw
   return cells;
 }
 
+// What the rungs of the article would take on a device of that profile; for fiji and 32,768 keys its own six figures.
+void add_model(std::vector<Cell>& cells, const Profile& profile, const sort::Network& network) {
+  const std::span<const PublishedRung> published = published_ladder();
+  if (published.size() != cells.size()) throw std::logic_error("the ladder is not the article's");
+  const uint64_t bytes = uint64_t{4} * network.length();
+  const Sequence sequence = make_workload("bitonic-sort", {.bytes_per_kernel = bytes});
+  for (size_t i = 0; i < cells.size(); ++i) {
+    HostSide host = published[i].host;
+    host.copy_bytes = 2 * bytes;
+    cells[i].model = model_time(profile, sequence, published[i].headers(sequence.steps.size()), host);
+  }
+}
+
+// Empty where nothing is modelled.
+std::string model_table(const std::vector<Cell>& cells) {
+  if (!cells.front().model) return {};
+  const bool restated = std::ranges::all_of(cells, [](const Cell& cell) { return cell.model->restated; });
+  support::Table table({{"", support::Align::left}, {"model us per\niteration"}, {"\nspeed-up"}});
+  for (const Cell& cell : cells)
+    table.add_row({cell.label, fmt::format("{:.0f}", cell.model->us),
+                   fmt::format("{:.2f}x", cells.front().model->us / cell.model->us)});
+  return fmt::format("\n{}\n\n{}",
+                     restated ? std::string(kRestatedHeading)
+                              : fmt::format("model {}: predicted", cells.front().model->profile),
+                     table.text());
+}
+
 std::string conclusion_of(const sort::Report& report, const support::Device& device) {
   const auto wrong = std::ranges::count_if(
       report.rungs, [](const sort::RungResult& rung) { return rung.wrong_iterations > 0; });
@@ -66,6 +97,7 @@ std::string conclusion_of(const sort::Report& report, const support::Device& dev
 
 support::ExitCode run_ladder(const Options& options, const Invocation& call) {
   (void)prints_text(options.outputs);
+  const Profile& profile = find_profile(options.profile);
   const sort::Network network = sort::network_for_option(options.length);
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
   sort::Sorter sorter(device.gpu, network, false);
@@ -97,8 +129,10 @@ support::ExitCode run_ladder(const Options& options, const Invocation& call) {
 
   Report report = begin_report("ladder", call, device, options.seed);
   report.cells = cells_of(measured, network);
+  if (device.is_virtual) add_model(report.cells, profile, network);
   report.conclusion = conclusion_of(measured, device);
-  publish(report, options.outputs, report.conclusion + '\n' + device.line() + sort::table(measured));
+  publish(report, options.outputs,
+          report.conclusion + '\n' + device.line() + sort::table(measured) + model_table(report.cells));
   return *measured.verified ? support::exit_ok : support::exit_measured_failure;
 }
 
@@ -114,6 +148,10 @@ void declare_ladder(CLI::App& app, Commands& commands) {
       ->check(CLI::Range(1u, 1000000u).description(""))
       ->type_name("N");
   command->add_option("--seed", options->seed, "Seed of the random keys (1)")->type_name("N");
+  command
+      ->add_option("--profile", options->profile,
+                   "Device whose time is modelled on the virtual GPU: fiji, mi210, mi300x (fiji)")
+      ->type_name("NAME");
   support::add_device_option(*command, options->device);
   add_output_options(*command, options->outputs);
   commands.emplace_back(command, [options](const Invocation& call) { return run_ladder(*options, call); });

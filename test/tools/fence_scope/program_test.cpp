@@ -76,6 +76,27 @@ TEST_CASE("ladder climbs the sort's ladder, each rung verified") {
   CHECK(out["cells"][5]["counts"]["system_acquires"] == 1);
 }
 
+TEST_CASE(
+    "ladder restates the article's figures on the virtual GPU, and predicts other lengths and devices") {
+  const auto contains = [](const std::string& text, const char* words) {
+    return text.find(words) != std::string::npos;
+  };
+  const auto ladder = [](std::vector<std::string> more) {
+    std::vector<std::string> command{"ladder", "--device", "virtual", "--iterations", "1"};
+    command.insert(command.end(), more.begin(), more.end());
+    return fence_scope(command).out;
+  };
+  const std::string article = ladder({});
+  CHECK(contains(article, "model fiji: restated, not reproduced"));
+  CHECK(contains(article, "1943"));
+  CHECK(contains(article, "1137"));
+  const std::string shorter = ladder({"--length", "1024"});
+  CHECK(contains(shorter, "model fiji: predicted"));
+  CHECK_FALSE(contains(shorter, "restated"));
+  const std::string other = ladder({"--length", "1024", "--profile", "mi210"});
+  CHECK(contains(other, "model mi210: predicted"));
+}
+
 TEST_CASE("ladder prints its conclusion first, then the device and the sort's own table") {
   const CommandResult result =
       fence_scope({"ladder", "--device", "virtual", "--length", "16", "--iterations", "1"});
