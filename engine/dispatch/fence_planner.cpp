@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/dispatch/fence_promises.hpp"
 #include "engine/dispatch/fence_search.hpp"
 
 namespace uptempo {
@@ -52,56 +53,32 @@ void FencePlanner::sweep(std::span<const PacketIntent> packets, std::span<Packet
   for (uint32_t i = 0; i < packets.size(); ++i) {
     const PacketIntent& packet = packets[i];
     PacketPlan& plan = plans[i];
-    plan = {};
     const bool is_last = i + 1 == packets.size(), is_first = !begun && !packet.as_it_is;
     begun = begun || is_first;
-    const uint32_t after = relations_.comes_after(i);
-
-    if (packet.as_it_is || packet.without_barrier) {
-      plan.flags.barrier = packet.without_barrier ? Barrier::off : Barrier::on;
-      plan.barrier = packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with;
-    } else if (i == 0) {
-      plan.flags.barrier = Barrier::on;
-      plan.barrier = BarrierReason::first_of_batch;
-    } else if (after > since) {
-      plan.flags.barrier = Barrier::on;
-      plan.barrier = !packet.declared               ? BarrierReason::undeclared
-                     : !packets[after - 1].declared ? BarrierReason::after_undeclared
-                                                    : BarrierReason::conflict;
-      plan.conflict = {after - 1, i};
+    if (packet.as_it_is) {
+      plan = plan_as_it_is(packet);
     } else {
-      plan.flags.barrier = Barrier::off;
-      plan.barrier = BarrierReason::independent;
-    }
-    if (is_last && !packet.as_it_is && plan.flags.barrier == Barrier::off) {
-      plan.flags.barrier = Barrier::on;
-      plan.barrier = BarrierReason::completion;
-    }
-
-    if (scopes_are_given(packet)) {
-      plan.flags.acquire = packet.acquire;
-      plan.flags.release = packet.release;
-      plan.acquire = plan.release = ScopeReason::caller;
-    } else {
+      plan = {};
+      const uint32_t after = relations_.comes_after(i);
+      if (i == 0) {
+        plan.flags.barrier = Barrier::on;
+        plan.barrier = BarrierReason::first_of_batch;
+      } else if (after > since) {
+        plan.flags.barrier = Barrier::on;
+        plan.barrier = !packet.declared               ? BarrierReason::undeclared
+                       : !packets[after - 1].declared ? BarrierReason::after_undeclared
+                                                      : BarrierReason::conflict;
+        plan.conflict = {after - 1, i};
+      } else {
+        plan.flags.barrier = Barrier::off;
+        plan.barrier = BarrierReason::independent;
+      }
       plan.flags.acquire = is_first ? FenceScope::system : FenceScope::none;
       plan.acquire = is_first ? ScopeReason::host_wrote : ScopeReason::nothing_new;
       plan.flags.release = FenceScope::none;
       plan.release = ScopeReason::nobody_reads;
-      if (is_last) {
-        plan.flags.release = FenceScope::system;
-        plan.release = ScopeReason::host_reads;
-      } else if (packet.observer != Observer::none) {
-        plan.flags.release = packet.observer == Observer::system ? FenceScope::system : FenceScope::agent;
-        plan.release = ScopeReason::observed;
-      }
-    }
-    if (is_first && plan.flags.acquire == FenceScope::none) {
-      plan.flags.acquire = FenceScope::agent;
-      plan.acquire = ScopeReason::stale_kernargs;
-    }
-    if (is_last && !packet.as_it_is && plan.flags.release != FenceScope::system) {
-      plan.flags.release = FenceScope::system;
-      plan.release = ScopeReason::completion;
+      release_outside(packet, is_last, plan);
+      heed_caller(packet, is_first, is_last, plan);
     }
 
     if (plan.flags.barrier == Barrier::on) {

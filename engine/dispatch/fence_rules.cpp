@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "aql/text.hpp"
+#include "engine/dispatch/fence_promises.hpp"
 
 namespace uptempo {
 namespace {
@@ -117,16 +118,13 @@ void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRa
     const bool first = !acquired && !packet.as_it_is;
     acquired = acquired || first;
     const bool last = i + 1 == packets.size();
-    PacketPlan plan;
-
+    PacketPlan& plan = plans[i];
     if (packet.as_it_is) {
-      plan.flags = {packet.without_barrier ? Barrier::off : Barrier::on, packet.acquire, packet.release};
-      plan.barrier = packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with;
-      plan.acquire = plan.release = ScopeReason::caller;
+      plan = detail::plan_as_it_is(packet);
       if (plan.flags.barrier == Barrier::on) since = i;
-      plans[i] = plan;
       continue;
     }
+    plan = {};
     if (policy == FencePolicy::system_everywhere) {
       plan.flags = {Barrier::on, FenceScope::system, FenceScope::system};
       plan.barrier = BarrierReason::policy;
@@ -138,39 +136,12 @@ void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRa
       plan.flags.barrier = choice.reason == BarrierReason::independent ? Barrier::off : Barrier::on;
       plan.flags.acquire = first ? FenceScope::system : FenceScope::agent;
       plan.acquire = first ? ScopeReason::host_wrote : ScopeReason::within_agent;
-      plan.flags.release = last ? FenceScope::system : FenceScope::agent;
-      plan.release = last ? ScopeReason::host_reads : ScopeReason::within_agent;
-      if (!last && packet.observer != Observer::none) {
-        plan.flags.release = packet.observer == Observer::system ? FenceScope::system : FenceScope::agent;
-        plan.release = ScopeReason::observed;
-      }
+      plan.flags.release = FenceScope::agent;
+      plan.release = ScopeReason::within_agent;
+      detail::release_outside(packet, last, plan);
     }
-
-    if (packet.explicit_fences) {
-      plan.flags.acquire = packet.acquire;
-      plan.flags.release = packet.release;
-      plan.acquire = plan.release = ScopeReason::caller;
-    }
-    if (packet.without_barrier) {
-      plan.flags.barrier = Barrier::off;
-      plan.barrier = BarrierReason::caller_without;
-    }
-    if (first && plan.flags.acquire == FenceScope::none) {
-      plan.flags.acquire = FenceScope::agent;
-      plan.acquire = ScopeReason::stale_kernargs;
-    }
-    if (last) {
-      if (plan.flags.barrier == Barrier::off) {
-        plan.flags.barrier = Barrier::on;
-        plan.barrier = BarrierReason::completion;
-      }
-      if (plan.flags.release != FenceScope::system) {
-        plan.flags.release = FenceScope::system;
-        plan.release = ScopeReason::completion;
-      }
-    }
+    detail::heed_caller(packet, first, last, plan);
     if (plan.flags.barrier == Barrier::on) since = i;
-    plans[i] = plan;
   }
 }
 

@@ -28,7 +28,7 @@ class Search {
       : relations_(relations), count_(static_cast<uint32_t>(plans.size())) {
     for (uint32_t i = 0; i < count_; ++i) {
       const PacketPlan& plan = plans[i];
-      if (plan.flags.barrier == Barrier::on) given_.barriers |= only(i);
+      if (plan.flags.barrier == Barrier::on) given_ |= only(i);
       if (releases(plan) && plan.release != ScopeReason::hand_over) released_ |= only(i);
       best_ += (plan.acquire == ScopeReason::hand_over) + (plan.release == ScopeReason::hand_over);
     }
@@ -45,7 +45,7 @@ class Search {
     if (least() == best_) return {};
     std::optional<Choice> found;
     const Set ends = only(0) | only(count_ - 1), inner = below(count_) & ~ends;
-    const int bits = std::popcount(given_.barriers & inner);
+    const int bits = std::popcount(given_ & inner);
     // All subsets of the inner packets with as many bits.
     for (Set chosen = inner;; chosen = (chosen - 1) & inner) {
       if (std::popcount(chosen) == bits && in_order(chosen | ends))
@@ -145,7 +145,7 @@ class Search {
 
   const FenceRelations& relations_;
   const uint32_t count_;
-  Choice given_;
+  Set given_ = 0;     // barrier bits of the given plan
   Set released_ = 0;  // by those that release whatever is handed over
   uint32_t best_ = 0;
   Choice best_choice_;

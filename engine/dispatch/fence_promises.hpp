@@ -1,0 +1,57 @@
+// What a packet gets under every policy: from the caller, from outside observers, and by the rules of fence_rules.hpp that no choice may break. Private to
+// engine/dispatch.
+//
+// Thread safety: pure.
+#pragma once
+
+#include "engine/dispatch/fence_rules.hpp"
+
+namespace uptempo::detail {
+
+inline PacketPlan plan_as_it_is(const PacketIntent& packet) noexcept {
+  return {.flags = {packet.without_barrier ? aql::Barrier::off : aql::Barrier::on, packet.acquire,
+                    packet.release},
+          .barrier = packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with,
+          .acquire = ScopeReason::caller,
+          .release = ScopeReason::caller};
+}
+
+// Raises the release to what the host, or a declared observer, needs.
+inline void release_outside(const PacketIntent& packet, bool is_last, PacketPlan& plan) noexcept {
+  if (is_last) {
+    plan.flags.release = aql::FenceScope::system;
+    plan.release = ScopeReason::host_reads;
+  } else if (packet.observer != Observer::none) {
+    plan.flags.release =
+        packet.observer == Observer::system ? aql::FenceScope::system : aql::FenceScope::agent;
+    plan.release = ScopeReason::observed;
+  }
+}
+
+// Behind what a policy has chosen: what the caller says instead, as far as the first packet of ours and the last one of all allow it.
+inline void heed_caller(const PacketIntent& packet, bool is_first, bool is_last, PacketPlan& plan) noexcept {
+  if (packet.explicit_fences) {
+    plan.flags.acquire = packet.acquire;
+    plan.flags.release = packet.release;
+    plan.acquire = plan.release = ScopeReason::caller;
+  }
+  if (packet.without_barrier) {
+    plan.flags.barrier = aql::Barrier::off;
+    plan.barrier = BarrierReason::caller_without;
+  }
+  if (is_first && plan.flags.acquire == aql::FenceScope::none) {
+    plan.flags.acquire = aql::FenceScope::agent;
+    plan.acquire = ScopeReason::stale_kernargs;
+  }
+  if (!is_last) return;
+  if (plan.flags.barrier == aql::Barrier::off) {
+    plan.flags.barrier = aql::Barrier::on;
+    plan.barrier = BarrierReason::completion;
+  }
+  if (plan.flags.release != aql::FenceScope::system) {
+    plan.flags.release = aql::FenceScope::system;
+    plan.release = ScopeReason::completion;
+  }
+}
+
+}  // namespace uptempo::detail
