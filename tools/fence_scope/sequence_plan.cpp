@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/dispatch/fence_plan.hpp"
-#include "engine/runtime/memory_model.hpp"
 #include "fence_scope/sequence.hpp"
 
 namespace uptempo::fence_scope {
@@ -30,7 +29,7 @@ class Planner {
       : sequence_(sequence),
         agent_(agent),
         waited_for_(sequence.steps.size()),
-        overwrites_acquire_(agent == nullptr || !has_gfx9_caches(*agent)) {
+        overwrites_acquire_(detail::overwrites_on(agent) == detail::Overwrites::handed_over) {
     for (const Step& step : sequence.steps) accesses_.push_back(accesses_of(step));
     // Addresses that no two buffers share.
     uintptr_t at = page;
