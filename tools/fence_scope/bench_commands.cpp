@@ -93,24 +93,41 @@ support::ExitCode finish(Report& report, const Options& options, const std::stri
                                                            : support::exit_ok;
 }
 
-support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& call) {
+// Carries out the cells of one sequence. `cells_of(sequence, choices)` makes them; `closing(bench)` is what stands behind the table.
+template <class CellsOf, class Closing>
+support::ExitCode run_cells(const char* command, const Options& options, const Invocation& call,
+                            CellsOf&& cells_of, Closing&& closing) {
   (void)prints_text(options.outputs);
   const Sequence sequence = sequence_of(options.subject);
-  if (options.list) return list(scopes_cells(sequence, choices_of(sequence), options.positions), options);
+  if (options.list) return list(cells_of(sequence, choices_of(sequence)), options);
 
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
   Session session(device, options.timing, options.profile);
   const Bench& bench = session.add(sequence);
-  std::vector<Cell> cells = scopes_cells(sequence, choices_of(bench), options.positions);
+  std::vector<Cell> cells = cells_of(sequence, choices_of(bench));
   keep_matching(cells, options.filter);
   if (options.dry_run) return dry_run(bench, cells);
 
   session.add_cells(std::move(cells));
-  Report report = begin_report("scopes", call, device, options.method.seed);
+  Report report = begin_report(command, call, device, options.method.seed);
   add_steps(report, sequence);
   report.cells = session.carry_out(options.method);
   report.conclusion = conclusion_of(report.cells, report.time_kind);
-  return finish(report, options);
+  return finish(report, options, closing(bench));
+}
+
+support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& call) {
+  return run_cells(
+      "scopes", options, call,
+      [&](const Sequence& sequence, const Choices& choices) {
+        return scopes_cells(sequence, choices, options.positions);
+      },
+      [](const Bench&) { return std::string(); });
+}
+
+support::ExitCode run_explain(const Options& options, const Invocation& call) {
+  return run_cells("explain", options, call, comparison_cells,
+                   [](const Bench& bench) { return "\nAs planned, by packet:\n" + bench.explain(); });
 }
 
 uint64_t l2_bytes(const Agent& gpu) {
@@ -176,24 +193,6 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
   report.conclusion = conclusion_of_sweep(report.cells, report.time_kind);
   report.warnings = left_out;
   return finish(report, options);
-}
-
-support::ExitCode run_explain(const Options& options, const Invocation& call) {
-  (void)prints_text(options.outputs);
-  const Sequence sequence = sequence_of(options.subject);
-  if (options.list) return list(comparison_cells(sequence, choices_of(sequence)), options);
-  const support::Device device = support::open_device(options.device, call.argc, call.argv);
-  Session session(device, options.timing, options.profile);
-  const Bench& bench = session.add(sequence);
-  std::vector<Cell> cells = comparison_cells(sequence, choices_of(bench));
-  keep_matching(cells, options.filter);
-  if (options.dry_run) return dry_run(bench, cells);
-  session.add_cells(std::move(cells));
-  Report report = begin_report("explain", call, device, options.method.seed);
-  add_steps(report, sequence);
-  report.cells = session.carry_out(options.method);
-  report.conclusion = conclusion_of(report.cells, report.time_kind);
-  return finish(report, options, "\nAs planned, by packet:\n" + bench.explain());
 }
 
 // Makes a subcommand whose options outlive the parsing.

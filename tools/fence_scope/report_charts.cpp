@@ -27,20 +27,6 @@ constexpr const char* kDarkStyles =
     .grid { stroke: #30363d; } .whisker { stroke: #e6edf3; }
     .c0 { stroke: #58a6ff; } .c1 { stroke: #ff7b72; } .c2 { stroke: #56d364; } .c3 { stroke: #d2a8ff; } .c4 { stroke: #e3b341; } .c5 { stroke: #9198a1; })";
 
-const char* sign_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::correct:
-      return "✓";
-    case Verdict::stale:
-      return "✗";
-    case Verdict::unordered:
-      return "⇄";
-    case Verdict::unknown:
-      break;
-  }
-  return "?";
-}
-
 // The name in a chart: what the heading does not say yet.
 std::string short_label(const Cell& cell, bool with_position) {
   std::string text = with_position ? std::string(name_of(cell.position)) + ": " : "";

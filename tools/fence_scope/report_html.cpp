@@ -41,20 +41,6 @@ code { font: .8125rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; } svg { m
 
 std::string e(std::string_view text) { return html_escaped(text); }
 
-const char* sign_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::correct:
-      return "✓";
-    case Verdict::stale:
-      return "✗";
-    case Verdict::unordered:
-      return "⇄";
-    case Verdict::unknown:
-      break;
-  }
-  return "?";
-}
-
 std::string times_text(const Times& times) {
   std::string text = microseconds_text(times.median_us) + " us";
   const double half = std::max(times.high_us - times.median_us, times.median_us - times.low_us);

@@ -86,6 +86,20 @@ std::optional<aql::FenceScope> named(std::string_view name) noexcept {
   return std::nullopt;
 }
 
+const char* sign_of(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::correct:
+      return "✓";
+    case Verdict::stale:
+      return "✗";
+    case Verdict::unordered:
+      return "⇄";
+    case Verdict::unknown:
+      break;
+  }
+  return "?";
+}
+
 std::string flags_label(aql::HeaderFlags flags) {
   return fmt::format("{}, acquire {}, release {}",
                      flags.barrier == aql::Barrier::on ? "barrier" : "no barrier",

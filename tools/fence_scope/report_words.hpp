@@ -17,6 +17,8 @@ std::string_view name_of(TimeKind kind) noexcept;    // "hardware", "virtual_gpu
 std::string_view name_of(TimingMode mode) noexcept;  // "none", "batch", "each"
 std::string_view name_of(Position position) noexcept;
 std::string_view name_of(Verdict verdict) noexcept;
+// For those who do not see its colour, in UTF-8: "✓".
+const char* sign_of(Verdict verdict) noexcept;
 
 // The value of that name, or nothing.
 template <class Enum>
