@@ -144,7 +144,7 @@ std::string where(const Cell& cell) {
     case Position::first:
       return " on the first packet, others as planned";
     case Position::interior:
-      return " on packets between first and last, these as planned";
+      return " on packets between the first and the last, others as planned";
     case Position::last:
       return " on the last packet, others as planned";
     case Position::all:
@@ -232,10 +232,9 @@ std::vector<Cell> comparison_cells(const Sequence& sequence, const Choices& choi
   for (const size_t step : steps_at(sequence, Position::interior))
     agent[step] = {Barrier::on, FenceScope::agent, FenceScope::agent};
   std::vector<Cell> cells{baseline_of(sequence, choices),
-                          cell_of(sequence, "agent scopes between first and last", std::move(agent)),
+                          cell_of(sequence, "agent in between", std::move(agent)),
                           cell_of(sequence, "as planned", choices.planned)};
-  cells[1].position = Position::interior;
-  cells[1].flags = {Barrier::on, FenceScope::agent, FenceScope::agent};
+  cells[0].label = "system everywhere";
   return cells;
 }
 

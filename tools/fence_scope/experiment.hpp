@@ -36,7 +36,8 @@ FenceCost cost_of(const Sequence& sequence, const Headers& headers);
 std::vector<Cell> scopes_cells(const Sequence& sequence, const Choices& choices,
                                std::span<const Position> positions);
 
-// The baseline; a barrier bit and agent scopes on packets between the first and the last; and the plan. With the sizes of the sequence.
+// Three ways to send all packets: the baseline, "system everywhere"; "agent in between", which is the baseline but for agent scopes between the first and the last; and "as planned".
+// With the sizes of the sequence.
 std::vector<Cell> comparison_cells(const Sequence& sequence, const Choices& choices);
 
 // Only cells whose label contains `filter`, and baselines. Throws support::UsageError if no other is left.

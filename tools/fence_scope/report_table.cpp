@@ -107,7 +107,7 @@ std::string legend(const Report& report, size_t columns) {
   if (any([](const Cell& cell) {
         return cell.judgement.writer != Judgement::npos || cell.judgement.reader != Judgement::npos;
       }))
-    text += "2>3: step 3 reads what step 2 wrote. ";
+    text += "2>3: step 2 writes what step 3 touches, in whichever order they come. ";
   return wrapped(text, columns);
 }
 

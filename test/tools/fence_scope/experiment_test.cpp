@@ -192,7 +192,7 @@ TEST_CASE(
   CHECK(fastest->judgement.verdict == Verdict::unknown);
   CHECK(conclusion_of(cells, TimeKind::virtual_gpu) ==
         "Cheapest correct: " + best.label +
-            " on packets between first and last, these as planned; saves 32 % of the model time against a "
+            " on packets between the first and the last, others as planned; saves 32 % of the model time against a "
             "barrier bit and system scopes on every packet.");
 }
 

@@ -130,7 +130,8 @@ Counted alike for all: 0 packets, 0 doorbells, 0 signal updates, 0 interrupts, 0
 
 = baseline. Times are medians of one iteration and the half width of their interval. ? too noisy:
 stopped before the interval was as narrow as wanted. Model: an estimate by a profile of a device,
-measured nowhere; behind it, times the baseline's. 2>3: step 3 reads what step 2 wrote.
+measured nowhere; behind it, times the baseline's. 2>3: step 2 writes what step 3 touches, in
+whichever order they come.
 
 correct   promised by the rules, and right in every run
 stale     ordered, but a fence between writer and reader is missing or too narrow
