@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "aql/text.hpp"
 #include "support/svg.hpp"
@@ -16,7 +18,7 @@ namespace {
 using support::svg_text;
 
 // Narrow enough to be read on a phone without being scaled down much.
-constexpr double kWidth = 640;
+constexpr double kWidth = 500;
 
 constexpr const char* kStyles =
     R"(.correct { fill: #1a7f37; } .stale { fill: #cf222e; } .unordered { fill: #8250df; } .unknown { fill: #9a6700; }
@@ -35,11 +37,26 @@ std::string short_label(const Cell& cell, bool with_position) {
                             aql::scope_name(cell.flags.acquire), aql::scope_name(cell.flags.release));
 }
 
-std::string clock_text(const Report& report) {
-  return report.time_kind == TimeKind::hardware ? "gated time in us" : "gated virtual GPU time in us";
-}
+// The times that a chart shows: those of the host's clock, or of one model.
+struct Clock {
+  bool modelled;
+  std::string title;  // without a unit
 
-bool known(const Times& times) { return std::isfinite(times.median_us) && times.median_us > 0; }
+  double us(const Cell& cell) const { return modelled ? cell.model->us : cell.gated.median_us; }
+  bool knows(const Cell& cell) const { return std::isfinite(us(cell)) && us(cell) > 0; }
+  double relative(const Section& section, const Cell& cell) const {
+    return modelled ? model_relative(section, cell) : cell.relative;
+  }
+};
+
+Clock clock_of(const Report& report, const Section& section) {
+  if (report.time_kind == TimeKind::hardware) return {false, "gated time"};
+  const std::optional<ModelTime>& model = section.cells.front()->model;
+  const bool modelled = model && std::ranges::all_of(section.cells, [&](const Cell* cell) {
+                          return cell->model && model_text(*cell->model) == model_text(*model);
+                        });
+  return modelled ? Clock{true, model_text(*model)} : Clock{false, "gated virtual GPU time"};
+}
 
 std::string fitted(std::string text, size_t most) {
   if (text.size() <= most) return text;
@@ -58,114 +75,167 @@ double nice_step(double range) {
 }  // namespace
 
 std::string bar_chart(const Report& report, const Section& section) {
-  constexpr double kLabels = 232, kRight = 548, kRow = 20, kTop = 62;
+  constexpr double kRight = 408, kRow = 20, kTop = 62;
+  constexpr size_t kMostCharacters = 38;
+  const Clock clock = clock_of(report, section);
   std::vector<const Cell*> cells;
   const Cell& like = *section.cells.back();  // of a sweep, the largest
   for (const Cell* cell : section.cells)
-    if (known(cell->gated) && cell->kernels == like.kernels &&
+    if (clock.knows(*cell) && cell->kernels == like.kernels &&
         cell->bytes_per_kernel == like.bytes_per_kernel && cell->working_set_bytes == like.working_set_bytes)
       cells.push_back(cell);
   if (cells.size() < 2) return {};
-  const bool positions =
-      std::ranges::any_of(cells, [&](const Cell* cell) { return cell->position != cells.front()->position; });
-  std::ranges::stable_sort(cells, {}, [](const Cell* cell) { return cell->gated.median_us; });
-
-  double most = 0;
+  // One position, beside the baseline's, which is marked, is what the whole chart is about.
+  std::set<Position> positions;
   for (const Cell* cell : cells)
-    most =
-        std::max({most, cell->gated.median_us, std::isfinite(cell->gated.high_us) ? cell->gated.high_us : 0});
-  const auto x = [&](double us) { return kLabels + (kRight - kLabels) * std::min(us, most) / most; };
+    if (!cell->baseline) positions.insert(cell->position);
+  std::ranges::stable_sort(cells, {}, [&](const Cell* cell) { return clock.us(*cell); });
+
+  const auto interval = [&](const Cell& cell) {
+    return !clock.modelled && std::isfinite(cell.gated.low_us) && std::isfinite(cell.gated.high_us);
+  };
+  std::vector<std::string> labels;
+  double most = 0, characters = 0;
+  for (const Cell* cell : cells) {
+    most = std::max({most, clock.us(*cell), interval(*cell) ? cell->gated.high_us : 0});
+    const std::string mark = cell->recommended ? "> " : cell->baseline ? "= " : "";
+    labels.push_back(fitted(mark + short_label(*cell, positions.size() > 1), kMostCharacters));
+    characters = std::max(characters, static_cast<double>(labels.back().size()));
+  }
+  const double left = 24 + 7.1 * characters;  // of 13 px, in fonts as wide as DejaVu Sans
+  const auto x = [&](double us) { return left + (kRight - left) * std::min(us, most) / most; };
   const double bottom = kTop + kRow * static_cast<double>(cells.size());
-  std::string out = svg_text(16, 24, "title", "Fastest first: " + fitted(section.workload, 48));
-  out += svg_text(16, 43, "quiet",
-                  clock_text(report) + ", medians and their intervals; > recommended, = baseline");
+  std::string out =
+      svg_text(16, 24, "title",
+               (clock.modelled ? "Cheapest first: " : "Fastest first: ") + fitted(section.workload, 32));
+  out += svg_text(
+      16, 43, "quiet",
+      clock.title + (clock.modelled ? ", in us" : " in us, with intervals") + "; > recommended, = baseline");
   for (double us = 0; us <= most; us += nice_step(most)) {
     out += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", x(us), kTop - 4, bottom);
     out += svg_text(x(us), bottom + 16, "quiet", fmt::format("{:.6g}", us), "middle");
   }
   double y = kTop;
-  for (const Cell* cell : cells) {
-    const std::string mark = cell->recommended ? "> " : cell->baseline ? "= " : "";
-    out += svg_text(kLabels - 8, y + 14, "text", fitted(mark + short_label(*cell, positions), 36), "end");
+  for (size_t i = 0; i < cells.size(); ++i, y += kRow) {
+    const Cell& cell = *cells[i];
+    out += svg_text(left - 8, y + 14, "text", labels[i], "end");
     out += fmt::format(
         "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
         "fill-opacity=\"0.75\"/>\n",
-        name_of(cell->judgement.verdict), kLabels, y + 3, x(cell->gated.median_us) - kLabels, kRow - 6);
-    if (std::isfinite(cell->gated.low_us) && std::isfinite(cell->gated.high_us))
+        name_of(cell.judgement.verdict), left, y + 3, x(clock.us(cell)) - left, kRow - 6);
+    if (interval(cell))
       out += fmt::format(
           "<path class=\"whisker\" d=\"M{0:.1f} {1:.1f}H{2:.1f}M{0:.1f} {3:.1f}v6M{2:.1f} {3:.1f}v6\"/>\n",
-          x(cell->gated.low_us), y + kRow / 2, x(cell->gated.high_us), y + kRow / 2 - 3);
+          x(cell.gated.low_us), y + kRow / 2, x(cell.gated.high_us), y + kRow / 2 - 3);
     out += svg_text(kRight + 8, y + 14, "text",
-                    fmt::format("{} {}{}", sign_of(cell->judgement.verdict),
-                                microseconds_text(cell->gated.median_us), cell->gated.noisy ? "?" : ""));
-    y += kRow;
+                    fmt::format("{} {}{}", sign_of(cell.judgement.verdict), microseconds_text(clock.us(cell)),
+                                !clock.modelled && cell.gated.noisy ? "?" : ""));
   }
   return support::svg_image(kWidth, bottom + 28, "Times of the settings of " + section.workload, kStyles,
                             kDarkStyles, out);
 }
 
-std::string sweep_chart(const Report& report, const Section& section) {
-  constexpr double kLeft = 64, kRight = 616, kTop = 62, kHeight = 260, kLegendRow = 18;
-  constexpr size_t kMostLines = 6;
-  struct Axis {
-    const char* title;
-    std::function<double(const Cell&)> of;
-    bool bytes;
-  };
-  const Axis axes[] = {
-      {"kernels in the sequence", [](const Cell& cell) { return double(cell.kernels); }, false},
-      {"bytes per kernel", [](const Cell& cell) { return double(cell.bytes_per_kernel); }, true},
-      {"working set in bytes", [](const Cell& cell) { return double(cell.working_set_bytes); }, true}};
-  const Axis* axis = nullptr;
-  for (const Axis& each : axes)
-    if (axis == nullptr && std::ranges::any_of(section.cells, [&](const Cell* cell) {
-          return each.of(*cell) != each.of(*section.cells.front());
-        }))
-      axis = &each;
-  if (axis == nullptr) return {};
+namespace {
 
+// A size that varies, and what is alike of cells that differ in it alone. Sizes that are a multiple of it vary with it.
+struct Axis {
+  const char* title;
+  bool bytes;
+  double (*of)(const Cell&);
+  std::vector<std::array<double, 2> (*)(const Cell&)> alike;
+};
+
+double kernels_of(const Cell& cell) { return cell.kernels; }
+double bytes_of(const Cell& cell) { return static_cast<double>(cell.bytes_per_kernel); }
+double set_of(const Cell& cell) { return static_cast<double>(cell.working_set_bytes); }
+double quotient(double a, double b) { return b == 0 ? 0 : a / b; }
+
+const std::vector<Axis>& axes() {
+  using C = const Cell&;
+  static const std::vector<Axis> all{
+      {"kernels in the sequence",
+       false,
+       kernels_of,
+       {[](C cell) {
+          return std::array{bytes_of(cell), set_of(cell)};
+        },
+        [](C cell) {
+          return std::array{bytes_of(cell), quotient(set_of(cell), kernels_of(cell))};
+        }}},
+      {"bytes per kernel",
+       true,
+       bytes_of,
+       {[](C cell) {
+          return std::array{kernels_of(cell), set_of(cell)};
+        },
+        [](C cell) {
+          return std::array{kernels_of(cell), quotient(set_of(cell), bytes_of(cell))};
+        }}},
+      {"working set", true, set_of, {[](C cell) {
+         return std::array{kernels_of(cell), bytes_of(cell)};
+       }}}};
+  return all;
+}
+
+using Cells = std::vector<const Cell*>;
+
+size_t values_on(const Axis& axis, const Cells& cells) {
+  std::set<double> values;
+  for (const Cell* cell : cells) values.insert(axis.of(*cell));
+  return values.size();
+}
+
+// Of the cells that differ in this size alone, as many as there are; none if it never varies by itself.
+Cells along(const Axis& axis, const Cells& cells) {
+  Cells longest;
+  for (const auto alike : axis.alike) {
+    std::map<std::array<double, 2>, Cells> groups;
+    for (const Cell* cell : cells) groups[alike(*cell)].push_back(cell);
+    for (const auto& [key, group] : groups)
+      if (const size_t values = values_on(axis, group);
+          values > std::max<size_t>(values_on(axis, longest), 1))
+        longest = group;
+  }
+  return longest;
+}
+
+std::string sweep_chart(const Clock& clock, const Section& section, const Axis& axis, const Cells& cells) {
+  constexpr double kLeft = 64, kRight = 476, kTop = 62, kHeight = 200, kLegendRow = 18;
+  constexpr size_t kMostLines = 6;
   struct Line {
     std::string label;
-    std::vector<const Cell*> points;
+    Cells points;
   };
+  const auto relative = [&](const Cell& cell) { return clock.relative(section, cell); };
   std::vector<Line> lines;
-  double low = HUGE_VAL, high = 0, first = HUGE_VAL, last = 0;
-  std::vector<double> ticks;
-  for (const Cell* cell : section.cells) {
-    if (!known(cell->gated) || axis->of(*cell) <= 0) continue;
+  double most = 1, first = HUGE_VAL, last = 0;
+  std::set<double> ticks;
+  for (const Cell* cell : cells) {
+    if (!std::isfinite(relative(*cell)) || axis.of(*cell) <= 0) continue;
     const std::string label = short_label(*cell, false);
     auto line = std::ranges::find(lines, label, &Line::label);
     if (line == lines.end()) line = lines.insert(line, {label, {}});
     line->points.push_back(cell);
-    low = std::min(low, cell->gated.median_us);
-    high = std::max(high, cell->gated.median_us);
-    first = std::min(first, axis->of(*cell));
-    last = std::max(last, axis->of(*cell));
-    if (std::ranges::find(ticks, axis->of(*cell)) == ticks.end()) ticks.push_back(axis->of(*cell));
+    most = std::max(most, relative(*cell));
+    first = std::min(first, axis.of(*cell));
+    last = std::max(last, axis.of(*cell));
+    ticks.insert(axis.of(*cell));
   }
-  if (lines.empty() || first == last) return {};
+  if (ticks.size() < 2) return {};
   const size_t drawn = std::min(lines.size(), kMostLines);
-  const double bottom_decade = std::floor(std::log10(low)),
-               top_decade = std::max(std::ceil(std::log10(high)), bottom_decade + 1);
   const auto x = [&](double value) {
     return kLeft + (kRight - kLeft) * std::log(value / first) / std::log(last / first);
   };
-  const auto y = [&](double us) {
-    return kTop + kHeight * (top_decade - std::log10(us)) / (top_decade - bottom_decade);
-  };
+  const auto y = [&](double share) { return kTop + kHeight * (1 - share / most); };
 
   std::string out =
-      svg_text(16, 24, "title", fmt::format("Over {}: {}", axis->title, fitted(section.workload, 36)));
-  out += svg_text(16, 43, "quiet", clock_text(report) + ", medians; both axes logarithmic");
-  for (double decade = bottom_decade; decade <= top_decade; ++decade) {
-    for (const double step : {1.0, 2.0, 5.0}) {
-      const double us = step * std::pow(10, decade);
-      if (std::log10(us) > top_decade + 1e-9) break;
-      out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, y(us), kRight);
-      out += svg_text(kLeft - 8, y(us) + 4, "quiet", fmt::format("{:.6g}", us), "end");
-    }
+      svg_text(16, 24, "title", fmt::format("Over {}: {}", axis.title, fitted(section.workload, 20)));
+  out += svg_text(16, 43, "quiet", clock.title + ", times the baseline's of the same size");
+  const double step = nice_step(most);
+  for (double share = 0; share <= most + step / 100; share += step) {
+    out += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", kLeft, y(share), kRight);
+    out += svg_text(kLeft - 8, y(share) + 4, "quiet", fmt::format("{:.3g}x", share), "end");
   }
-  std::ranges::sort(ticks);
   double free = -1;
   for (const double tick : ticks) {
     out +=
@@ -173,33 +243,49 @@ std::string sweep_chart(const Report& report, const Section& section) {
     if (x(tick) < free) continue;  // its label would touch the one before
     free = x(tick) + 56;
     out += svg_text(x(tick), kTop + kHeight + 17, "quiet",
-                    axis->bytes ? bytes_text(static_cast<uint64_t>(tick)) : fmt::format("{:.6g}", tick),
+                    axis.bytes ? bytes_text(static_cast<uint64_t>(tick)) : fmt::format("{:.6g}", tick),
                     "middle");
   }
   constexpr const char* kDashes[] = {"", "7 4", "2 3", "10 3 2 3", "4 4", "1 4"};
   double legend = kTop + kHeight + 42;
   for (size_t i = 0; i < drawn; ++i) {
-    std::ranges::stable_sort(lines[i].points, {}, [&](const Cell* cell) { return axis->of(*cell); });
+    std::ranges::stable_sort(lines[i].points, {}, [&](const Cell* cell) { return axis.of(*cell); });
     std::string path;
     for (const Cell* cell : lines[i].points) {
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(axis->of(*cell)),
-                          y(cell->gated.median_us));
-      out += svg_text(x(axis->of(*cell)), y(cell->gated.median_us) + 4,
-                      name_of(cell->judgement.verdict).data(), sign_of(cell->judgement.verdict), "middle");
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(axis.of(*cell)), y(relative(*cell)));
+      out += svg_text(x(axis.of(*cell)), y(relative(*cell)) + 4, name_of(cell->judgement.verdict).data(),
+                      sign_of(cell->judgement.verdict), "middle");
     }
     out +=
         fmt::format("<path class=\"line c{0}\" stroke-dasharray=\"{1}\" d=\"{2}\"/>\n", i, kDashes[i], path);
     out += fmt::format("<path class=\"line c{0}\" stroke-dasharray=\"{1}\" d=\"M{2:.1f} {3:.1f}h34\"/>\n", i,
                        kDashes[i], kLeft, legend - 4);
-    out += svg_text(kLeft + 44, legend, "text", fitted(lines[i].label, 70));
+    out += svg_text(kLeft + 44, legend, "text", fitted(lines[i].label, 52));
     legend += kLegendRow;
   }
   if (drawn < lines.size()) {
     out += svg_text(kLeft, legend, "quiet", fmt::format("{} more are in the table", lines.size() - drawn));
     legend += kLegendRow;
   }
-  return support::svg_image(kWidth, legend, fmt::format("Times of {} over {}", section.workload, axis->title),
+  return support::svg_image(kWidth, legend, fmt::format("Times of {} over {}", section.workload, axis.title),
                             kStyles, kDarkStyles, out);
+}
+
+}  // namespace
+
+std::vector<std::string> sweep_charts(const Report& report, const Section& section) {
+  const Clock clock = clock_of(report, section);
+  std::vector<std::string> charts;
+  const auto add = [&](const Axis& axis, const Cells& cells) {
+    if (std::string chart = sweep_chart(clock, section, axis, cells); !chart.empty())
+      charts.push_back(std::move(chart));
+  };
+  for (const Axis& axis : axes()) add(axis, along(axis, section.cells));
+  if (!charts.empty()) return charts;
+  const auto varied =
+      std::ranges::find_if(axes(), [&](const Axis& axis) { return values_on(axis, section.cells) > 1; });
+  if (varied != axes().end()) add(*varied, section.cells);
+  return charts;
 }
 
 }  // namespace uptempo::fence_scope

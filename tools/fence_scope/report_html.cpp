@@ -1,6 +1,7 @@
 #include "fence_scope/report_html.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -25,17 +26,18 @@ body { margin: 0 auto; padding: 16px; max-width: 1120px; background: var(--groun
 h1 { font-size: 1.35rem; line-height: 1.35; margin: 0 0 .5rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
 p { margin: .4rem 0; } .soft { color: var(--soft); } .warn { border-left: 4px solid #bf8700; padding: .3rem .7rem; background: var(--band); }
 .label { display: inline-block; border: 1px solid var(--edge); border-radius: 1em; padding: 0 .6em; font-size: .875rem; }
-.pair { display: flex; flex-wrap: wrap; gap: 12px; } .pair > div { flex: 1 1 330px; min-width: 0; }
+.pair { display: flex; flex-wrap: wrap; gap: 12px; } .pair > div { flex: 1 1 330px; min-width: 0; } .charts > div { flex-basis: 400px; max-width: 560px; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { border: 1px solid var(--edge); padding: 4px 7px; text-align: left; vertical-align: top; } th { background: var(--band); font-weight: 600; }
-.matrix { width: 100%; table-layout: fixed; } .matrix th:first-child { width: 5.2em; } .matrix th, .legend td { overflow-wrap: normal; } .piece { display: inline-block; margin-right: .35em; } .matrix caption { text-align: left; font-weight: 600; padding: 2px 0; font-size: .875rem; }
-.figures td, .figures th { white-space: nowrap; } .right { text-align: right; } .wide { overflow-x: auto; }
+.matrix { width: 100%; table-layout: fixed; } .matrix th:first-child { width: 5.2em; } .rows th:first-child { width: 9.5em; } .matrix th, .legend td { overflow-wrap: normal; } .piece { display: inline-block; margin-right: .35em; } .matrix caption { text-align: left; font-weight: 600; padding: 2px 0; font-size: .875rem; }
+.figures td { white-space: nowrap; } .figures th { vertical-align: bottom; } .right { text-align: right; } .wide { overflow-x: auto; }
 .v-correct { background: var(--ok); } .v-stale { background: var(--stale); } .v-unordered { background: var(--loose); } .v-unknown { background: var(--maybe); }
 .chosen { outline: 3px solid var(--mark); outline-offset: -3px; } .legend td { border: 0; } .legend td:first-child { white-space: nowrap; }
-code { font: .8125rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; } svg { max-width: 100%; height: auto; } summary { cursor: pointer; }
-@media (max-width: 480px) { body { padding: 10px; } .matrix { font-size: .7rem; } .matrix th, .matrix td { padding: 3px 2px; } .matrix th:first-child { width: 4.6em; } }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; } h2, h3, caption { break-after: avoid; } tr, svg, .matrix { break-inside: avoid; }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .wide { overflow: visible; } .figures { font-size: 6.5pt; } .figures td, .figures th { white-space: normal; padding: 1px 3px; }
+code { font: .8125rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; } svg { width: 100%; height: auto; } summary { cursor: pointer; }
+@media (max-width: 480px) { body { padding: 10px; } .matrix { font-size: .7rem; } .matrix th, .matrix td { padding: 3px 2px; } .matrix th:first-child { width: 4.6em; } .rows th:first-child { width: 6.6em; } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } h1 { font-size: 14pt; } h2 { margin-top: 1.2rem; } h2, h3, caption, .soft { break-after: avoid; } tr, svg, .headers tbody { break-inside: avoid; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .pair { display: block; } .charts { display: flex; } .charts > div { flex: 0 1 48%; } table, .matrix { font-size: 8pt; } th, td { padding: 2px 4px; }
+  .wide { overflow: visible; } .headers { width: 100%; } .headers td { white-space: nowrap; } .figures { font-size: 6.5pt; } .figures td, .figures th { white-space: normal; padding: 1px 3px; }
   details::details-content { content-visibility: visible; block-size: auto; } }
 )";
 
@@ -66,7 +68,12 @@ std::string cell_content(const Section& section, const Cell& cell) {
     out += "<br><span class=\"soft\">" + piece(fmt::format("model {} us", microseconds_text(cell.model->us)));
     const double relative = model_relative(section, cell);
     if (std::isfinite(relative)) out += piece(relative_text(relative));
-    out += piece(cell.model->restated ? "restated" : "predicted") + "</span>";
+    // The head of the page says it where all are alike.
+    if (std::ranges::any_of(section.cells, [&](const Cell* other) {
+          return other->model && other->model->restated != cell.model->restated;
+        }))
+      out += piece(cell.model->restated ? "restated" : "predicted");
+    out += "</span>";
   }
   if (cell.recommended) out += "<br><b>recommended</b>";
   if (cell.baseline) out += "<br>baseline";
@@ -81,7 +88,7 @@ std::string attributes(const Cell& cell) {
 }
 
 struct Group {
-  std::string title;
+  std::vector<std::string> title;  // in parts
   std::vector<const Cell*> cells;
 };
 
@@ -93,15 +100,17 @@ std::vector<Group> groups_of(const Section& section) {
         section.cells, [&](const Cell* cell) { return cell->*member != section.cells.front()->*member; });
   };
   const bool kernels = varies(&Cell::kernels), bytes = varies(&Cell::bytes_per_kernel),
-             set = varies(&Cell::working_set_bytes);
+             set = varies(&Cell::working_set_bytes), position = varies(&Cell::position);
   for (const Cell* cell : section.cells) {
-    std::string title = cell->position == Position::all     ? "All packets"
-                        : cell->position == Position::first ? "First packet"
-                        : cell->position == Position::last  ? "Last packet"
-                                                            : "Packets between first and last";
-    if (kernels) title += fmt::format(", {} kernel{}", cell->kernels, cell->kernels == 1 ? "" : "s");
-    if (bytes) title += fmt::format(", {} per kernel", bytes_text(cell->bytes_per_kernel));
-    if (set) title += fmt::format(", working set of {}", bytes_text(cell->working_set_bytes));
+    std::vector<std::string> title;
+    if (position || !(kernels || bytes || set))
+      title.push_back(cell->position == Position::all     ? "All packets"
+                      : cell->position == Position::first ? "First packet"
+                      : cell->position == Position::last  ? "Last packet"
+                                                          : "Packets between the first and the last");
+    if (kernels) title.push_back(fmt::format("{} kernel{}", cell->kernels, cell->kernels == 1 ? "" : "s"));
+    if (bytes) title.push_back(bytes_text(cell->bytes_per_kernel) + " each");
+    if (set) title.push_back("working set " + bytes_text(cell->working_set_bytes));
     auto group = std::ranges::find(groups, title, &Group::title);
     if (group == groups.end()) group = groups.insert(group, {title, {}});
     group->cells.push_back(cell);
@@ -109,9 +118,17 @@ std::vector<Group> groups_of(const Section& section) {
   return groups;
 }
 
+// Whether they fill a square of acquire and release at least by half.
+bool is_matrix(const Group& group) {
+  return group.cells.size() >= 5 && std::ranges::all_of(group.cells, [](const Cell* cell) {
+           return cell->label == flags_label(cell->flags);
+         });
+}
+
 std::string matrix(const Section& section, const Group& group) {
   constexpr std::array kScopes{aql::FenceScope::none, aql::FenceScope::agent, aql::FenceScope::system};
-  std::string out = fmt::format("<h3>{}</h3>\n<div class=\"pair\">\n", e(group.title));
+  std::string out =
+      fmt::format("<h3>{}</h3>\n<div class=\"pair\">\n", e(fmt::format("{}", fmt::join(group.title, ", "))));
   for (const aql::Barrier barrier : {aql::Barrier::on, aql::Barrier::off}) {
     if (std::ranges::none_of(group.cells, [&](const Cell* cell) { return cell->flags.barrier == barrier; }))
       continue;
@@ -140,40 +157,48 @@ std::string matrix(const Section& section, const Group& group) {
   return out + "</div>\n";
 }
 
-// Cells that are no matrix: a row for each group, a column for each label; or rows of labels where that is all.
-std::string list(const Section& section) {
-  const std::vector<Group> groups = groups_of(section);
-  std::vector<std::string> labels;
-  for (const Cell* cell : section.cells)
-    if (std::ranges::find(labels, cell->label) == labels.end()) labels.push_back(cell->label);
-  std::string out = "<div class=\"wide\"><table>\n";
+// Groups that are no matrix: a row for each, a column for each label; or rows of labels where there is one group.
+std::string list(const Section& section, const std::vector<Group>& groups) {
+  std::string out = "<table class=\"matrix rows\">\n";
   if (groups.size() == 1) {
-    for (const Cell* cell : section.cells)
+    for (const Cell* cell : groups.front().cells)
       out += fmt::format("<tr><th>{}</th><td{}>{}</td></tr>\n", e(cell->label), attributes(*cell),
                          cell_content(section, *cell));
-    return out + "</table></div>\n";
+    return out + "</table>\n";
   }
+  std::vector<std::string> labels;
+  for (const Group& group : groups)
+    for (const Cell* cell : group.cells)
+      if (std::ranges::find(labels, cell->label) == labels.end()) labels.push_back(cell->label);
   out += "<tr><th></th>";
   for (const std::string& label : labels) out += fmt::format("<th>{}</th>", e(label));
   out += "</tr>\n";
   for (const Group& group : groups) {
-    out += fmt::format("<tr><th>{}</th>", e(group.title));
+    out += "<tr><th>";
+    for (size_t i = 0; i < group.title.size(); ++i) out += (i == 0 ? "" : "<br>") + e(group.title[i]);
+    out += "</th>";
     for (const std::string& label : labels) {
       std::string content;
       for (const Cell* cell : group.cells)
-        if (cell->label == label)
-          content += fmt::format("<td{}>{}</td>", attributes(*cell), cell_content(section, *cell));
+        if (content.empty() && cell->label == label)
+          content = fmt::format("<td{}>{}</td>", attributes(*cell), cell_content(section, *cell));
       out += content.empty() ? "<td class=\"soft\">not run</td>" : content;
     }
     out += "</tr>\n";
   }
-  return out + "</table></div>\n";
+  return out + "</table>\n";
 }
 
-// Whether its groups fill squares of acquire and release at least by half.
-bool is_matrix(const Section& section) {
-  return only_flags(section) &&
-         std::ranges::all_of(groups_of(section), [](const Group& group) { return group.cells.size() >= 5; });
+// Small groups first: the baseline is among them.
+std::string cells_of(const Section& section) {
+  std::vector<Group> small;
+  std::string matrices;
+  for (Group& group : groups_of(section))
+    if (is_matrix(group))
+      matrices += matrix(section, group);
+    else
+      small.push_back(std::move(group));
+  return (small.empty() ? "" : list(section, small)) + matrices;
 }
 
 std::string figures_table(const Report& report, const Section& section) {
@@ -205,49 +230,54 @@ std::string steps_text(const Report& report, const HeaderRun& run, size_t total)
   return run.count == 1 ? step(run.first) : step(run.first) + " to " + step(run.first + run.count - 1);
 }
 
-std::string headers_table(const Report& report, const Cell& cell) {
-  std::string out = "<table><tr><th>steps</th><th>header</th><th>in words</th></tr>\n";
-  for (const HeaderRun& run : runs_of(cell.headers)) {
-    aql::Packet64 packet{};
-    packet.word[0] = aql::first_word(aql::make_header(aql::PacketType::kernel_dispatch, run.flags));
-    std::string words = aql::format(packet);
-    words.resize(std::min(words.find(" grid="), words.size()));
-    out += fmt::format("<tr><td>{}</td><td><code>0x{:04x}</code></td><td><code>{}</code></td></tr>\n",
-                       steps_text(report, run, cell.headers.size()), packet.header(), e(words));
-  }
-  return out + "</table>\n";
+// A row for each run of equal headers.
+std::string headers_rows(const Report& report, const Cell& cell, const std::string& name) {
+  const std::vector<HeaderRun> runs = runs_of(cell.headers);
+  std::string out = fmt::format("<tbody><tr><th rowspan=\"{}\">{}</th>", runs.size(), e(name));
+  for (size_t i = 0; i < runs.size(); ++i)
+    out += fmt::format("{}<td>{}</td><td><code>0x{:04x}</code></td><td>{}</td></tr>\n", i == 0 ? "" : "<tr>",
+                       steps_text(report, runs[i], cell.headers.size()),
+                       aql::make_header(aql::PacketType::kernel_dispatch, runs[i].flags),
+                       flags_label(runs[i].flags));
+  return out + "</tbody>\n";
 }
 
 // The name of a cell where nothing around it says what it is.
 std::string full_name(const Report& report, const Cell& cell) {
   std::string text = sections_of(report).size() > 1 ? cell.workload + ": " : "";
   if (cell.position != Position::all) text += std::string(name_of(cell.position)) + ": ";
-  return text + cell.label + (cell.kernels != 0 ? fmt::format(" ({} kernels)", cell.kernels) : "");
+  return text + cell.label +
+         (cell.kernels != 0 ? fmt::format(" ({} kernel{})", cell.kernels, cell.kernels == 1 ? "" : "s") : "");
 }
 
 std::string headers(const Report& report) {
+  const std::string head =
+      "<div class=\"wide\"><table class=\"headers\">\n<tr><th></th><th>steps</th><th>header</th><th>in "
+      "words</th></tr>\n";
   std::string chosen, others;
   size_t count = 0;
   for (const Cell& cell : report.cells) {
     if (cell.headers.empty()) continue;
-    const std::string text = fmt::format("<h3>{}{}</h3>\n",
-                                         cell.recommended ? "Recommended: "
-                                         : cell.baseline  ? "Baseline: "
-                                                          : "",
-                                         e(full_name(report, cell))) +
-                             "<div class=\"wide\">" + headers_table(report, cell) + "</div>\n";
-    (cell.recommended || cell.baseline ? chosen : others) += text;
-    count += !(cell.recommended || cell.baseline);
+    const bool is_chosen = cell.recommended || cell.baseline;
+    std::string& rows = is_chosen ? chosen : others;
+    const std::string more = headers_rows(report, cell,
+                                          (cell.recommended ? "Recommended: "
+                                           : cell.baseline  ? "Baseline: "
+                                                            : "") +
+                                              full_name(report, cell));
+    if (rows.find(more) != std::string::npos) continue;  // of other sizes, with as many kernels
+    rows += more;
+    count += !is_chosen;
   }
   if (chosen.empty() && others.empty()) return {};
   std::string out =
       "<h2>Packet headers</h2>\n<p class=\"soft\">Of kernel dispatches: bits 0 to 7 type, 8 barrier, 9 and "
       "10 acquire, 11 and 12 release. "
-      "A copy among the steps has no packet.</p>\n" +
-      chosen;
+      "A copy among the steps has no packet.</p>\n";
+  if (!chosen.empty()) out += head + chosen + "</table></div>\n";
   if (!others.empty())
-    out += fmt::format("<details><summary>{} cell{} more</summary>\n{}</details>\n", count,
-                       count == 1 ? "" : "s", others);
+    out += fmt::format("<details><summary>{} cell{} more</summary>\n{}{}</table></div></details>\n", count,
+                       count == 1 ? "" : "s", head, others);
   return out;
 }
 
@@ -258,10 +288,13 @@ std::string legend(const Report& report) {
                             [&](const Cell& cell) { return cell.judgement.verdict == verdict; }))
       out += fmt::format("<tr><td class=\"v-{0}\"><b>{1} {0}</b></td><td>{2}</td></tr>\n", name_of(verdict),
                          sign_of(verdict), meaning_of(verdict));
-  return out + "</table>\n";
+  out += "</table>\n";
+  if (std::ranges::any_of(report.cells, [](const Cell& cell) {
+        return cell.judgement.writer != Judgement::npos || cell.judgement.reader != Judgement::npos;
+      }))
+    out += "<p class=\"soft\">2&gt;3: step 2 writes what step 3 touches, in whichever order they come.</p>\n";
+  return out;
 }
-
-std::string boxed(const std::string& chart) { return chart.empty() ? chart : "<div>" + chart + "</div>"; }
 
 std::string facts(const Report& report) {
   std::string out = "<h2>How it was made</h2>\n<div class=\"wide\"><table>\n";
@@ -332,13 +365,13 @@ std::string html(const Report& report) {
         "<p class=\"soft\">Medians of one iteration, gated{}, with half the width of their interval; "
         "beneath, times the baseline's.</p>\n",
         report.time_kind == TimeKind::virtual_gpu ? ", virtual GPU time" : "");
-    if (is_matrix(section))
-      for (const Group& group : groups_of(section)) out += matrix(section, group);
-    else
-      out += list(section);
-    const std::string sweep = sweep_chart(report, section), bars = bar_chart(report, section);
-    if (!sweep.empty() || !bars.empty())
-      out += "<h3>Charts</h3>\n<div class=\"pair\">" + boxed(sweep) + boxed(bars) + "</div>\n";
+    out += cells_of(section);
+    std::vector<std::string> charts = sweep_charts(report, section);
+    charts.push_back(bar_chart(report, section));
+    std::string boxes;
+    for (const std::string& chart : charts)
+      if (!chart.empty()) boxes += "<div>" + chart + "</div>\n";
+    if (!boxes.empty()) out += "<h3>Charts</h3>\n<div class=\"pair charts\">\n" + boxes + "</div>\n";
     out += "<h3>All figures</h3>\n" + figures_table(report, section);
   }
   return out + headers(report) + facts(report) + "</body>\n</html>\n";

@@ -41,6 +41,12 @@ std::string ill_formed(const std::string& text) {
   return open.empty() ? "" : "<" + open.back() + "> is never closed";
 }
 
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("report as HTML: well formed, refers to nothing outside, and has no script, whatever names hold") {
@@ -77,10 +83,55 @@ TEST_CASE("report as HTML: conclusion, words beside colours, labels of times, an
   for (const char* part :
        {"✓ correct", "✗ stale", "⇄ unordered", "? unknown", "recommended", "baseline",
         "times of a virtual GPU, not of hardware", "model mi210: predicted", "<svg", "0x1502",
-        "kernel_dispatch barrier acquire=system release=system", "0 fill", "add &lt;1&gt;"})
+        "<td>barrier, acquire system, release system</td>", "0 fill", "add &lt;1&gt;"})
     CHECK(contains(page, part));
   const std::string ladder = html(examples::ladder_report());
   CHECK(contains(ladder, "model fiji: restated, not reproduced"));
   CHECK(contains(ladder, "restated</span>"));
   CHECK(!contains(html(examples::sweep_report()), "model"));
+}
+
+TEST_CASE(
+    "report as HTML: 18 settings are two squares of acquire and release, with a baseline beside them or "
+    "not") {
+  Report report = examples::scopes_report();
+  const size_t squares = count(html(report), "<caption>");
+  CHECK(squares == 2 * 3);
+  report.cells.insert(report.cells.begin(), report.cells[0]);
+  report.cells[0].position = Position::all;
+  const std::string page = html(report);
+  CHECK(count(page, "<caption>") == squares);
+  CHECK(count(page, "not run") == 0);
+}
+
+TEST_CASE("report as HTML: a chart for each size that varies by itself") {
+  Report report = examples::sweep_report();
+  CHECK(count(html(report), ">Over ") == 1);
+  CHECK(contains(html(report), ">Over kernels in the sequence: chain<"));
+  // The working set grows with the bytes of a kernel, and then once more alone.
+  const std::vector<Cell> largest(report.cells.end() - 3, report.cells.end());
+  for (const uint64_t bytes : {4096, 16384})
+    for (Cell cell : largest) {
+      cell.bytes_per_kernel = bytes;
+      cell.working_set_bytes = 2 * bytes;
+      report.cells.push_back(cell);
+    }
+  for (Cell cell : largest) {
+    cell.working_set_bytes = 1 << 20;
+    report.cells.push_back(cell);
+  }
+  const std::string page = html(report);
+  for (const char* title :
+       {">Over kernels in the sequence: ", ">Over bytes per kernel: ", ">Over working set: "})
+    CHECK(count(page, title) == 1);
+}
+
+TEST_CASE("report as HTML: charts show a model's times where a virtual GPU's say nothing, and no others") {
+  const Report report = examples::scopes_report();
+  CHECK(contains(html(report), ">Cheapest first: chain<"));
+  CHECK(contains(html(report), ">model mi210: predicted, in us;"));
+  Report measured = report;
+  for (Cell& cell : measured.cells) cell.model.reset();
+  CHECK(contains(html(measured), ">Fastest first: chain<"));
+  CHECK(contains(html(measured), ">gated virtual GPU time in us"));
 }
