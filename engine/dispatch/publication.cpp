@@ -112,6 +112,7 @@ void Publication::make_plan(size_t count) {
   } else {
     plan_fences(intents_, accesses, policy, plans_);
   }
+  if (kept) return;  // planned once
   last_.said = said;
   last_.accesses = accesses;
   last_.packets = count;
