@@ -24,10 +24,10 @@ using Tally = Prepared<uint32_t*, uint32_t>;
 
 class UptempoRow : public Row {
  public:
-  UptempoRow(const Workload& workload, std::shared_ptr<Queue> queue, const BatchOptions& options = {})
+  UptempoRow(const Workload& workload, std::shared_ptr<Queue> queue)
       : workload_(workload),
         queue_(std::move(queue)),
-        batch_(*queue_, options),
+        batch_(*queue_),
         tally_(batch_.prepare(workload.tally, Grid{Workload::items})) {}
 
   void prepare(const Load&) override { queue_->reclaim(); }
@@ -85,8 +85,8 @@ class Batch final : public UptempoRow {
   const Fill fill_;
 };
 
-// Prepared dispatches, each of which declares what it reads and writes, and batches with the fewest fences. Again and again the first one of a load, as a program does that repeats its step;
-// or each with other accesses than the one before, so that the plan is made anew.
+// Prepared dispatches, each of which declares what it reads and writes, and batches with the fewest fences. Again and again the first one of a load, as a program does that repeats its step,
+// with a submitter for each length as it would have for each of its steps; or each with other accesses than the one before, so that the plan is made anew.
 class Planned final : public UptempoRow {
  public:
   enum class Shape : uint8_t {
@@ -95,34 +95,47 @@ class Planned final : public UptempoRow {
     anew,    // a chain that is declared otherwise than in the batch before
   };
   Planned(const Workload& workload, std::shared_ptr<Queue> queue, Shape shape, std::string_view name)
-      : UptempoRow(workload, std::move(queue), {.fences = FencePolicy::minimal}),
-        shape_(shape),
-        name_(name) {}
+      : UptempoRow(workload, std::move(queue)), shape_(shape), name_(name) {}
   std::string_view name() const override { return name_; }
   uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
+
+  void prepare(const Load& load) override {
+    UptempoRow::prepare(load);
+    step_ = &steps_.try_emplace(load.batch, *queue_, workload_.tally).first->second;
+  }
 
   void submit(const Load& load) override {
     uint32_t* const tallies = workload_.tallies.data();
     for (uint32_t batch = 0; batch < load.repeats; ++batch) {
-      const bool swapped = shape_ == Shape::anew && batches_++ % 2 != 0;
+      const bool swapped = shape_ == Shape::anew && step_->batches++ % 2 != 0;
       for (uint32_t i = 0; i < load.batch; ++i) {
         uint32_t* const touched = shape_ == Shape::slices ? tallies + i : tallies;
         const size_t words = shape_ == Shape::slices ? 1 : kMaxDispatches;
-        CommandRef says = tally_.dispatch(tallies, i);
+        CommandRef says = step_->tally.dispatch(tallies, i);
         if (swapped) {
           says.writes(touched, words).reads(touched, words);
         } else {
           says.reads(touched, words).writes(touched, words);
         }
       }
-      last_ = batch_.submit();
+      last_ = step_->batch.submit();
     }
   }
 
  private:
+  struct Step {
+    Step(Queue& queue, const Kernel<uint32_t*, uint32_t>& kernel)
+        : batch(queue, {.fences = FencePolicy::minimal}),
+          tally(batch.prepare(kernel, Grid{Workload::items})) {}
+    BatchSubmitter batch;
+    const Tally tally;
+    uint32_t batches = 0;
+  };
+
   const Shape shape_;
   const std::string_view name_;
-  uint32_t batches_ = 0;
+  std::map<uint32_t, Step> steps_;
+  Step* step_ = nullptr;
 };
 
 // A recording for each length of batch, replayed for every batch of a load.
