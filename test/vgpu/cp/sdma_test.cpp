@@ -63,6 +63,28 @@ TEST_CASE("A fill writes its dwords and no more") {
   CHECK(words[1001] == 0);
 }
 
+TEST_CASE(
+    "A line of the trace says where a copy or a fill begins to read and write, and no other packet's does") {
+  DeviceFixture device(traced());
+  SdmaRing ring(device);
+  auto* source = static_cast<std::byte*>(device.allocate(64));
+  auto* destination = device.allocate_object<std::uint32_t>(32);
+  ring.write(copy(destination, source, 64));
+  ring.write(fill(destination + 16, 7, 4));
+  ring.submit(fence(destination + 31, 1));
+  REQUIRE(ring.drained());
+  const std::vector<std::string> lines = device.trace_lines();
+  REQUIRE(lines.size() == 4);  // the doorbell's first
+  const auto field = [](const char* name, const void* address) {
+    return "\"" + std::string(name) + "\":" + std::to_string(reinterpret_cast<std::uint64_t>(address)) + ",";
+  };
+  CHECK(lines[1].find(field("from", source) + field("to", destination) + "\"start_ns\"") !=
+        std::string::npos);
+  CHECK(lines[2].find(field("to", destination + 16) + "\"start_ns\"") != std::string::npos);
+  CHECK(lines[2].find("from") == std::string::npos);
+  CHECK(lines[3].find("\"bytes\":0,\"start_ns\"") != std::string::npos);
+}
+
 TEST_CASE("A sub-window copy moves a box between pitched buffers, for every element size") {
   DeviceFixture device;
   SdmaRing ring(device);

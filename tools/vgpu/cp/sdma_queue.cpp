@@ -19,6 +19,19 @@ std::uint64_t bytes_of(const sdma::Packet& packet) {
   return 0;
 }
 
+// Of what it reads and writes: as fields of its line in the trace.
+std::string addresses_of(const sdma::Packet& packet) {
+  const auto field = [](const char* name, GpuAddress address) {
+    return std::string(",\"") + name + "\":" + std::to_string(address);
+  };
+  if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet))
+    return field("from", copy->source) + field("to", copy->destination);
+  if (const auto* rect = std::get_if<sdma::CopyRect>(&packet))
+    return field("from", rect->source.base) + field("to", rect->destination.base);
+  if (const auto* fill = std::get_if<sdma::ConstFill>(&packet)) return field("to", fill->destination);
+  return {};
+}
+
 }  // namespace
 
 SdmaQueue::SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQueueConfig& config)
@@ -258,12 +271,12 @@ SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, std::
 void SdmaQueue::finish_packet() {
   fences_.copy(read_, current_);
   if (context_.device.trace.enabled() && !std::holds_alternative<sdma::Nop>(current_.packet)) {
-    char line[224];
+    char line[288];
     std::snprintf(
         line, sizeof line,
-        R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu,"start_ns":%llu,"end_ns":%llu%s})",
+        R"({"type":"sdma","engine":"%s","queue":%u,"offset":%llu,"bytes":%llu%s,"start_ns":%llu,"end_ns":%llu%s})",
         current_.name, ordinal_, static_cast<unsigned long long>(read_),
-        static_cast<unsigned long long>(bytes_of(current_.packet)),
+        static_cast<unsigned long long>(bytes_of(current_.packet)), addresses_of(current_.packet).c_str(),
         static_cast<unsigned long long>(start_ns_), static_cast<unsigned long long>(host_clock_ns()),
         drawn_delay(DelayPlace::copy, read_).c_str());
     context_.device.trace.write(line);

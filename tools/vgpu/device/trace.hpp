@@ -6,7 +6,9 @@
 //            `type`: kernel_dispatch, barrier_and, barrier_or, vendor, agent_dispatch. `queue` counts queues from 0 in order of creation,
 //            ROCr's own included. Fields that a type does not have are absent.
 // Doorbells: {"type":"doorbell","queue":1,"value":119,"ns":3}
-// SDMA:      {"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":131072,"start_ns":4,"end_ns":5}
+// SDMA:      {"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":131072,"from":139637976727552,"to":139637976858624,
+//             "start_ns":4,"end_ns":5}
+//            `from` and `to` are the addresses of the first bytes that copies and fills read and write.
 // With --delay each line says how long the seed holds it up: packets "delays_ns":{"launch":0,"completion":1250,"interrupt":0}, doorbells and SDMA
 // packets "delay_ns":0. A doorbell that replaces another in its slot is seen together with it instead.
 //
