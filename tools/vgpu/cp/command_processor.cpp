@@ -285,13 +285,12 @@ struct CommandProcessor::Impl {
     return found == queues.end() ? nullptr : found->queue.get();
   }
 
-  // Ids are KFD's queue ids: ROCT keeps 0 for "no queue", so they start at 1. Ordinals, which traces show, start at 0.
   template <typename Make>
   QueueId add(Make make) {
     QueueId id = 0;
     on_thread([&] {
       id = ++last_id;
-      queues.push_back({id, make(created++)});
+      queues.push_back({id, make(ordinal_of(id))});
     });
     return id;
   }
@@ -313,7 +312,6 @@ struct CommandProcessor::Impl {
   // Of the command processor's thread.
   std::vector<Entry> queues;
   QueueId last_id = 0;
-  std::uint32_t created = 0;
   bool runtime_queue_seen = false;
   IdlePolicy policy;
   unsigned spins = 0;

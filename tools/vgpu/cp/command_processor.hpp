@@ -18,6 +18,8 @@
 namespace uptempo::vgpu {
 
 using QueueId = std::uint32_t;
+// Ids are KFD's queue ids: ROCT keeps 0 for "no queue", so they start at 1. Ordinals, which traces and findings show, start at 0.
+constexpr std::uint32_t ordinal_of(QueueId id) noexcept { return id - 1; }
 
 struct ComputeQueueConfig {
   GpuAddress ring = 0;           // 64-byte AQL packets

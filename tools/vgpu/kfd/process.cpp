@@ -94,6 +94,9 @@ Holdings Process::holdings() const {
           .events = requests_->events.held(),
           .memory = requests_->buffers.held()};
 }
+std::optional<std::uint32_t> Process::queue_with_ring(std::uint64_t ring_address) const {
+  return requests_->queues.with_ring(ring_address);
+}
 const fences::Checker* Process::checker() const noexcept { return requests_->fence_report.checker(); }
 void Process::finish_checks() { requests_->fence_report.finish(requests_->host_pages.get()); }
 

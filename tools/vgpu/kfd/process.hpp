@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "device/description.hpp"
 #include "device/device_counts.hpp"
@@ -69,6 +70,8 @@ class Process {
   // Null when memory is coherent.
   const Caches* caches() const noexcept;
   Holdings holdings() const;
+  // How traces and findings call the program's queue whose ring begins there; nothing: there is none.
+  std::optional<std::uint32_t> queue_with_ring(std::uint64_t ring_address) const;
   // Null when fences are not checked.
   const fences::Checker* checker() const noexcept;
   // The program ends: what the fence checker can only tell then.

@@ -103,7 +103,7 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
     unwatch(args.read_pointer_address, sizeof(std::uint64_t));
     unwatch(args.write_pointer_address, sizeof(std::uint64_t));
   }
-  Queue queue{.device_queue = 0, .sdma = sdma, .xgmi = xgmi};
+  Queue queue{.device_queue = 0, .ring_address = args.ring_base_address, .sdma = sdma, .xgmi = xgmi};
   // The device looks at the slot from now on; release: before the queue is known to it.
   std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~std::uint64_t{0}, std::memory_order_release);
   if (sdma) {
@@ -171,6 +171,15 @@ bool Queues::exists(std::uint32_t queue_id) const {
 std::uint64_t Queues::held() const {
   const std::lock_guard lock(mutex_);
   return queues_.size();
+}
+
+std::optional<std::uint32_t> Queues::with_ring(std::uint64_t ring_address) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(queues_, [&](const auto& each) {
+    return !each.second.sdma && each.second.ring_address == ring_address;
+  });
+  if (found == queues_.end()) return std::nullopt;
+  return ordinal_of(found->second.device_queue);
 }
 
 }  // namespace uptempo::vgpu::kfd

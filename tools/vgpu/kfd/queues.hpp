@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "cp/command_processor.hpp"
@@ -41,10 +42,13 @@ class Queues {
   int set_cu_mask(std::uint32_t queue_id, std::uint64_t mask_address, std::uint32_t bits);
   bool exists(std::uint32_t queue_id) const;
   std::uint64_t held() const;
+  // The device's ordinal (cp/queue.hpp) of the compute queue whose ring begins there; nothing: there is none.
+  std::optional<std::uint32_t> with_ring(std::uint64_t ring_address) const;
 
  private:
   struct Queue {
     QueueId device_queue = 0;
+    std::uint64_t ring_address = 0;
     bool sdma = false;
     bool xgmi = false;
   };
