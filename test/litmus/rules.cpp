@@ -92,11 +92,13 @@ class Judge {
     return Hazard{earlier, later, conflict, true, stale_in_l1 || stale_in_l2};
   }
 
-  // Then what `earlier` wrote is nobody's business at `later` any more.
+  // Then what `earlier` wrote is nobody's business at `later` any more. A write that is not ordered between the two may as well be the first, or come too late.
   bool overwritten_between(StepId earlier, StepId later, size_t cell) const {
     for (StepId step = earlier + 1; step < later; ++step)
       for (const Access& access : accesses_[step])
-        if (access.cell == cell && access.write) return true;
+        if (access.cell == cell && access.write && order_.ended_before(earlier, step) &&
+            order_.ended_before(step, later))
+          return true;
     return false;
   }
 
