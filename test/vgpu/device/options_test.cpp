@@ -76,6 +76,10 @@ TEST_CASE("checks are a list", "[options]") {
   CHECK(Options::from_environment().checks.fences);
   CHECK(Options::from_environment().checks.specification);
   CHECK_FALSE(Options::from_environment().checks.advice);
+  CHECK_FALSE(Options::from_environment().checks.repeated);
+  setenv("UPTEMPO_VGPU_CHECK", "fences,repeated", 1);
+  CHECK(Options::from_environment().checks.repeated);
+  CHECK_FALSE(Options::from_environment().checks.specification);
   for (const char* both : {"fences,advice,hsa", "hsa,fences,advice"}) {
     setenv("UPTEMPO_VGPU_CHECK", both, 1);
     CHECK(Options::from_environment().checks.fences);

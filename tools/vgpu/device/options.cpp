@@ -50,6 +50,8 @@ Checks Checks::parse(std::string_view list) {
       checks.fences = true;
     } else if (name == "hsa") {
       checks.specification = true;
+    } else if (name == "repeated") {
+      checks.repeated = true;
     } else if (name == "advice") {
       checks.advice = true;
     } else {
@@ -58,7 +60,7 @@ Checks Checks::parse(std::string_view list) {
   }
   if (!known || !checks.fences)
     throw std::invalid_argument("'" + std::string(list) +
-                                "': use fences, with ,hsa or ,advice or both behind it");
+                                "': use fences, with any of ,hsa ,repeated ,advice behind it");
   return checks;
 }
 

@@ -14,9 +14,10 @@ namespace uptempo::vgpu {
 struct Checks {
   bool fences = false;         // the fence checker watches (device/fences)
   bool specification = false;  // and tells what only the specification forbids, too
+  bool repeated = false;       // and each finding, however often there was one like it before
   bool advice = false;         // and, at the end, which fences could have been narrower
 
-  // "fences", "fences,hsa", "fences,advice", "fences,hsa,advice". Throws std::invalid_argument naming the list and what is accepted.
+  // "fences", then any of "hsa", "repeated" and "advice", with commas. Throws std::invalid_argument naming the list and what is accepted.
   static Checks parse(std::string_view list);
 };
 

@@ -1,5 +1,6 @@
 #include "kfd/fence_report.hpp"
 
+#include <limits>
 #include <string>
 
 #include "device/fences/advice.hpp"
@@ -22,7 +23,8 @@ FenceReport::FenceReport(const Options& options)
           report(to_sentence(finding));
         }
       },
-      journal_.get());
+      journal_.get(),
+      options.checks.repeated ? std::numeric_limits<std::uint32_t>::max() : fences::Checker::kRepetitions);
 }
 
 void FenceReport::advise() {

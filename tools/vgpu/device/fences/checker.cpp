@@ -12,10 +12,11 @@
 namespace uptempo::vgpu::fences {
 
 struct Checker::Impl {
-  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal)
+  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, std::uint32_t the_limit)
       : judge(std::move(options), [this](const Finding& finding) { found(finding); }),
         sink(std::move(the_sink)),
-        journal(the_journal) {}
+        journal(the_journal),
+        limit(the_limit) {}
 
   template <typename What>
   void tell(What what, std::vector<TouchedPage> pages = {}) {
@@ -38,7 +39,7 @@ struct Checker::Impl {
     }
     auto& seen = repetitions[{static_cast<int>(finding.what), finding.reason.data(), finding.writer->name,
                               finding.reader->name}];
-    if (seen < kRepetitions) {
+    if (seen < limit) {
       ++seen;
       sink(finding);
     }
@@ -48,6 +49,7 @@ struct Checker::Impl {
   Judge judge;
   const Sink sink;
   Journal* journal;  // null: nothing is kept, or not any more
+  const std::uint32_t limit;
   ActorId queues = 0;
   std::map<std::tuple<int, const char*, std::string, std::string>, std::uint32_t> repetitions;
   Counts counts;
@@ -92,8 +94,8 @@ class CopiedPages {
 
 }  // namespace
 
-Checker::Checker(JudgeOptions options, Sink sink, Journal* journal)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal)) {}
+Checker::Checker(JudgeOptions options, Sink sink, Journal* journal, std::uint32_t repetitions)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal, repetitions)) {}
 Checker::~Checker() = default;
 
 ActorId Checker::add_queue(QueueKind kind, std::uint32_t ordinal) {

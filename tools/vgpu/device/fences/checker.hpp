@@ -35,8 +35,12 @@ class Checker {
   using SignalValue = fences::SignalValue;
   using Packet = fences::Packet;
 
-  // `journal`: keeps the run, too; null: it is not kept.
-  Checker(JudgeOptions options, Sink sink, Journal* journal = nullptr);
+  // The same finding between kernels of the same names goes to the sink this often; later ones are only counted.
+  static constexpr std::uint32_t kRepetitions = 64;
+
+  // `journal`: keeps the run, too; null: it is not kept. `repetitions`: for programs that read all of them, where kRepetitions is for people.
+  Checker(JudgeOptions options, Sink sink, Journal* journal = nullptr,
+          std::uint32_t repetitions = kRepetitions);
   ~Checker();
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
@@ -91,13 +95,10 @@ class Checker {
     std::uint64_t unrecorded = 0;  // dispatches, some of whose accesses found no memory to be recorded in
     std::uint64_t total() const noexcept { return unordered + stale + unreleased; }
   };
-  // Findings so far, all of them: the sink is spared repetitions (see kRepetitions).
+  // Findings so far, all of them: the sink is spared repetitions.
   Counts counts() const;
   // So far.
   Judge::Presumed presumed() const;
-
-  // The same finding between the same kernels goes to the sink this often; later ones are only counted.
-  static constexpr std::uint32_t kRepetitions = 64;
 
  private:
   struct Impl;
