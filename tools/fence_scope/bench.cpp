@@ -53,9 +53,31 @@ MemoryKind memory_kind(BufferKind kind) {
 struct Action {
   uint32_t queue = 0;
   std::vector<aql::Packet64> packets{};
-  std::vector<std::string> names{};  // of the packets; where asked for
-  size_t copy = 0;                   // a step, where there are no packets
+  std::vector<Bench::Packet> roles{};  // of the packets
+  size_t copy = 0;                     // a step, where there are no packets
 };
+
+std::string in_words(const Bench::Packet& packet, const Sequence& sequence) {
+  switch (packet.role) {
+    case Bench::Packet::Role::gate:
+      return "gate";
+    case Bench::Packet::Role::waits:
+      return fmt::format("'{}' waits", sequence.steps[packet.step].name);
+    case Bench::Packet::Role::dispatch:
+      return fmt::format("'{}'", sequence.steps[packet.step].name);
+    case Bench::Packet::Role::closing:
+      break;
+  }
+  return "closing packet";
+}
+
+// Of HSA's system clock, which counts nanoseconds.
+uint64_t system_ns() {
+  uint64_t ticks = 0;
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &ticks), "hsa_system_get_info",
+        "HSA_SYSTEM_INFO_TIMESTAMP");
+  return ticks;
+}
 
 }  // namespace
 
@@ -237,6 +259,10 @@ struct Bench::Impl {
           timed.push_back(step);
         }
     }
+    // Of all copies of this process, from now on.
+    if (timing == TimingMode::each)
+      check(hsa_amd_profiling_async_copy_enable(true), "hsa_amd_profiling_async_copy_enable",
+            "time stamps of copies");
   }
   void need_signal(size_t step, SignalKind kind) {
     if (sequence.steps[step].kind == Step::Kind::copy) kind = SignalKind::interrupt;  // the host waits, too
@@ -321,12 +347,13 @@ struct Bench::Impl {
   }
 
   // In the order of the steps, so that nothing is held back for the sake of what stands behind it; packets go together as far as they can.
-  std::vector<Action> actions(const Headers& headers, Release release, bool with_names) const {
+  std::vector<Action> actions(const Headers& headers, Release release) const {
     require(headers);
     std::vector<Action> open(2), all;
-    const auto add = [&](uint32_t queue, const aql::Packet64& packet, auto&& name) {
-      open[queue].packets.push_back(packet);
-      if (with_names) open[queue].names.push_back(name());
+    using Role = Packet::Role;
+    const auto add = [&](const Packet& role, const aql::Packet64& packet) {
+      open[role.queue].packets.push_back(packet);
+      open[role.queue].roles.push_back(role);
     };
     const auto send = [&] {
       for (const uint32_t queue : {0u, 1u}) {
@@ -338,7 +365,8 @@ struct Bench::Impl {
     };
     for (const uint32_t queue : {0u, 1u})
       if (used[queue] && release == Release::gated)
-        add(queue, aql::to_packet(aql::BarrierAnd{kOrderOnly, {gate.handle()}, {}}), [] { return "gate"; });
+        add({.role = Role::gate, .queue = queue},
+            aql::to_packet(aql::BarrierAnd{kOrderOnly, {gate.handle()}, {}}));
     for (size_t i = 0; i < sequence.steps.size(); ++i) {
       const Step& step = sequence.steps[i];
       if (step.kind == Step::Kind::copy) {
@@ -347,21 +375,21 @@ struct Bench::Impl {
         continue;
       }
       for (size_t first = 0; first < step.after.size(); first += kDependencies) {
+        const std::span<const size_t> awaited =
+            std::span(step.after).subspan(first, std::min(kDependencies, step.after.size() - first));
         aql::BarrierAnd packet{.flags = kOrderOnly, .dependencies = {}, .completion_signal = {}};
-        for (size_t d = first; d < std::min(first + kDependencies, step.after.size()); ++d)
-          packet.dependencies[d - first] = signal_of[step.after[d]];
-        add(step.queue, aql::to_packet(packet), [&] { return fmt::format("'{}' waits", step.name); });
+        for (size_t d = 0; d < awaited.size(); ++d) packet.dependencies[d] = signal_of[awaited[d]];
+        add({.role = Role::waits, .queue = step.queue, .step = i, .after = awaited}, aql::to_packet(packet));
       }
       aql::KernelDispatch packet = dispatches[i];
       packet.flags = headers[i];
       packet.completion_signal = signal_of[i];
-      add(step.queue, aql::to_packet(packet), [&] { return fmt::format("'{}'", step.name); });
+      add({.role = Role::dispatch, .queue = step.queue, .step = i}, aql::to_packet(packet));
     }
     for (const uint32_t queue : {0u, 1u})
       if (used[queue])
-        add(queue,
-            aql::to_packet(aql::BarrierAnd{.flags = kClosing, .completion_signal = closed[queue].handle()}),
-            [] { return "closing packet"; });
+        add({.role = Role::closing, .queue = queue},
+            aql::to_packet(aql::BarrierAnd{.flags = kClosing, .completion_signal = closed[queue].handle()}));
     send();
     return all;
   }
@@ -379,12 +407,32 @@ struct Bench::Impl {
       copier.start_to_host(to, from, step.to.bytes, signal_of[number], awaited);
   }
 
-  void submit(const std::vector<Action>& all, Release release) {
-    for (const Action& action : all)
-      if (action.packets.empty())
+  // Notes in each action's first role where its packets went, which costs a load. A look at the clock costs more, and is taken for those who look at times of
+  // each packet.
+  void submit(std::vector<Action>& all, Release release) {
+    for (Action& action : all) {
+      if (action.packets.empty()) {
         start_copy(action.copy, release);
-      else
-        queues[action.queue].publish(action.packets);
+        continue;
+      }
+      support::PacketQueue& queue = queues[action.queue];
+      action.roles[0].index = queue.next_index();
+      if (timing == TimingMode::each) action.roles[0].published_ns = system_ns();
+      queue.publish(action.packets);
+    }
+  }
+
+  std::vector<Packet> published(const std::vector<Action>& all) const {
+    std::vector<Packet> packets;
+    for (const Action& action : all) {
+      for (size_t i = 0; i < action.roles.size(); ++i) {
+        Packet& packet = packets.emplace_back(action.roles[i]);
+        packet.index = action.roles[0].index + i;
+        packet.published_ns = action.roles[0].published_ns;
+      }
+    }
+    std::ranges::stable_sort(packets, {}, &Packet::queue);
+    return packets;
   }
 
   void wait() {
@@ -394,21 +442,38 @@ struct Bench::Impl {
       if (sequence.steps[i].kind == Step::Kind::copy) queues[0].wait(signal_of[i], "a copy of a run", kSpin);
   }
 
-  std::optional<double> device_us() const {
-    if (timed.empty()) return std::nullopt;
-    uint64_t first = UINT64_MAX, last = 0;
+  std::vector<std::optional<Span>> spans() const {
+    std::vector<std::optional<Span>> all;
+    if (timing == TimingMode::none) return all;
+    all.resize(sequence.steps.size());
     for (const size_t step : timed) {
       hsa_amd_profiling_dispatch_time_t time{};
       check(hsa_amd_profiling_get_dispatch_time(gpu.handle(), signal_of[step], &time),
             "hsa_amd_profiling_get_dispatch_time", sequence.steps[step].name);
-      first = std::min(first, time.start);
-      last = std::max(last, time.end);
+      all[step] = {time.start, time.end};
+    }
+    if (timing != TimingMode::each) return all;
+    for (size_t step = 0; step < all.size(); ++step) {
+      if (sequence.steps[step].kind != Step::Kind::copy) continue;
+      hsa_amd_profiling_async_copy_time_t time{};
+      check(hsa_amd_profiling_get_async_copy_time(signal_of[step], &time),
+            "hsa_amd_profiling_get_async_copy_time", sequence.steps[step].name);
+      all[step] = {time.start, time.end};
+    }
+    return all;
+  }
+  std::optional<double> device_us(const std::vector<std::optional<Span>>& all) const {
+    if (timed.empty()) return std::nullopt;
+    uint64_t first = UINT64_MAX, last = 0;
+    for (const size_t step : timed) {
+      first = std::min(first, all[step]->begin_ns);
+      last = std::max(last, all[step]->end_ns);
     }
     return static_cast<double>(last - first) / 1e3;
   }
 
   Run run(const Headers& headers, Release release) {
-    const std::vector<Action> all = actions(headers, release, false);
+    std::vector<Action> all = actions(headers, release);
     Run result;
     // Until the end of the run the device may hold on to all of this.
     failed = true;
@@ -423,7 +488,9 @@ struct Bench::Impl {
     wait();
     result.us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
     if (after) after();
-    result.device_us = device_us();
+    result.packets = published(all);
+    result.spans = spans();
+    result.device_us = device_us(result.spans);
     result.wrong_bytes = wrong_bytes();
     result.correct = result.wrong_bytes == 0;
     // What was not released is written back, so that it does not come upon later contents.
@@ -491,9 +558,20 @@ void Bench::watch(std::function<void()> before, std::function<void()> after) {
   impl_->after = std::move(after);
 }
 
+std::optional<Bench::Place> Bench::place_of(uint64_t address) const noexcept {
+  for (size_t i = 0; i < impl_->memory.size(); ++i) {
+    const auto begin = reinterpret_cast<uint64_t>(impl_->memory[i].data());
+    if (address >= begin && address - begin < impl_->sequence.buffers[i].bytes)
+      return Place{i, address - begin};
+  }
+  return std::nullopt;
+}
+
+const void* Bench::ring(uint32_t queue) const noexcept { return impl_->queues[queue].ring(); }
+
 DeviceCounts Bench::counts(const Headers& headers) const {
   DeviceCounts counts;
-  for (const Action& action : impl_->actions(headers, Release::ungated, false)) {
+  for (const Action& action : impl_->actions(headers, Release::ungated)) {
     counts.packets += action.packets.size();
     counts.doorbells += action.packets.empty() ? 0 : 1;
   }
@@ -514,15 +592,16 @@ DeviceCounts Bench::counts(const Headers& headers) const {
 
 std::string Bench::dry_run(const Headers& headers) const {
   std::string text;
-  for (const Action& action : impl_->actions(headers, Release::ungated, true)) {
+  for (const Action& action : impl_->actions(headers, Release::ungated)) {
     if (action.packets.empty()) {
       const Step& copy = impl_->sequence.steps[action.copy];
       text += fmt::format("copy engine: '{}', {} bytes\n\n", copy.name, copy.to.bytes);
       continue;
     }
     for (size_t i = 0; i < action.packets.size(); ++i)
-      text += fmt::format("queue {}: {}\n{}\n{}\n\n", action.queue, action.names[i],
-                          aql::format(action.packets[i]), aql::format_words(action.packets[i]));
+      text +=
+          fmt::format("queue {}: {}\n{}\n{}\n\n", action.queue, in_words(action.roles[i], impl_->sequence),
+                      aql::format(action.packets[i]), aql::format_words(action.packets[i]));
   }
   return text;
 }

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,17 +50,43 @@ class Bench {
   // What a buffer holds after the reference run.
   const std::vector<std::byte>& reference(size_t buffer) const noexcept;
 
+  // A packet of a run, and where it went.
+  struct Packet {
+    static constexpr size_t no_step = ~size_t{0};
+    enum class Role : uint8_t { gate, waits, dispatch, closing } role;
+    uint32_t queue;
+    size_t step = no_step;  // which it is, or for which it waits; none of gate and closing packets
+    std::span<const size_t>
+        after{};         // steps for which a packet of role `waits` waits; of this bench's sequence
+    uint64_t index = 0;  // in its queue, since that was made
+    std::optional<uint64_t> published_ns{};  // just before; where spans are known
+  };
+  // Of HSA's system clock (HSA_SYSTEM_INFO_TIMESTAMP), in nanoseconds.
+  struct Span {
+    uint64_t begin_ns, end_ns;
+  };
   struct Run {
     double us = 0;  // until the host knows that everything is complete
     std::optional<double>
         device_us{};  // TimingMode::batch and each: from the first dispatch's begin to the last one's end
     bool correct = false;
     uint64_t wrong_bytes = 0;
+    std::vector<Packet> packets{};  // each queue's in their order
+    // [step] Of the packets' timestamps, and with TimingMode::each of copies too; empty without timing.
+    std::vector<std::optional<Span>> spans{};
   };
   // `headers` has a place for each step. Throws Error if the device fails, or is not done within a minute; this bench is then of no more use.
   Run run(const Headers& headers, Release release);
   // Called in each run ahead of the first packet, and when everything is complete: for counters that only the device has.
   void watch(std::function<void()> before, std::function<void()> after);
+  // Where in which buffer a byte of the device's or the host's memory is; nothing: in none of them.
+  struct Place {
+    size_t buffer;
+    uint64_t byte;
+  };
+  std::optional<Place> place_of(uint64_t address) const noexcept;
+  // hsa_queue_t::base_address of a queue.
+  const void* ring(uint32_t queue) const noexcept;
   // What is written for an ungated run: packets of all kinds, doorbells, completion signals and those of them that interrupt; barrier bits and scopes of the dispatches. What only
   // a device knows stays empty. The runtime's own packets, for copies, are not counted.
   DeviceCounts counts(const Headers& headers) const;

@@ -81,6 +81,7 @@ PacketQueue::PacketQueue(PacketQueue&&) noexcept = default;
 PacketQueue::~PacketQueue() = default;
 
 uint32_t PacketQueue::ring_size() const noexcept { return state_->writer.ring_size(); }
+const void* PacketQueue::ring() const noexcept { return state_->writer.queue()->base_address; }
 uint64_t PacketQueue::next_index() const noexcept { return state_->writer.next_index(); }
 const QueueFacts& PacketQueue::facts() const noexcept { return state_->facts; }
 

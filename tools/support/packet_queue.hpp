@@ -25,6 +25,8 @@ class PacketQueue {
   ~PacketQueue();
 
   uint32_t ring_size() const noexcept;
+  // hsa_queue_t::base_address.
+  const void* ring() const noexcept;
   // The index that the next packet will get.
   uint64_t next_index() const noexcept;
   // What hidden arguments say about this queue.

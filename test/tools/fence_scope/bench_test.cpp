@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <span>
@@ -90,6 +91,80 @@ TEST_CASE("each mode of timing gives a time of the device within that of the hos
       CHECK(*run.device_us > 0);
       CHECK(*run.device_us <= run.us);
     }
+}
+
+TEST_CASE("with timing of each, dispatches and copies have begin and end, in the order in which they wait") {
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), make_workload("copy-kernel-copy", small("copy-kernel-copy")), TimingMode::each);
+  const Bench::Run run = bench.run(bench.everywhere(), Release::ungated);
+  const Sequence& sequence = bench.sequence();
+  REQUIRE(run.spans.size() == sequence.steps.size());
+  for (size_t step = 0; step < sequence.steps.size(); ++step) {
+    REQUIRE(run.spans[step].has_value());
+    CHECK(run.spans[step]->begin_ns <= run.spans[step]->end_ns);
+    for (const size_t awaited : sequence.steps[step].after)
+      CHECK(run.spans[awaited]->end_ns <= run.spans[step]->begin_ns);
+  }
+  for (const Bench::Packet& packet : run.packets) {
+    REQUIRE(packet.published_ns.has_value());
+    if (packet.role == Bench::Packet::Role::dispatch)
+      CHECK(*packet.published_ns <= run.spans[packet.step]->end_ns);
+  }
+}
+
+TEST_CASE("a run says where each of its packets went") {
+  const Runtime runtime;
+  for (const Workload& workload : workloads()) {
+    CAPTURE(workload.name);
+    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)));
+    const Sequence& sequence = bench.sequence();
+    std::array<uint64_t, 2> next{};
+    for (const Release release : {Release::gated, Release::ungated}) {
+      const Bench::Run run = bench.run(bench.planned(), release);
+      std::vector<size_t> dispatches[2], awaited(sequence.steps.size());
+      size_t gates = 0, closing = 0;
+      const Bench::Packet* before = nullptr;
+      for (const Bench::Packet& packet : run.packets) {
+        // One behind the other in the ring, and behind those of earlier runs.
+        if (before != nullptr && before->queue == packet.queue)
+          CHECK(packet.index == before->index + 1);
+        else
+          CHECK(packet.index >= next[packet.queue]);
+        before = &packet;
+        next[packet.queue] = packet.index + 1;
+        CHECK_FALSE(packet.published_ns.has_value());
+        switch (packet.role) {
+          case Bench::Packet::Role::gate:
+            ++gates;
+            break;
+          case Bench::Packet::Role::closing:
+            ++closing;
+            break;
+          case Bench::Packet::Role::waits:
+            CHECK(packet.after.size() <= 5);
+            awaited[packet.step] += packet.after.size();
+            break;
+          case Bench::Packet::Role::dispatch:
+            dispatches[packet.queue].push_back(packet.step);
+            CHECK(awaited[packet.step] == sequence.steps[packet.step].after.size());
+        }
+      }
+      for (const uint32_t queue : {0u, 1u}) CHECK(dispatches[queue] == sequence.dispatches(queue));
+      const size_t queues = dispatches[1].empty() ? 1 : 2;
+      CHECK(gates == (release == Release::gated ? queues : 0));
+      CHECK(closing == queues);
+      CHECK(run.spans.empty());
+    }
+  }
+}
+
+TEST_CASE("an address is told as a byte of a buffer") {
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), make_workload("copy-kernel-copy", small("copy-kernel-copy")));
+  CHECK_FALSE(bench.place_of(0).has_value());
+  // Nothing else lies at the address of the ring.
+  CHECK_FALSE(bench.place_of(reinterpret_cast<uint64_t>(bench.ring(0))).has_value());
+  CHECK(bench.ring(0) != bench.ring(1));
 }
 
 TEST_CASE("whatever the headers say, a run ends, and the next one is not harmed") {
