@@ -7,9 +7,14 @@
 #include <span>
 #include <vector>
 
-#include "fence_scope/judge.hpp"
+#include "fence_scope/sequence.hpp"
 
 namespace uptempo::fence_scope {
+
+struct Case {
+  const Sequence* sequence;  // cases of one sequence point to the same one
+  Headers headers;
+};
 
 struct Cases {
   struct One {

@@ -1,10 +1,8 @@
 #include "fence_scope/judge.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -13,29 +11,19 @@
 
 #include "engine/runtime/runtime.hpp"
 #include "fence_scope/bench.hpp"
-#include "fence_scope/case_file.hpp"
 #include "fence_scope/sequence_rules.hpp"
+#include "fence_scope/vgpu_process.hpp"
 #include "test/support/command.hpp"
-#include "vgpu/device_counts.h"
-#include "vgpu/launch.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
 
-using nlohmann::json;
+using nlohmann::ordered_json;
 
 // FILE RUNS [REPORT]: the cases, how often each is run, and where the checker reports to.
 constexpr const char* kProcessOption = "--judge-cases";
 
 // ---- in a process under uptempo-vgpu
-
-uptempo_vgpu_device_counts device_counts() {
-  const auto ask = reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
-  uptempo_vgpu_device_counts counts{};
-  if (ask == nullptr || ask(&counts) != 0)
-    throw std::runtime_error("this process does not run on the virtual GPU");
-  return counts;
-}
 
 struct Lines {
   uint64_t l1_invalidated = 0, l2_invalidated = 0, l2_written_back = 0;
@@ -48,36 +36,22 @@ struct Lines {
   }
 };
 
-// "copy_words.kd, packet 3"
-std::string side_in_words(const json& side) {
-  if (side.contains("kernel"))
-    return fmt::format("{} (queue {}, packet {})", side.at("kernel").get<std::string>(),
-                       side.at("queue").get<uint64_t>(), side.at("index").get<uint64_t>());
-  return side.at("engine") == "host" ? "the host" : "a copy engine";
-}
-
 // What the checker has reported since the last time.
-class Findings {
+class NewLines {
  public:
-  explicit Findings(std::string file) : file_(std::move(file)) {}
+  explicit NewLines(std::string file) : file_(std::move(file)) {}
 
-  void take(json& to) {
+  std::vector<std::string> take() {
+    std::vector<std::string> lines;
+    if (file_.empty()) return lines;
     std::ifstream in(file_);
     in.seekg(read_);
     for (std::string line; std::getline(in, line);) {
       if (in.eof()) break;  // not whole yet
       read_ += static_cast<std::streamoff>(line.size()) + 1;
-      const json finding = json::parse(line);
-      const bool unordered = finding.at("class") == "unordered";
-      uint64_t& count = to[unordered ? "unordered" : "stale"].get_ref<uint64_t&>();
-      ++count;
-      if (finding.at("target") == "possible") to["possible"] = true;
-      std::string& first = to["first"].get_ref<std::string&>();
-      if (first.empty())
-        first = fmt::format("{}, {} and {}: {}", finding.at("conflict").get<std::string>(),
-                            side_in_words(finding.at("writer")), side_in_words(finding.at("reader")),
-                            finding.at("reason").get<std::string>());
+      lines.push_back(std::move(line));
     }
+    return lines;
   }
 
  private:
@@ -85,41 +59,74 @@ class Findings {
   std::streamoff read_ = 0;
 };
 
-std::vector<uint8_t> read_file(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot read " + file);
-  return {std::istreambuf_iterator<char>(in), {}};
+ordered_json to_json(const Finding& finding) {
+  ordered_json one{{"earlier", finding.earlier},
+                   {"later", finding.later},
+                   {"ordered", finding.ordered},
+                   {"possible", finding.possible_on_target},
+                   {"earlier_writes", finding.earlier_writes},
+                   {"later_reads", finding.later_reads},
+                   {"place", nullptr},
+                   {"reason", finding.reason}};
+  if (finding.place) one["place"] = {finding.place->buffer, finding.place->byte};
+  return one;
+}
+Finding finding_of(const ordered_json& one) {
+  Finding finding{.earlier = one.at("earlier"),
+                  .later = one.at("later"),
+                  .ordered = one.at("ordered"),
+                  .possible_on_target = one.at("possible"),
+                  .earlier_writes = one.at("earlier_writes"),
+                  .later_reads = one.at("later_reads"),
+                  .reason = one.at("reason")};
+  if (const ordered_json& place = one.at("place"); !place.is_null())
+    finding.place = {place.at(0).get<size_t>(), place.at(1).get<uint64_t>()};
+  return finding;
+}
+
+// Each pair once, however many lines and runs have it.
+ordered_json findings_in(const std::vector<std::string>& lines, const Sequence& sequence,
+                         const Placement& placement) {
+  std::vector<Finding> all;
+  for (const std::string& line : lines) {
+    Finding finding = fence_scope::finding_of(line, sequence, placement);
+    if (std::ranges::none_of(all, [&](const Finding& each) { return same(each, finding); }))
+      all.push_back(std::move(finding));
+  }
+  ordered_json out = ordered_json::array();
+  for (const Finding& finding : all) out.push_back(to_json(finding));
+  return out;
 }
 
 // Prints an object for each case.
 void run_cases(const std::string& file, uint32_t runs, const std::string& report) {
-  const Cases cases = from_bytes(read_file(file));
+  const Cases cases = read_case_file(file);
   const Runtime runtime;
-  Findings findings(report);
-  json out = json::array();
+  NewLines reported(report);
+  ordered_json out = ordered_json::array();
   for (size_t number = 0; number < cases.cases.size(); ++number) out.push_back(nullptr);
   for (size_t number = 0; number < cases.sequences.size(); ++number) {
     Bench bench(runtime.gpu(), cases.sequences[number]);
-    json nobody = {{"unordered", uint64_t{0}}, {"stale", uint64_t{0}}, {"possible", false}, {"first", ""}};
-    if (!report.empty())
-      findings.take(nobody);  // the reference run's: there are none, as it waits for each step
+    const std::array<std::optional<uint32_t>, 2> queues = device_numbers(bench);
+    (void)reported.take();  // the reference run's: there are none, as it waits for each step
     for (size_t i = 0; i < cases.cases.size(); ++i) {
       if (cases.cases[i].sequence != number) continue;
-      json one = {{"unordered", uint64_t{0}}, {"stale", uint64_t{0}}, {"possible", false}, {"first", ""}};
       uptempo_vgpu_device_counts before{};
       Lines lines;
-      bench.watch([&] { before = device_counts(); }, [&] { lines.add(before, device_counts()); });
+      bench.watch([&] { before = device_counts().value(); },
+                  [&] { lines.add(before, device_counts().value()); });
+      Placement placement{.queues = queues, .place_of = [&](uint64_t at) { return bench.place_of(at); }};
       uint32_t wrong = 0;
-      for (uint32_t run = 0; run < runs; ++run)
-        wrong += bench.run(cases.cases[i].headers, run % 2 == 0 ? Release::gated : Release::ungated).correct
-                     ? 0
-                     : 1;
-      if (!report.empty()) findings.take(one);
-      one["wrong"] = wrong;
-      one["l1"] = lines.l1_invalidated / runs;
-      one["l2"] = lines.l2_invalidated / runs;
-      one["back"] = lines.l2_written_back / runs;
-      out[i] = std::move(one);
+      for (uint32_t run = 0; run < runs; ++run) {
+        Bench::Run one = bench.run(cases.cases[i].headers, run % 2 == 0 ? Release::gated : Release::ungated);
+        wrong += one.correct ? 0 : 1;
+        placement.packets.insert(placement.packets.end(), one.packets.begin(), one.packets.end());
+      }
+      out[i] = {{"findings", findings_in(reported.take(), bench.sequence(), placement)},
+                {"wrong", wrong},
+                {"l1", lines.l1_invalidated / runs},
+                {"l2", lines.l2_invalidated / runs},
+                {"back", lines.l2_written_back / runs}};
     }
   }
   std::cout << out.dump() << '\n';
@@ -127,58 +134,64 @@ void run_cases(const std::string& file, uint32_t runs, const std::string& report
 
 // ---- in the program that asks
 
-// The launcher's options come from here alone, whatever this process was started with; the device stays.
-std::vector<std::string> clean_environment() {
-  std::vector<std::string> command{"/usr/bin/env"};
-  for (const char* name :
-       {"LD_PRELOAD", "UPTEMPO_VGPU_CHECK", "UPTEMPO_VGPU_DELAY", "UPTEMPO_VGPU_DETERMINISTIC",
-        "UPTEMPO_VGPU_EARLY_READ_INDEX", "UPTEMPO_VGPU_INCOHERENT", "UPTEMPO_VGPU_NULL_KERNELS",
-        "UPTEMPO_VGPU_REPORT", "UPTEMPO_VGPU_SEED", "UPTEMPO_VGPU_TRACE", "UPTEMPO_VGPU_WORKERS"})
-    command.insert(command.end(), {"-u", name});
-  return command;
+Verdict verdict_of(bool complaint, bool unordered, bool possible, uint32_t wrong_runs) {
+  if (!complaint) return wrong_runs > 0 ? Verdict::unknown : Verdict::correct;
+  if (unordered) return Verdict::unordered;
+  return possible || wrong_runs > 0 ? Verdict::stale : Verdict::unknown;
 }
 
-json run_self(const std::vector<std::string>& launcher_options, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = clean_environment();
-  command.push_back(vgpu::find_launcher());
-  command.insert(command.end(), launcher_options.begin(), launcher_options.end());
-  command.insert(command.end(),
-                 {"--", std::filesystem::read_symlink("/proc/self/exe").string(), kProcessOption});
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const test::CommandResult result = test::run_command(command);
-  json out = json::parse(result.out, nullptr, false);
-  if (result.exit_code != 0 || out.is_discarded())
-    throw std::runtime_error(
-        fmt::format("uptempo-vgpu {} with the cases of this experiment ended with {}: {}",
-                    fmt::join(launcher_options, " "), result.exit_code, result.err));
-  return out;
+// Of a finding that the rules know nothing of: then either the declared accesses are wrong, or one of the two is.
+std::string unexplained(const Finding& finding, const Sequence& sequence) {
+  const std::string pair = fmt::format("{}: {}", in_words(finding, sequence), finding.reason);
+  if (const auto step = undeclared(finding, sequence))
+    return fmt::format(
+        "'{}' ({}) does not declare what it {}, found by the fence checker: {}", sequence.steps[*step].name,
+        *step,
+        (*step == finding.later.front() ? finding.later_reads : !finding.earlier_writes) ? "reads" : "writes",
+        pair);
+  if (!finding.place) return "accesses beside the buffers, found by the fence checker: " + pair;
+  return fmt::format("the fence checker and the rules disagree, which is a defect of one of them: {}, {}",
+                     pair,
+                     finding.ordered ? "which by the rules is fenced" : "which by the rules is ordered");
+}
+
+void set_pair(Judgement& judgement, size_t earlier, size_t later, bool earlier_writes) {
+  judgement.writer = earlier;
+  judgement.reader = later;
+  if (!earlier_writes) std::swap(judgement.writer, judgement.reader);
 }
 
 }  // namespace
 
 Judgement judge(const Sequence& sequence, const Headers& headers, const Evidence& evidence) {
   const std::vector<Hazard> hazards = hazards_of(sequence, headers);
-  const Hazard* const worst = worst_of(hazards);
-  Judgement judgement{.verdict = Verdict::correct, .wrong_runs = evidence.wrong_runs, .runs = evidence.runs};
-  const bool found = evidence.found_unordered + evidence.found_stale > 0;
-  if (worst != nullptr) {
-    judgement.verdict = !worst->ordered                                      ? Verdict::unordered
-                        : evidence.wrong_runs > 0 || evidence.found_possible ? Verdict::stale
-                                                                             : Verdict::unknown;
-    judgement.writer = worst->earlier;
-    judgement.reader = worst->later;
-    if (!worst->earlier_writes) std::swap(judgement.writer, judgement.reader);
-    judgement.reason = in_words(*worst, sequence, headers);
-  } else if (found) {
-    judgement.verdict = evidence.found_unordered > 0                         ? Verdict::unordered
-                        : evidence.wrong_runs > 0 || evidence.found_possible ? Verdict::stale
-                                                                             : Verdict::unknown;
-    judgement.reason =
-        "accesses that are not declared, found by the fence checker: " + evidence.first_finding;
-  } else if (evidence.wrong_runs > 0) {
-    judgement.verdict = Verdict::unknown;
-    judgement.reason = "the rules promise right results, and some were wrong";
+  const std::vector<Finding>& findings = evidence.findings;
+  std::vector<Finding> strange;
+  std::ranges::copy_if(findings, std::back_inserter(strange),
+                       [&](const Finding& each) { return hazard_of(each, hazards) == nullptr; });
+  const Hazard* const hazard = worst_of(hazards);
+  const Finding* const finding = worst_of(findings);
+  const auto orders = [](const auto* complaint) { return complaint == nullptr || complaint->ordered; };
+
+  Judgement judgement{.wrong_runs = evidence.wrong_runs, .runs = evidence.runs};
+  judgement.verdict =
+      verdict_of(hazard != nullptr || finding != nullptr, !orders(hazard) || !orders(finding),
+                 std::ranges::any_of(findings, &Finding::possible_on_target), evidence.wrong_runs);
+  // The checker saw accesses that were made, so the pair is its own, unless the rules complain of something worse.
+  const Hazard* told = finding != nullptr ? hazard_of(*finding, hazards) : hazard;
+  const bool unseen = hazard != nullptr && (finding == nullptr || (orders(finding) && !orders(hazard)));
+  if (unseen) told = hazard;
+  if (told != nullptr) {
+    set_pair(judgement, told->earlier, told->later, told->earlier_writes);
+    judgement.reason = in_words(*told, sequence, headers);
+    if (unseen && evidence.checked) judgement.reason += "; the fence checker saw no such accesses";
+  } else if (finding != nullptr) {
+    set_pair(judgement, finding->earlier.front(), finding->later.front(), finding->earlier_writes);
   }
+  if (const Finding* const strangest = worst_of(strange))
+    judgement.reason += (judgement.reason.empty() ? "" : "; ") + unexplained(*strangest, sequence);
+  else if (judgement.reason.empty() && evidence.wrong_runs > 0)
+    judgement.reason = "the rules promise right results, and some were wrong";
   return judgement;
 }
 
@@ -189,27 +202,21 @@ std::vector<Evidence> gather_evidence(std::span<const Case> cases, const JudgeOp
   const test::TemporaryDirectory directory;
   const std::string file = directory.file("cases"), report = directory.file("report.jsonl"),
                     runs = std::to_string(options.runs);
-  {
-    const std::vector<uint8_t> bytes = to_bytes(cases);
-    std::ofstream out(file, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!out.flush()) throw std::runtime_error("cannot write " + file);
-  }
+  write_case_file(file, cases);
   std::vector<Evidence> all(cases.size());
   tell("fence checker");
-  const json checked = run_self({"--check", "fences,hsa", "--report", report}, {file, runs, report});
+  const ordered_json checked = run_under_vgpu({"--check", "fences,hsa,repeated", "--report", report},
+                                              {kProcessOption, file, runs, report});
   for (size_t i = 0; i < all.size(); ++i) {
-    const json& one = checked.at(i);
-    all[i].found_unordered = one.at("unordered").get<uint64_t>();
-    all[i].found_stale = one.at("stale").get<uint64_t>();
-    all[i].found_possible = one.at("possible").get<bool>();
-    all[i].first_finding = one.at("first").get<std::string>();
+    all[i].checked = true;
+    for (const ordered_json& one : checked.at(i).at("findings")) all[i].findings.push_back(finding_of(one));
   }
   for (uint32_t seed = 1; seed <= options.seeds; ++seed) {
     tell(fmt::format("seed {} of {}", seed, options.seeds));
-    const json outcomes = run_self({"--incoherent", std::to_string(seed)}, {file, runs});
+    const ordered_json outcomes =
+        run_under_vgpu({"--incoherent", std::to_string(seed)}, {kProcessOption, file, runs});
     for (size_t i = 0; i < all.size(); ++i) {
-      const json& one = outcomes.at(i);
+      const ordered_json& one = outcomes.at(i);
       all[i].runs += options.runs;
       all[i].wrong_runs += one.at("wrong").get<uint32_t>();
       if (seed != 1) continue;

@@ -1,5 +1,5 @@
 // The verdict beside every time: by the rules over declared accesses (sequence_rules.hpp), and on the virtual GPU also by what two of its instruments find in processes of their own:
-//   the checker   uptempo-vgpu --check fences,hsa: accesses that were made, packet by packet; one process for all cases
+//   the checker   uptempo-vgpu --check fences,hsa,repeated: accesses that were made, packet by packet; one process for all cases
 //   the caches    uptempo-vgpu --incoherent SEED: wrong results; one process for each seed, with all cases
 //
 // The verdict:
@@ -7,6 +7,8 @@
 //   stale       a fence is missing, and a run was wrong for it or the checker says that the caches of this target can show it
 //   unknown     a fence is missing, and nothing has shown it: other hardware might. Or everything is promised and a run was wrong all the same
 //   correct     neither
+// The pair beside it is the checker's where it found one, by queue and index of its packets (findings.hpp). Where the rules know nothing of that pair the reason says so: a
+// step does not declare what it touches, or else rules or checker are wrong. So it does where the checker saw nothing of what the rules complain about.
 //
 // The processes are this program once more. main() calls run_judge_process() ahead of everything else:
 //   if (const auto status = run_judge_process(argc, argv)) return *status;
@@ -20,6 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "fence_scope/case_file.hpp"
+#include "fence_scope/findings.hpp"
 #include "fence_scope/report.hpp"
 #include "fence_scope/sequence.hpp"
 
@@ -27,22 +31,16 @@ namespace uptempo::fence_scope {
 
 // What is known of a case besides the rules.
 struct Evidence {
-  uint32_t runs = 0, wrong_runs = 0;              // of which the caches went stale, or on hardware
-  uint64_t found_unordered = 0, found_stale = 0;  // pairs of accesses, by the checker
-  bool found_possible = false;                    // one of them can show on this target
-  std::string first_finding{};                    // in words
+  uint32_t runs = 0, wrong_runs = 0;  // of which the caches went stale, or on hardware
+  bool checked = false;               // the fence checker has looked,
+  std::vector<Finding> findings{};    // and found this; each pair once
   // Of one run, averaged over one seed's; where caches are kept.
   std::optional<uint64_t> l1_lines_invalidated{}, l2_lines_invalidated{}, l2_lines_written_back{};
-  friend bool operator==(const Evidence&, const Evidence&) = default;
 };
 
 // Pure. On hardware `evidence` stays empty: wrong results of timed runs are added where they are known (carry_out()).
 Judgement judge(const Sequence& sequence, const Headers& headers, const Evidence& evidence = {});
 
-struct Case {
-  const Sequence* sequence;  // cases of one sequence point to the same one
-  Headers headers;
-};
 struct JudgeOptions {
   uint32_t seeds = 4;
   uint32_t runs = 2;  // of each case and process

@@ -1,24 +1,14 @@
 #include "fence_scope/session.hpp"
 
-#include <dlfcn.h>
-
 #include "fence_scope/judge.hpp"
 #include "fence_scope/profile.hpp"
+#include "fence_scope/vgpu_process.hpp"
 #include "support/program.hpp"
-#include "vgpu/device_counts.h"
 
 namespace uptempo::fence_scope {
 namespace {
 
 using VgpuCounts = uptempo_vgpu_device_counts;
-
-// What the virtual GPU has counted so far; nothing on hardware.
-std::optional<VgpuCounts> vgpu_counts() {
-  static const auto ask = reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
-  VgpuCounts counts{};
-  if (ask == nullptr || ask(&counts) != 0) return std::nullopt;
-  return counts;
-}
 
 // What is known of a run beforehand, and what the device counted during one. Fences are those of dispatches: packets that the bench adds have none.
 DeviceCounts counts_of(DeviceCounts counts, const VgpuCounts& before, const VgpuCounts& after) {
@@ -61,8 +51,8 @@ Bench& Session::add(const Sequence& sequence) {
   auto watched = std::make_unique<Impl::Watched>();
   watched->bench = std::make_unique<Bench>(impl_->device.gpu, sequence, impl_->timing);
   if (impl_->device.is_virtual)
-    watched->bench->watch([to = watched.get()] { to->before = vgpu_counts(); },
-                          [to = watched.get()] { to->after = vgpu_counts(); });
+    watched->bench->watch([to = watched.get()] { to->before = device_counts(); },
+                          [to = watched.get()] { to->after = device_counts(); });
   impl_->benches.push_back(std::move(watched));
   return *impl_->benches.back()->bench;
 }

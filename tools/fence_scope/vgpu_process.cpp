@@ -1,0 +1,78 @@
+#include "fence_scope/vgpu_process.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "test/support/command.hpp"
+#include "vgpu/launch.hpp"
+#include "vgpu/queues.h"
+
+namespace uptempo::fence_scope {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::vector<std::string> clean_environment() {
+  std::vector<std::string> command{"/usr/bin/env"};
+  for (const char* name :
+       {"LD_PRELOAD", "UPTEMPO_VGPU_CHECK", "UPTEMPO_VGPU_DELAY", "UPTEMPO_VGPU_DETERMINISTIC",
+        "UPTEMPO_VGPU_EARLY_READ_INDEX", "UPTEMPO_VGPU_INCOHERENT", "UPTEMPO_VGPU_NULL_KERNELS",
+        "UPTEMPO_VGPU_REPORT", "UPTEMPO_VGPU_SEED", "UPTEMPO_VGPU_TRACE", "UPTEMPO_VGPU_WORKERS"})
+    command.insert(command.end(), {"-u", name});
+  return command;
+}
+
+}  // namespace
+
+ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
+                            const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = clean_environment();
+  command.push_back(vgpu::find_launcher());
+  command.insert(command.end(), launcher_options.begin(), launcher_options.end());
+  command.insert(command.end(), {"--", std::filesystem::read_symlink("/proc/self/exe").string()});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const test::CommandResult result = test::run_command(command);
+  ordered_json out = ordered_json::parse(result.out, nullptr, false);
+  if (result.exit_code != 0 || out.is_discarded())
+    throw std::runtime_error(
+        fmt::format("uptempo-vgpu {} with the cases of this experiment ended with {}: {}",
+                    fmt::join(launcher_options, " "), result.exit_code, result.err));
+  return out;
+}
+
+void write_case_file(const std::string& file, std::span<const Case> cases) {
+  const std::vector<uint8_t> bytes = to_bytes(cases);
+  std::ofstream out(file, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+Cases read_case_file(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + file);
+  return from_bytes(std::vector<uint8_t>{std::istreambuf_iterator<char>(in), {}});
+}
+
+std::optional<uptempo_vgpu_device_counts> device_counts() {
+  static const auto ask = reinterpret_cast<uptempo_vgpu_device_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_device"));
+  uptempo_vgpu_device_counts counts{};
+  if (ask == nullptr || ask(&counts) != 0) return std::nullopt;
+  return counts;
+}
+
+std::array<std::optional<uint32_t>, 2> device_numbers(const Bench& bench) {
+  static const auto ask = reinterpret_cast<uptempo_vgpu_queue_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_queue"));
+  std::array<std::optional<uint32_t>, 2> numbers{};
+  for (uint32_t queue = 0; queue < numbers.size(); ++queue)
+    if (uint32_t number = 0; ask != nullptr && ask(bench.ring(queue), &number) == 0) numbers[queue] = number;
+  return numbers;
+}
+
+}  // namespace uptempo::fence_scope
