@@ -1,5 +1,7 @@
 #include "bitonic_sort/options.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include "support/device.hpp"
 #include "support/program.hpp"
 

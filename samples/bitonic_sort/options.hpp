@@ -1,13 +1,16 @@
 // The command line of bitonic_sort.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "bitonic_sort/network.hpp"
 #include "bitonic_sort/switches.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace uptempo::sort {
 

@@ -6,6 +6,7 @@
 // Exit code: 0 all ways have come to the host's bits, 1 they have not or the device failed, 2 wrong command line, 77 no such device.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>

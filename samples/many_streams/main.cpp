@@ -5,6 +5,7 @@
 //
 // Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77 no such device.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 

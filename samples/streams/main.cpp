@@ -5,6 +5,7 @@
 // Eight batches are uploaded, go through kernels, and are downloaded. On one stream each step follows the one before; on four the upload of one batch runs beside the kernels of
 // another and the download of a third. The timeline is the device's own (TimedEvent). Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77 no such device.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 

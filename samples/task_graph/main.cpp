@@ -6,6 +6,7 @@
 // and which fences are needed, and says why. Beside it the same tasks without declarations (a barrier bit on each packet) and with what most runtimes do (system fences as well). Exit
 // code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77 no such device.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>

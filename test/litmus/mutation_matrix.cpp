@@ -7,6 +7,7 @@
 // It runs itself under uptempo-vgpu: once for each mutant with the checker, once for each seed with all mutants.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

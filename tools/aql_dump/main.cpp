@@ -1,4 +1,6 @@
 // aql_dump: packets, ring dumps and traces as text.
+#include <CLI/CLI.hpp>
+
 #include "aql_dump/input.hpp"
 #include "aql_dump/report.hpp"
 #include "support/program.hpp"

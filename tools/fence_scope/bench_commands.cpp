@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <hsa/hsa.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
 #include <memory>

@@ -1,7 +1,6 @@
 // What the commands of fence_scope have in common: how they are declared and called, where reports go, and how a report's command is repeated.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <utility>
@@ -11,6 +10,11 @@
 #include "fence_scope/report.hpp"
 #include "support/device.hpp"
 #include "support/program.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace uptempo::fence_scope {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "fence_scope/program_file.hpp"
 
 namespace uptempo::fence_scope {

@@ -1,11 +1,14 @@
 // What an experiment is to be made on, as the command line has it: a built-in workload of some size, or the user's own program.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "fence_scope/sequence.hpp"
 #include "fence_scope/workloads.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace uptempo::fence_scope {
 

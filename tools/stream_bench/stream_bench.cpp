@@ -1,5 +1,6 @@
 // stream_bench: from which size of the arguments on a launcher's skipping beats writing them. See README.md.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/arguments.hpp>
 

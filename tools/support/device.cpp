@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <CLI/CLI.hpp>
+
 #include "support/program.hpp"
 #include "vgpu/launch.hpp"
 

@@ -1,11 +1,14 @@
 // The device that a program was told to run on, opened: hardware, or the virtual GPU by running the program again under uptempo-vgpu.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/runtime/runtime.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace uptempo::support {
 

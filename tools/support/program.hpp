@@ -2,12 +2,15 @@
 // and a progress line that only a terminal sees.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+namespace CLI {
+class App;
+}
 
 namespace uptempo::support {
 

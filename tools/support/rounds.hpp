@@ -2,10 +2,13 @@
 // divided by each other.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+
+namespace CLI {
+class App;
+}
 
 namespace uptempo::support {
 

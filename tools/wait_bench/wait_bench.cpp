@@ -1,6 +1,7 @@
 // wait_bench: what waiting costs, in time and in CPU time, for work from a microsecond to ten milliseconds. See README.md.
 #include <fmt/format.h>
 #include <time.h>
+#include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
 #include <kernels/probes.hpp>
 

@@ -1,5 +1,7 @@
 #include "bitonic_sort/options.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include "bitonic_sort/network.hpp"
 #include "support/catch.hpp"
 #include "support/program.hpp"

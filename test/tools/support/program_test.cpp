@@ -1,5 +1,6 @@
 #include "support/program.hpp"
 
+#include <CLI/CLI.hpp>
 #include <cstring>
 
 #include "support/catch.hpp"

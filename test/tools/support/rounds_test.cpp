@@ -1,5 +1,6 @@
 #include "support/rounds.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 #include <vector>

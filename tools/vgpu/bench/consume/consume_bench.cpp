@@ -1,6 +1,7 @@
 // What the command processor takes for packets, through ROCr and beside what the machine itself takes: README.md of this folder explains the rows.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
