@@ -98,6 +98,10 @@ class Writer {
     return run_.is_virtual ? text + " (virtual GPU)" : text;
   }
 
+  // Thread numbers are of the whole machine: unique beyond their process.
+  static constexpr uint32_t kThreads = 100'000, kWaiting = kThreads - 1;
+  static uint32_t thread(uint32_t pid, uint32_t number) { return pid * kThreads + number; }
+
   // Puts executions of one queue, or all copies, into as few lanes as keep them apart.
   void place_in_lanes(uint32_t pid, const std::string& process, std::vector<Place*> places) {
     name("process_name", pid, 0, labelled(process));
@@ -109,12 +113,13 @@ class Writer {
       if (lane == free_ns.end()) lane = free_ns.insert(lane, 0);
       *lane = std::max(place->end_ns, place->begin_ns + 1);  // one of no length takes its nanosecond
       place->pid = pid;
-      // Thread numbers are of the whole machine: unique beyond their process.
-      place->tid = pid * 1000 + static_cast<uint32_t>(lane - free_ns.begin());
+      place->tid = thread(pid, static_cast<uint32_t>(lane - free_ns.begin()));
     }
     for (size_t lane = 0; lane < free_ns.size(); ++lane)
-      name("thread_name", pid, pid * 1000 + static_cast<uint32_t>(lane),
+      name("thread_name", pid, thread(pid, static_cast<uint32_t>(lane)),
            fmt::format("executing, lane {}", lane));
+    // Viewers give them a row each, and sort threads by name: behind the lanes.
+    if (!places.empty()) name("thread_name", pid, thread(pid, kWaiting), "from submission to end");
   }
 
   void place() {
@@ -150,7 +155,7 @@ class Writer {
                        {"name", text},
                        {"id", id_text},
                        {"pid", place.pid},
-                       {"tid", place.tid},
+                       {"tid", thread(place.pid, kWaiting)},
                        {"ts", us(from_ns)},
                        {"args", args}});
     events_.push_back({{"ph", "X"},
@@ -166,23 +171,27 @@ class Writer {
                      {"name", text},
                      {"id", id_text},
                      {"pid", place.pid},
-                     {"tid", place.tid},
+                     {"tid", thread(place.pid, kWaiting)},
                      {"ts", us(place.end_ns)}});
   }
 
-  void flow(const Place& writer, const std::string& writer_name, const Place& reader) {
-    if (reader.begin_ns < writer.end_ns) {
+  // `waits`: the reader waits while it executes, and then ends.
+  void flow(const Place& writer, const std::string& writer_name, const Place& reader, bool waits) {
+    const uint64_t from_ns = last_inside(writer);
+    const uint64_t to_ns =
+        waits ? std::max(reader.begin_ns, std::min(writer.end_ns, last_inside(reader))) : reader.begin_ns;
+    const uint64_t due_ns = waits ? reader.end_ns : reader.begin_ns;
+    if (writer.end_ns > due_ns || from_ns > to_ns) {
       events_.push_back({{"ph", "i"},
                          {"s", "t"},
                          {"cat", "dependency"},
-                         {"name", "began before " + writer_name + " had ended"},
+                         {"name", fmt::format("{} {} {} had ended", waits ? "ended" : "began",
+                                              writer.end_ns > due_ns ? "before" : "when", writer_name)},
                          {"pid", reader.pid},
                          {"tid", reader.tid},
-                         {"ts", us(reader.begin_ns)}});
+                         {"ts", us(due_ns)}});
       return;
     }
-    // A flow binds to the slice that holds its moment, which the writer's end no longer is.
-    const uint64_t inside_ns = writer.end_ns > writer.begin_ns ? writer.end_ns - 1 : writer.begin_ns;
     const uint64_t id = ++next_id_;
     events_.push_back({{"ph", "s"},
                        {"cat", "dependency"},
@@ -190,7 +199,7 @@ class Writer {
                        {"id", id},
                        {"pid", writer.pid},
                        {"tid", writer.tid},
-                       {"ts", us(inside_ns)}});
+                       {"ts", us(from_ns)}});
     events_.push_back({{"ph", "f"},
                        {"bp", "e"},
                        {"cat", "dependency"},
@@ -198,13 +207,19 @@ class Writer {
                        {"id", id},
                        {"pid", reader.pid},
                        {"tid", reader.tid},
-                       {"ts", us(reader.begin_ns)}});
+                       {"ts", us(to_ns)}});
+  }
+
+  // A flow binds to the slice that holds its moment, which the end no longer is.
+  static uint64_t last_inside(const Place& place) {
+    return place.end_ns > place.begin_ns ? place.end_ns - 1 : place.begin_ns;
   }
 
   template <class What>
-  void flows(const What& what, const Place& reader) {
-    for (const size_t packet : what.after_packets) flow(packets_[packet], run_.packets[packet].name, reader);
-    for (const size_t copy : what.after_copies) flow(copies_[copy], run_.copies[copy].name, reader);
+  void flows(const What& what, const Place& reader, bool waits) {
+    for (const size_t packet : what.after_packets)
+      flow(packets_[packet], run_.packets[packet].name, reader, waits);
+    for (const size_t copy : what.after_copies) flow(copies_[copy], run_.copies[copy].name, reader, waits);
   }
 
   void packet(size_t i) {
@@ -218,13 +233,13 @@ class Writer {
     if (packet.submit_ns) args["waited_us"] = static_cast<double>(packet.begin_ns - *packet.submit_ns) / 1000;
     slices(packets_[i], packet.name, packet.type == "kernel_dispatch" ? "dispatch" : "packet",
            packet.submit_ns.value_or(packet.begin_ns), args);
-    flows(packet, packets_[i]);
+    flows(packet, packets_[i], packet.type == "barrier_and" || packet.type == "barrier_or");
   }
 
   void copy(size_t i) {
     const TraceRun::Copy& copy = run_.copies[i];
     slices(copies_[i], copy.name, "copy", copy.begin_ns, {{"engine", copy.engine}, {"bytes", copy.bytes}});
-    flows(copy, copies_[i]);
+    flows(copy, copies_[i], false);
   }
 
   void ring() {
@@ -233,7 +248,7 @@ class Writer {
       events_.push_back({{"ph", "C"},
                          {"name", "ring occupancy"},
                          {"pid", pid_of(sample.queue)},
-                         {"tid", pid_of(sample.queue) * 1000},
+                         {"tid", thread(pid_of(sample.queue), 0)},
                          {"ts", us(sample.ns)},
                          {"args", {{"packets", sample.write_index - sample.read_index}}}});
   }
@@ -248,10 +263,32 @@ class Writer {
 
 }  // namespace
 
+void add_queue_order(TraceRun& run) {
+  constexpr size_t kNothing = ~size_t{0};
+  std::map<uint32_t, std::map<uint64_t, size_t>> queues;
+  for (size_t i = 0; i < run.packets.size(); ++i) queues[run.packets[i].queue][run.packets[i].index] = i;
+  for (const auto& [queue, packets] : queues) {
+    std::vector<size_t> open;  // the last packet with a barrier bit, and those behind it
+    size_t holder = kNothing;  // a barrier-AND or -OR packet that nothing with a barrier bit stands behind
+    for (const auto& [index, i] : packets) {
+      TraceRun::Packet& packet = run.packets[i];
+      if (packet.flags && packet.flags->barrier == aql::Barrier::on) {
+        packet.after_packets.insert(packet.after_packets.end(), open.begin(), open.end());
+        open.clear();
+        holder = kNothing;
+      } else if (holder != kNothing) {
+        packet.after_packets.push_back(holder);
+      }
+      open.push_back(i);
+      if (packet.type == "barrier_and" || packet.type == "barrier_or") holder = i;
+    }
+  }
+}
+
 ordered_json trace_json(const TraceRun& run) { return Writer(run).document(); }
 
-std::string trace_text(const TraceRun& run) {
-  return trace_json(run).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+std::string trace_text(const ordered_json& trace) {
+  return trace.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace uptempo::fence_scope

@@ -50,11 +50,17 @@ TraceRun::Packet packet_of(const json& line) {
   return packet;
 }
 
+std::optional<uint64_t> address_of(const json& line, const char* field) {
+  return line.contains(field) ? std::optional(line.at(field).get<uint64_t>()) : std::nullopt;
+}
+
 TraceRun::Copy copy_of(const json& line) {
   const auto engine = line.at("engine").get<std::string>();
   TraceRun::Copy copy{.engine = line.at("queue"),
                       .name = engine,
                       .bytes = line.at("bytes"),
+                      .from = address_of(line, "from"),
+                      .to = address_of(line, "to"),
                       .begin_ns = line.at("start_ns"),
                       .end_ns = line.at("end_ns")};
   if (copy.end_ns < copy.begin_ns) throw std::runtime_error("it ends before it begins");
@@ -68,9 +74,6 @@ void submit(TraceRun& run, const Queue& queue) {
     const auto bell =
         std::ranges::find_if(queue.doorbells, [&](const auto& each) { return each.first >= index; });
     if (bell != queue.doorbells.end()) packet.submit_ns = std::min(bell->second, packet.begin_ns);
-    const auto before = queue.packets.find(index - 1);
-    if (packet.flags->barrier == aql::Barrier::on && index > 0 && before != queue.packets.end())
-      packet.after_packets.push_back(before->second);
   }
 }
 
@@ -131,6 +134,7 @@ TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
     submit(run, queue);
     sample(run, queue_number, queue);
   }
+  add_queue_order(run);
   return run;
 }
 

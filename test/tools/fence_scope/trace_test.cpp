@@ -3,17 +3,16 @@
 #include <unistd.h>
 #include <algorithm>
 
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <set>
 #include <stdexcept>
 
 #include "support/catch.hpp"
 #include "support/program.hpp"
+#include "trace_rules.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;
@@ -22,84 +21,10 @@ using uptempo::test::Approx;
 
 namespace {
 
-// The rules of the Trace Event Format that viewers rely upon, as far as these events need them.
 void check_rules(const ordered_json& trace) {
-  REQUIRE(trace.at("traceEvents").is_array());
-  CHECK(trace.at("displayTimeUnit") == "ns");
-  struct Slice {
-    int64_t begin, end;
-  };
-  std::map<std::pair<int64_t, int64_t>, std::vector<Slice>> threads;
-  std::map<std::tuple<std::string, std::string, std::string>, std::pair<int, int>>
-      async;  // cat, id, name: b, e
-  std::map<uint64_t, std::vector<ordered_json>> flows;
-  std::set<std::pair<int64_t, int64_t>> named_threads;
-  std::set<int64_t> named_processes;
-  std::map<int64_t, int64_t> process_of_thread;
-  std::map<int64_t, double> counter_time;
-  double last = -1;
-  // A moment in whole nanoseconds.
-  const auto ns = [](const ordered_json& value) { return std::llround(value.get<double>() * 1000); };
-  for (const ordered_json& event : trace.at("traceEvents")) {
-    const auto ph = event.at("ph").get<std::string>();
-    REQUIRE(ph.size() == 1);
-    REQUIRE(std::string("MbeXsfiC").find(ph) != std::string::npos);
-    REQUIRE(event.at("pid").is_number_unsigned());
-    REQUIRE(event.at("tid").is_number_unsigned());
-    REQUIRE(event.at("name").is_string());
-    const auto pid = event["pid"].get<int64_t>(), tid = event["tid"].get<int64_t>();
-    if (ph == "M") {
-      REQUIRE(event.at("args").at("name").is_string());
-      if (event["name"] == "process_name") named_processes.insert(pid);
-      if (event["name"] == "thread_name") named_threads.insert({pid, tid});
-      continue;
-    }
-    const double ts = event.at("ts").get<double>();
-    REQUIRE(ts >= 0);
-    REQUIRE(ts >= last);
-    last = ts;
-    CHECK(named_processes.contains(pid));
-    // A thread is of one process.
-    CHECK(process_of_thread.emplace(tid, pid).first->second == pid);
-    if (ph == "X") {
-      REQUIRE(event.at("dur").get<double>() >= 0);
-      CHECK(named_threads.contains({pid, tid}));
-      threads[{pid, tid}].push_back({ns(event["ts"]), ns(event["ts"]) + ns(event["dur"])});
-    }
-    if (ph == "b" || ph == "e") {
-      auto& [begins, ends] = async[{event.at("cat"), event.at("id"), event["name"]}];
-      ++(ph == "b" ? begins : ends);
-      CHECK(begins >= ends);
-    }
-    if (ph == "s" || ph == "f") flows[event.at("id").get<uint64_t>()].push_back(event);
-    if (ph == "i") CHECK(event.at("s") == "t");
-    if (ph == "C") {
-      for (const auto& [key, value] : event.at("args").items()) CHECK(value.is_number_unsigned());
-      CHECK(counter_time[pid] <= ts);
-      counter_time[pid] = ts;
-    }
-  }
-  for (auto& [thread, slices] : threads) {
-    // No overlap at all, which nests.
-    for (size_t i = 1; i < slices.size(); ++i) CHECK(slices[i - 1].end <= slices[i].begin);
-  }
-  for (const auto& [key, count] : async) CHECK((count.first == 1 && count.second == 1));
-  for (const auto& [id, events] : flows) {
-    REQUIRE(events.size() == 2);
-    const ordered_json &start = events[0], &finish = events[1];
-    CHECK(start["ph"] == "s");
-    CHECK(finish["ph"] == "f");
-    CHECK(finish.at("bp") == "e");
-    CHECK(start["cat"] == finish["cat"]);
-    CHECK(start["name"] == finish["name"]);
-    // Both bind to a slice.
-    for (const ordered_json& end : events) {
-      const int64_t at = ns(end["ts"]);
-      CHECK(std::ranges::any_of(threads[{end["pid"], end["tid"]}], [&](const Slice& slice) {
-        return slice.begin <= at && (at < slice.end || slice.begin == slice.end);
-      }));
-    }
-  }
+  const std::vector<std::string> broken = test::broken_trace_rules(trace);
+  CAPTURE(broken);
+  CHECK(broken.empty());
 }
 
 std::vector<ordered_json> events_of(const ordered_json& trace, const std::string& ph) {
@@ -166,6 +91,97 @@ TEST_CASE("trace: a small run, event by event") {
   CHECK(trace["otherData"]["time"] == "of a virtual GPU, not of hardware");
 }
 
+TEST_CASE("trace: whatever breaks a rule of the format is told") {
+  const auto broken = [](const std::function<void(ordered_json & event)>& change) {
+    ordered_json trace = trace_json(small_run());
+    for (ordered_json& event : trace["traceEvents"]) change(event);
+    const std::vector<std::string> all = test::broken_trace_rules(trace);
+    return all.empty() ? std::string("nothing") : all[0].substr(0, all[0].find(':'));
+  };
+  CHECK(broken([](ordered_json&) {}) == "nothing");
+  const auto with = [](const char* ph, const std::function<void(ordered_json & event)>& change) {
+    return [ph, change](ordered_json& event) {
+      if (event["ph"] == ph) change(event);
+    };
+  };
+  CHECK(broken(with("b", [](ordered_json& event) { event.erase("id"); })) == "no category and id");
+  CHECK(broken(with("b", [](ordered_json& event) { event["cat"] = "other"; })) == "async events are no pair");
+  CHECK(broken(with("e", [](ordered_json& event) { event["id"] = 1; })) == "async events are no pair");
+  CHECK(broken(with("e", [](ordered_json& event) { event["name"] = "x"; })) == "async events of two names");
+  CHECK(broken(with("e", [](ordered_json& event) { event["ts"] = 0.0; })) == "async ends before it begins");
+  CHECK(broken(with("e", [](ordered_json& event) { event["pid"] = 1u; })) == "async events of two processes");
+  CHECK(broken(with("X", [](ordered_json& event) { event["dur"] = -1; })) == "no duration");
+  CHECK(broken(with("X", [](ordered_json& event) {
+          event["tid"] = 200000u;
+          event["dur"] = 1.4;
+        })).starts_with("slices of a thread overlap"));
+  CHECK(broken(with("s", [](ordered_json& event) { event["ts"] = 100.0; })) == "flow ends before it begins");
+  CHECK(broken(with("s", [](ordered_json& event) { event["ts"] = 0.0; })) == "a flow lies in no slice");
+  CHECK(broken(with("s", [](ordered_json& event) { event["name"] = "x"; })) == "flow events of two names");
+  CHECK(broken(with("s", [](ordered_json& event) { event["id"] = 7777; })) == "flow events are no pair");
+  CHECK(broken(with("f", [](ordered_json& event) { event.erase("bp"); })) ==
+        "a flow binds to the next slice");
+  CHECK(broken(with("f", [](ordered_json& event) { event["tid"] = 9999u; })) == "a flow lies in no slice");
+  CHECK(broken(with("C", [](ordered_json& event) { event["args"]["packets"] = "2"; })) ==
+        "a counter's value is no number");
+  CHECK(broken(with("C", [](ordered_json& event) { event.erase("args"); })) == "a counter without series");
+  CHECK(broken(with("C", [](ordered_json& event) { event["pid"] = 77u; })) == "a process without name");
+  CHECK(broken(with("M", [](ordered_json& event) { event["args"].erase("name"); })) ==
+        "metadata without a name");
+  CHECK(broken(with("M", [](ordered_json& event) {
+          if (event["name"] == "thread_name") event["tid"] = 200000u;
+        })) == "named twice");
+  CHECK(broken([](ordered_json& event) { event.erase("pid"); }) == "no number pid");
+  CHECK(broken([](ordered_json& event) { event["ph"] = "Z"; }) == "no time");
+  CHECK(test::broken_trace_rules(ordered_json::array()).size() == 1);
+  // The order in which events stand is none of the rules.
+  ordered_json trace = trace_json(small_run());
+  std::ranges::reverse(trace["traceEvents"]);
+  check_rules(trace);
+}
+
+TEST_CASE(
+    "trace: packets depend on what their barrier bit and barrier packets ahead of them hold them back for") {
+  using aql::Barrier;
+  const auto flags = [](Barrier barrier) {
+    return aql::HeaderFlags{barrier, aql::FenceScope::none, aql::FenceScope::none};
+  };
+  TraceRun run;
+  const auto add = [&](uint32_t queue, Barrier barrier, const char* type = "kernel_dispatch") {
+    run.packets.push_back(
+        {.queue = queue, .index = run.packets.size(), .type = type, .flags = flags(barrier)});
+  };
+  using Packets = std::vector<size_t>;
+  add(0, Barrier::on);
+  add(0, Barrier::off);
+  add(1, Barrier::on);  // another queue's
+  add(0, Barrier::off);
+  add(0, Barrier::on);
+  add(0, Barrier::off, "barrier_and");
+  add(0, Barrier::off);
+  add(0, Barrier::off);
+  add(0, Barrier::on);
+  add(0, Barrier::off);
+  std::ranges::reverse(run.packets);  // their index counts, not their place
+  add_queue_order(run);
+  const auto after = [&](uint64_t index) {
+    Packets indices;
+    for (const size_t place : run.packets[9 - index].after_packets)
+      indices.push_back(run.packets[place].index);
+    return indices;
+  };
+  CHECK(after(0).empty());
+  CHECK(after(1).empty());
+  CHECK(after(2).empty());
+  CHECK(after(3).empty());
+  CHECK(after(4) == Packets{0, 1, 3});
+  CHECK(after(5).empty());
+  CHECK(after(6) == Packets{5});
+  CHECK(after(7) == Packets{5});
+  CHECK(after(8) == Packets{4, 5, 6, 7});
+  CHECK(after(9).empty());
+}
+
 TEST_CASE("trace: a reader that began before its writer had ended is marked where it began") {
   TraceRun run = small_run();
   run.packets[2].begin_ns = 2999;
@@ -176,6 +192,24 @@ TEST_CASE("trace: a reader that began before its writer had ended is marked wher
   CHECK(marks[0]["name"] == "began before fill <a> had ended");
   CHECK(marks[0]["ts"] == Approx(1.999));
   CHECK(events_of(trace, "s").size() == 2);
+}
+
+TEST_CASE("trace: a barrier packet waits while it executes, so what it waits for reaches into it") {
+  TraceRun run = small_run();
+  run.packets[2].type = "barrier_and";
+  run.packets[2].begin_ns = 1600;  // it ends at 4001, the others at 3000 and 2500
+  const ordered_json trace = trace_json(run);
+  check_rules(trace);
+  CHECK(events_of(trace, "i").empty());
+  const auto finishes = events_of(trace, "f");
+  REQUIRE(finishes.size() == 3);
+  CHECK(finishes[0]["ts"] == Approx(1.5));
+  CHECK(finishes[1]["ts"] == Approx(2.0));
+  run.packets[2].end_ns = 2999;
+  const ordered_json early = trace_json(run);
+  check_rules(early);
+  REQUIRE(events_of(early, "i").size() == 1);
+  CHECK(events_of(early, "i")[0]["name"] == "ended before fill <a> had ended");
 }
 
 TEST_CASE("trace: any run keeps to the rules, executions of no length included") {
@@ -190,6 +224,7 @@ TEST_CASE("trace: any run keeps to the rules, executions of no length included")
       packet.queue = static_cast<uint32_t>(below(3));
       packet.index = run.packets.size();
       packet.name = "p" + std::to_string(packet.index);
+      if (below(4) == 0) packet.type = "barrier_and";
       packet.begin_ns = origin + below(1000);
       packet.end_ns = packet.begin_ns + below(200);
       if (below(2) == 1) packet.submit_ns = packet.begin_ns - below(50);
@@ -235,7 +270,7 @@ TEST_CASE("trace: lines of the virtual GPU become packets, copies and ring occup
   const std::string lines = R"({"type":"doorbell","queue":1,"value":1,"ns":100}
 {"queue":1,"index":0,"type":"kernel_dispatch","barrier":true,"acquire":"system","release":"agent","completion_signal":false,"kernel":"add.kd","grid":[64,1,1],"workgroup":[64,1,1],"kernarg":1,"start_ns":120,"end_ns":150}
 {"queue":1,"index":1,"type":"barrier_and","barrier":true,"acquire":"none","release":"none","completion_signal":true,"start_ns":150,"end_ns":160}
-{"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":128,"start_ns":170,"end_ns":190}
+{"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":128,"from":4096,"to":8192,"start_ns":170,"end_ns":190}
 {"type":"sdma","engine":"fence","queue":2,"offset":96,"bytes":0,"start_ns":190,"end_ns":190}
 )";
   const TraceRun run = trace_of_vgpu(lines, "t.jsonl");
@@ -249,6 +284,8 @@ TEST_CASE("trace: lines of the virtual GPU become packets, copies and ring occup
   CHECK(run.packets[1].after_packets == std::vector<size_t>{0});
   REQUIRE(run.copies.size() == 1);
   CHECK(run.copies[0].bytes == 128);
+  CHECK(run.copies[0].from == 4096);
+  CHECK(run.copies[0].to == 8192);
   REQUIRE(run.ring.size() == 3);
   CHECK(run.ring[0].write_index - run.ring[0].read_index == 2);
   CHECK(run.ring[1].write_index - run.ring[1].read_index == 1);
