@@ -168,6 +168,10 @@ std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
 
 support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call) {
   (void)prints_text(options.outputs);
+  if (!options.subject.program_file.empty())
+    throw support::UsageError(
+        "--program: its sizes stand in the file, so a sweep has none to vary; scopes and explain take "
+        "programs");
   (void)resolve(options.subject.workload);
   std::vector<std::string> left_out;
   if (options.list) {

@@ -293,6 +293,7 @@ TEST_CASE("a wrong command line ends with 2 and one sentence") {
         {"scopes", "--timing", "some"},
         {"scopes", "--json", "-", "--csv", "-"},
         {"sweep", "--kernels", "0x"},
+        {"sweep", "--program", "steps.json"},
         {"ladder", "--iterations", "0"},
         {"ladder", "--length", "5"},
         {"--json", "-"}}) {
