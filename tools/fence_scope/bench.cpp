@@ -57,6 +57,16 @@ struct Action {
   size_t copy = 0;                     // a step, where there are no packets
 };
 
+// Of HSA's system clock, which counts nanoseconds.
+uint64_t system_ns() {
+  uint64_t ticks = 0;
+  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &ticks), "hsa_system_get_info",
+        "HSA_SYSTEM_INFO_TIMESTAMP");
+  return ticks;
+}
+
+}  // namespace
+
 std::string in_words(const Bench::Packet& packet, const Sequence& sequence) {
   switch (packet.role) {
     case Bench::Packet::Role::gate:
@@ -71,15 +81,9 @@ std::string in_words(const Bench::Packet& packet, const Sequence& sequence) {
   return "closing packet";
 }
 
-// Of HSA's system clock, which counts nanoseconds.
-uint64_t system_ns() {
-  uint64_t ticks = 0;
-  check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &ticks), "hsa_system_get_info",
-        "HSA_SYSTEM_INFO_TIMESTAMP");
-  return ticks;
+aql::HeaderFlags flags_of(Bench::Packet::Role role) noexcept {
+  return role == Bench::Packet::Role::closing ? kClosing : kOrderOnly;
 }
-
-}  // namespace
 
 struct Bench::Impl {
   Impl(const Agent& the_gpu, Sequence the_sequence, TimingMode the_timing)

@@ -99,4 +99,9 @@ class Bench {
   std::unique_ptr<Impl> impl_;
 };
 
+// "'add'", "'add' waits", "gate", "closing packet".
+std::string in_words(const Bench::Packet& packet, const Sequence& sequence);
+// Of the packets that the bench adds.
+aql::HeaderFlags flags_of(Bench::Packet::Role role) noexcept;
+
 }  // namespace uptempo::fence_scope

@@ -5,12 +5,14 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "engine/runtime/error.hpp"
 #include "fence_scope/commands.hpp"
 #include "fence_scope/experiment.hpp"
 #include "fence_scope/report_table.hpp"
 #include "fence_scope/report_words.hpp"
+#include "fence_scope/run_trace.hpp"
 #include "fence_scope/session.hpp"
 #include "fence_scope/subject.hpp"
 
@@ -32,6 +34,7 @@ struct Options {
   std::string device = "auto";
   std::string profile;
   std::string filter;
+  std::string cell;  // to be traced
   bool list = false, dry_run = false;
   Outputs outputs{};
 };
@@ -62,6 +65,30 @@ void add_options(CLI::App& command, Options& options, bool sized) {
   add_method_options(command, options.method);
   support::add_device_option(command, options.device);
   add_output_options(command, options.outputs);
+}
+
+void add_cell_option(CLI::App& command, Options& options) {
+  command
+      .add_option("--cell", options.cell,
+                  "What --trace traces: the cell with this in its label (the recommended one)")
+      ->type_name("TEXT");
+}
+
+void require_traceable(const Options& options) {
+  if (options.outputs.trace.empty() && !options.cell.empty())
+    throw support::UsageError("--cell: chooses what --trace traces; give --trace FILE as well");
+  if (options.dry_run) refuse_trace(options.outputs, "nothing runs with --dry-run");
+  if (options.list) refuse_trace(options.outputs, "nothing runs with --list");
+}
+
+void write_trace(const Options& options, const support::Device& device, const Sequence& sequence,
+                 const Cell& cell) {
+  nlohmann::ordered_json document = trace_of_case(device, {.sequence = &sequence, .headers = cell.headers});
+  nlohmann::ordered_json& about = document["otherData"];
+  about["workload"] = cell.workload;
+  about["cell"] = cell.label;
+  about["verdict"] = name_of(cell.judgement.verdict);
+  support::write_output(options.outputs.trace, trace_text(document));
 }
 
 Choices choices_of(const Sequence& sequence) { return {everywhere(sequence), plan(sequence).headers}; }
@@ -99,6 +126,7 @@ template <class CellsOf, class Closing>
 support::ExitCode run_cells(const char* command, const Options& options, const Invocation& call,
                             CellsOf&& cells_of, Closing&& closing) {
   (void)prints_text(options.outputs);
+  require_traceable(options);
   const Sequence sequence = sequence_of(options.subject);
   if (options.list) return list(cells_of(sequence, choices_of(sequence)), options);
 
@@ -109,12 +137,16 @@ support::ExitCode run_cells(const char* command, const Options& options, const I
   keep_matching(cells, options.filter);
   if (options.dry_run) return dry_run(bench, cells);
 
+  if (!options.cell.empty()) (void)cell_to_trace(cells, options.cell);
   session.add_cells(std::move(cells));
   Report report = begin_report(command, call, device, options.method.seed);
   add_steps(report, sequence);
   report.cells = session.carry_out(options.method);
   report.conclusion = conclusion_of(report.cells, report.time_kind);
-  return finish(report, options, closing(bench));
+  const support::ExitCode code = finish(report, options, closing(bench));
+  if (!options.outputs.trace.empty())
+    write_trace(options, device, sequence, cell_to_trace(report.cells, options.cell));
+  return code;
 }
 
 support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& call) {
@@ -168,6 +200,9 @@ std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
 
 support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call) {
   (void)prints_text(options.outputs);
+  refuse_trace(options.outputs,
+               "a sweep has a sequence for each size; trace one of them with fence_scope explain --kernels N "
+               "--bytes B");
   if (!options.subject.program_file.empty())
     throw support::UsageError(
         "--program: its sizes stand in the file, so a sweep has none to vary; scopes and explain take "
@@ -221,6 +256,7 @@ void declare_scopes(CLI::App& app, Commands& commands) {
               "bitonic-sort", run_scopes);
   CLI::App& command = *commands.back().first;
   add_options(command, *options, true);
+  add_cell_option(command, *options);
   command
       .add_option("--position", options->positions,
                   "Packets that are varied: first, interior, last, all (interior)")
@@ -235,6 +271,8 @@ void declare_sweep(CLI::App& app, Commands& commands) {
                                "chain", run_sweep);
   CLI::App& command = *commands.back().first;
   add_options(command, *options, false);
+  // Refused, with a reason.
+  for (const char* option : {"--program", "--trace"}) command.get_option(option)->group("");
   command.add_option("--kernels", options->kernels, "Kernels per batch (1,2,8,32,128)")
       ->delimiter(',')
       ->type_name("N,...");
@@ -253,6 +291,7 @@ void declare_explain(CLI::App& app, Commands& commands) {
                                "The minimal header of each packet of a sequence, and why it needs it",
                                "bitonic-sort", run_explain);
   add_options(*commands.back().first, *options, true);
+  add_cell_option(*commands.back().first, *options);
 }
 
 }  // namespace uptempo::fence_scope

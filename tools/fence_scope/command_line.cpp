@@ -21,10 +21,11 @@ struct OutputInfo {
   const char* help;
   std::string Outputs::*file;
 };
-constexpr std::array<OutputInfo, 3> kOutputs{
+constexpr std::array<OutputInfo, 4> kOutputs{
     {{"--json", "Write JSON; '-': to standard output, alone", &Outputs::json},
      {"--csv", "Write the cells as comma-separated values", &Outputs::csv},
-     {"--html", "Write a page to look at: conclusion, matrix, charts", &Outputs::html}}};
+     {"--html", "Write a page to look at: conclusion, matrix, charts", &Outputs::html},
+     {"--trace", "Write one run for ui.perfetto.dev and chrome://tracing", &Outputs::trace}}};
 
 // Whether `argument` is "--name" or "--name=value".
 bool is_option(const std::string& argument, const std::string& name) {
@@ -66,6 +67,10 @@ void publish(const Report& report, const Outputs& outputs, const std::string& te
   if (!outputs.html.empty()) support::write_output(outputs.html, html(report));
 }
 
+void refuse_trace(const Outputs& outputs, const std::string& reason) {
+  if (!outputs.trace.empty()) throw support::UsageError("--trace: " + reason);
+}
+
 void add_method_options(CLI::App& command, Method& method) {
   command
       .add_option("--seed", method.seed,
@@ -94,7 +99,7 @@ std::vector<std::string> repeatable(const std::vector<std::string>& arguments, u
                                     bool on_virtual_gpu) {
   std::vector<std::string> settled = arguments;
   for (const OutputInfo& output : kOutputs) remove_option(settled, output.option);
-  for (const char* option : {"--seed", "--device"}) remove_option(settled, option);
+  for (const char* option : {"--seed", "--device", "--cell"}) remove_option(settled, option);
   settled.insert(settled.end(),
                  {"--seed", std::to_string(seed), "--device", on_virtual_gpu ? "virtual" : "hardware"});
   return settled;

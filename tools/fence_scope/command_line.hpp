@@ -29,15 +29,18 @@ struct Invocation {
 // Subcommands with what carries them out once their arguments have been parsed.
 using Commands = std::vector<std::pair<CLI::App*, std::function<support::ExitCode(const Invocation&)>>>;
 
-// Files that a report is written to; "" for none, "-" for standard output, which then carries nothing else.
+// Files that a report, or with `trace` one run, is written to; "" for none, "-" for standard output, which then carries nothing else.
 struct Outputs {
-  std::string json, csv, html;
+  std::string json, csv, html, trace;
 };
 std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs);
 // Text for people goes to standard output unless one of the outputs does. At most one may: throws support::UsageError.
 bool prints_text(const Outputs& outputs);
-// Writes what was asked for, after `text`. Throws std::runtime_error naming a file that cannot be written.
+// Writes the report in the forms that were asked for, after `text`. Throws std::runtime_error naming a file that cannot be written.
 void publish(const Report& report, const Outputs& outputs, const std::string& text);
+
+// For commands that have no run to trace: throws support::UsageError with the reason if --trace was given.
+void refuse_trace(const Outputs& outputs, const std::string& reason);
 
 // --seed, --rounds, --seconds, --precision.
 void add_method_options(CLI::App& command, Method& method);

@@ -245,6 +245,24 @@ void keep_matching(std::vector<Cell>& cells, const std::string& filter) {
   std::erase_if(cells, [&](const Cell& cell) { return !cell.baseline && !matches(cell); });
 }
 
+const Cell& cell_to_trace(std::span<const Cell> cells, const std::string& wanted) {
+  std::vector<const Cell*> exact, similar;
+  for (const Cell& cell : cells) {
+    if (wanted.empty() ? cell.recommended : cell.label == wanted) exact.push_back(&cell);
+    if (!wanted.empty() && cell.label.find(wanted) != std::string::npos) similar.push_back(&cell);
+  }
+  const std::vector<const Cell*>& found = exact.empty() ? similar : exact;
+  if (found.size() == 1) return *found[0];
+  if (wanted.empty())
+    throw support::UsageError("--trace: no cell is recommended; choose the one to be traced with --cell");
+  if (found.empty())
+    throw support::UsageError("--cell: no cell has '" + wanted + "' in its label (see --list)");
+  throw support::UsageError(fmt::format(
+      "--cell: {} cells have '{}' in their label, '{}' and '{}' among them; give more of it, or one "
+      "--position",
+      found.size(), wanted, found[0]->label, found[1]->label));
+}
+
 void carry_out(std::vector<Cell>& cells, const Instruments& instruments, const Method& method,
                const Clock& now) {
   std::vector<Measured> measured = measure(cells.size(), method, instruments.run, now);

@@ -43,6 +43,10 @@ std::vector<Cell> comparison_cells(const Sequence& sequence, const Choices& choi
 // Only cells whose label contains `filter`, and baselines. Throws support::UsageError if no other is left.
 void keep_matching(std::vector<Cell>& cells, const std::string& filter);
 
+// The one that is to be traced: whose label is `wanted`, or the only one whose label contains it; the recommended one if it is empty. Throws support::UsageError if there is none, or
+// several.
+const Cell& cell_to_trace(std::span<const Cell> cells, const std::string& wanted);
+
 // What cells are asked; each function is told which one.
 struct Instruments {
   std::function<Bench::Run(size_t cell, Release release)> run;

@@ -98,6 +98,9 @@ std::string conclusion_of(const sort::Report& report, const support::Device& dev
 
 support::ExitCode run_ladder(const Options& options, const Invocation& call) {
   (void)prints_text(options.outputs);
+  refuse_trace(options.outputs,
+               "the ladder times whole sorts of the sample; fence_scope scopes or explain trace a run of the "
+               "same kernels");
   const Profile& profile = find_profile(options.profile);
   const sort::Network network = sort::network_for_option(options.length);
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
@@ -155,6 +158,7 @@ void declare_ladder(CLI::App& app, Commands& commands) {
       ->type_name("NAME");
   support::add_device_option(*command, options->device);
   add_output_options(*command, options->outputs);
+  command->get_option("--trace")->group("");
   commands.emplace_back(command, [options](const Invocation& call) { return run_ladder(*options, call); });
 }
 

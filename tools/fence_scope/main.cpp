@@ -7,6 +7,7 @@
 #include "fence_scope/commands.hpp"
 #include "fence_scope/judge.hpp"
 #include "fence_scope/report_json.hpp"
+#include "fence_scope/run_trace.hpp"
 #include "fence_scope/subject.hpp"
 
 namespace {
@@ -55,6 +56,7 @@ support::ExitCode list(const Commands& commands) {
 
 int main(int argc, char** argv) {
   if (const auto status = run_judge_process(argc, argv)) return *status;
+  if (const auto status = run_trace_process(argc, argv)) return *status;
   CLI::App app(
       "Which barrier bits and fence scopes does a sequence of dispatches need, and what does each cost?",
       "fence_scope");

@@ -7,16 +7,19 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "fence_scope/program_file.hpp"
+#include "fence_scope/run_trace.hpp"
 #include "fence_scope/workloads.hpp"
 #include "kernels/basics.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
 #include "support/errors.hpp"
+#include "trace_rules.hpp"
 #include "vgpu/findings.h"
 
 using namespace uptempo;
@@ -109,6 +112,23 @@ TEST_CASE("with timing of each, dispatches and copies have begin and end, in the
     REQUIRE(packet.published_ns.has_value());
     if (packet.role == Bench::Packet::Role::dispatch)
       CHECK(*packet.published_ns <= run.spans[packet.step]->end_ns);
+  }
+}
+
+TEST_CASE("timestamps of each packet and copy are a trace that keeps to the format's rules") {
+  const Runtime runtime;
+  for (const Workload& workload : workloads()) {
+    CAPTURE(workload.name);
+    Bench bench(runtime.gpu(), make_workload(workload.name, small(workload.name)), TimingMode::each);
+    const Headers headers = bench.planned();
+    const Bench::Run run = bench.run(headers, Release::ungated);
+    const TraceRun trace = trace_of_spans(bench.sequence(), headers, run);
+    CHECK(trace.packets.size() ==
+          bench.sequence().dispatches(0).size() + bench.sequence().dispatches(1).size());
+    CHECK(trace.packets.size() + trace.copies.size() == bench.sequence().steps.size());
+    const std::vector<std::string> broken = test::broken_trace_rules(trace_json(trace));
+    CAPTURE(broken);
+    CHECK(broken.empty());
   }
 }
 

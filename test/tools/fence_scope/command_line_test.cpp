@@ -11,20 +11,27 @@ TEST_CASE("a command is repeated with its seed and device, and without the files
         Arguments{"scopes", "--workload", "chain", "--seed", "7", "--device", "virtual"});
   CHECK(repeatable({"scopes", "--seed", "3", "--device=auto", "--dry-run"}, 3, false) ==
         Arguments{"scopes", "--dry-run", "--seed", "3", "--device", "hardware"});
+  CHECK(repeatable({"scopes", "--trace", "t.json", "--cell=acquire none"}, 3, true) ==
+        Arguments{"scopes", "--seed", "3", "--device", "virtual"});
   CHECK(repeatable({"ladder", "--json"}, 1, true) ==
         Arguments{"ladder", "--seed", "1", "--device", "virtual"});
 }
 
 TEST_CASE("a command that is repeated writes what is asked for now, and nothing else") {
   CHECK(with_outputs({"scopes", "--json", "theirs.json", "--seed", "7"},
-                     {.json = {}, .csv = "mine.csv", .html = {}}) ==
+                     {.json = {}, .csv = "mine.csv", .html = {}, .trace = {}}) ==
         Arguments{"scopes", "--seed", "7", "--csv", "mine.csv"});
   CHECK(with_outputs({"scopes", "--csv=theirs.csv"}, {}) == Arguments{"scopes"});
 }
 
+TEST_CASE("a command without a run to trace refuses --trace with its reason") {
+  CHECK_NOTHROW(refuse_trace({}, "why"));
+  CHECK_THROWS_WITH(refuse_trace({.json = {}, .csv = {}, .html = {}, .trace = "t"}, "why"), "--trace: why");
+}
+
 TEST_CASE("standard output carries text or one output") {
   CHECK(prints_text({}));
-  CHECK(prints_text({.json = "a", .csv = "b", .html = "c"}));
-  CHECK_FALSE(prints_text({.json = "-", .csv = "b", .html = {}}));
-  CHECK_THROWS_AS(prints_text({.json = "-", .csv = {}, .html = "-"}), support::UsageError);
+  CHECK(prints_text({.json = "a", .csv = "b", .html = "c", .trace = "d"}));
+  CHECK_FALSE(prints_text({.json = "-", .csv = "b", .html = {}, .trace = {}}));
+  CHECK_THROWS_AS(prints_text({.json = "-", .csv = {}, .html = {}, .trace = "-"}), support::UsageError);
 }

@@ -314,6 +314,22 @@ TEST_CASE("relative times are to the baseline, which is 1") {
   for (const Cell& cell : cells) CHECK(cell.relative == cell.gated.median_us / cells[0].gated.median_us);
 }
 
+TEST_CASE("what is traced is the recommended cell, or the one whose label says so") {
+  const std::vector<Cell> cells = carried_out(interior_cells(), TimeKind::virtual_gpu);
+  CHECK(&cell_to_trace(cells, "") == &recommended(cells));
+  const std::string label = "no barrier, acquire none, release system";
+  CHECK(cell_to_trace(cells, label).label == label);
+  CHECK(cell_to_trace(cells, "no barrier, acquire none, release sys").label == label);
+  const auto refusal = [&](const std::vector<Cell>& of, const std::string& wanted) {
+    return error_of<support::UsageError>([&] { (void)cell_to_trace(of, wanted); });
+  };
+  CHECK(refusal(cells, "no such").find("--list") != std::string::npos);
+  CHECK(refusal(cells, "acquire none, release none").starts_with("--cell: 2 cells have"));
+  CHECK(refusal(interior_cells(), "").find("choose the one to be traced with --cell") != std::string::npos);
+  // The baseline, and the same headers at the position that varies.
+  CHECK(refusal(cells, cells[0].label).find("--position") != std::string::npos);
+}
+
 TEST_CASE("where no cell is correct nothing is recommended") {
   std::vector<Cell> cells = interior_cells();
   std::erase_if(cells, [](const Cell& cell) { return cell.baseline || cell.flags.barrier == Barrier::on; });

@@ -1,0 +1,235 @@
+#include "fence_scope/run_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "fence_scope/vgpu_process.hpp"
+#include "support/program.hpp"
+#include "test/support/command.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+using nlohmann::ordered_json;
+using Role = Bench::Packet::Role;
+
+// CASE TRACE: the case, and where the device records to.
+constexpr const char* kProcessOption = "--trace-case";
+
+constexpr size_t kNothing = ~size_t{0};
+
+std::string name_of(const Bench::Packet& packet, const Sequence& sequence) {
+  return packet.role == Role::dispatch ? sequence.steps[packet.step].name : in_words(packet, sequence);
+}
+
+// Where steps stand in a TraceRun.
+struct Steps {
+  explicit Steps(size_t steps) : packet(steps, kNothing), copy(steps, kNothing) {}
+  std::vector<size_t> packet, copy;
+
+  template <class What>
+  void depend(What& what, std::span<const size_t> steps) const {
+    for (const size_t step : steps) {
+      if (packet[step] != kNothing) what.after_packets.push_back(packet[step]);
+      if (copy[step] != kNothing) what.after_copies.push_back(copy[step]);
+    }
+  }
+};
+
+// Dispatches wait for others by the packets ahead of them, copies by themselves.
+void add_dependencies(TraceRun& trace, const Sequence& sequence, const Bench::Run& run, const Steps& steps) {
+  for (size_t i = 0; i < run.packets.size(); ++i) steps.depend(trace.packets[i], run.packets[i].after);
+  for (size_t step = 0; step < sequence.steps.size(); ++step)
+    if (steps.copy[step] != kNothing)
+      steps.depend(trace.copies[steps.copy[step]], sequence.steps[step].after);
+  add_queue_order(trace);
+}
+
+template <class T>
+void make_unique(std::vector<T>& values) {
+  std::ranges::sort(values);
+  values.erase(std::ranges::unique(values).begin(), values.end());
+}
+
+// Takes packets out; who depends on one of them depends on what that depends on. Those stand behind what they depend on.
+void keep(TraceRun& trace, const std::vector<bool>& kept) {
+  const auto skip = [&](auto& what) {
+    std::vector<size_t> after;
+    for (const size_t earlier : what.after_packets) {
+      if (kept[earlier]) {
+        after.push_back(earlier);
+        continue;
+      }
+      const TraceRun::Packet& gone = trace.packets[earlier];
+      after.insert(after.end(), gone.after_packets.begin(), gone.after_packets.end());
+      what.after_copies.insert(what.after_copies.end(), gone.after_copies.begin(), gone.after_copies.end());
+    }
+    make_unique(after);
+    make_unique(what.after_copies);
+    what.after_packets = std::move(after);
+  };
+  for (TraceRun::Packet& packet : trace.packets) skip(packet);
+  for (TraceRun::Copy& copy : trace.copies) skip(copy);
+
+  std::vector<size_t> place(trace.packets.size(), kNothing);
+  std::vector<TraceRun::Packet> packets;
+  for (size_t i = 0; i < trace.packets.size(); ++i) {
+    if (!kept[i]) continue;
+    place[i] = packets.size();
+    packets.push_back(std::move(trace.packets[i]));
+  }
+  trace.packets = std::move(packets);
+  const auto renumber = [&](auto& what) {
+    for (size_t& earlier : what.after_packets) earlier = place[earlier];
+  };
+  for (TraceRun::Packet& packet : trace.packets) renumber(packet);
+  for (TraceRun::Copy& copy : trace.copies) renumber(copy);
+}
+
+bool holds(const Access& range, const std::optional<Bench::Place>& place) {
+  return place && place->buffer == range.buffer && place->byte >= range.begin &&
+         place->byte - range.begin < range.bytes;
+}
+
+// ---- in a process under uptempo-vgpu
+
+uint64_t monotonic_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+TraceRun trace_of_process(const std::string& case_file, const std::string& trace_file) {
+  const Cases cases = read_case_file(case_file);
+  const Runtime runtime;
+  const Agent gpu = runtime.gpu();
+  Bench bench(gpu, cases.sequences.at(0));
+  Recorded recorded{.queues = device_numbers(bench),
+                    .place_of = [&](uint64_t address) { return bench.place_of(address); }};
+  bench.watch([&] { recorded.begin_ns = monotonic_ns(); }, [&] { recorded.end_ns = monotonic_ns(); });
+  const Bench::Run run = bench.run(cases.cases.at(0).headers, Release::ungated);
+  recorded.lines = trace_of_vgpu(support::read_input(trace_file), trace_file);
+  TraceRun trace = trace_of_recorded(bench.sequence(), run, recorded);
+  trace.device = support::Device{.runtime = runtime, .gpu = gpu, .is_virtual = true}.name();
+  return trace;
+}
+
+}  // namespace
+
+TraceRun trace_of_spans(const Sequence& sequence, const Headers& headers, const Bench::Run& run) {
+  TraceRun trace;
+  Steps steps(sequence.steps.size());
+  std::vector<bool> timed;
+  for (const Bench::Packet& packet : run.packets) {
+    TraceRun::Packet to{
+        .queue = packet.queue,
+        .index = packet.index,
+        .name = name_of(packet, sequence),
+        .type = packet.role == Role::dispatch ? "kernel_dispatch" : "barrier_and",
+        .flags = packet.role == Role::dispatch ? headers[packet.step] : flags_of(packet.role)};
+    const auto span = packet.role == Role::dispatch ? run.spans.at(packet.step) : std::nullopt;
+    timed.push_back(span.has_value());
+    if (span) {
+      to.begin_ns = span->begin_ns;
+      to.end_ns = span->end_ns;
+      // Two clocks meet here, to within what the runtime knows of their difference.
+      if (packet.published_ns) to.submit_ns = std::min(*packet.published_ns, span->begin_ns);
+    }
+    if (packet.role == Role::dispatch) steps.packet[packet.step] = trace.packets.size();
+    trace.packets.push_back(std::move(to));
+  }
+  for (size_t step = 0; step < sequence.steps.size(); ++step) {
+    if (sequence.steps[step].kind != Step::Kind::copy || !run.spans.at(step)) continue;
+    steps.copy[step] = trace.copies.size();
+    trace.copies.push_back({.name = sequence.steps[step].name,
+                            .bytes = sequence.steps[step].to.bytes,
+                            .begin_ns = run.spans[step]->begin_ns,
+                            .end_ns = run.spans[step]->end_ns});
+  }
+  add_dependencies(trace, sequence, run, steps);
+  keep(trace, timed);
+  return trace;
+}
+
+TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, const Recorded& recorded) {
+  TraceRun trace;
+  trace.is_virtual = true;
+  Steps steps(sequence.steps.size());
+  std::map<std::pair<uint32_t, uint64_t>, const TraceRun::Packet*> packets;
+  for (const TraceRun::Packet& packet : recorded.lines.packets)
+    packets[{packet.queue, packet.index}] = &packet;
+  for (const Bench::Packet& packet : run.packets) {
+    const auto found = packets.find({recorded.queues[packet.queue].value_or(~uint32_t{0}), packet.index});
+    if (found == packets.end())
+      throw std::runtime_error(fmt::format("the virtual GPU's trace has no packet {} of queue {}: {}",
+                                           packet.index, packet.queue, in_words(packet, sequence)));
+    TraceRun::Packet& to = trace.packets.emplace_back(*found->second);
+    to.queue = packet.queue;
+    to.name = name_of(packet, sequence);
+    to.after_packets.clear();
+    if (packet.role == Role::dispatch) steps.packet[packet.step] = trace.packets.size() - 1;
+  }
+  // Whoever copies during the run does so for a step. The runtime may cut a copy in pieces.
+  std::vector<uint64_t> copied(sequence.steps.size());
+  for (const TraceRun::Copy& line : recorded.lines.copies) {
+    if (line.begin_ns < recorded.begin_ns || line.end_ns > recorded.end_ns || !line.from || !line.to)
+      continue;
+    const auto from = recorded.place_of(*line.from), to = recorded.place_of(*line.to);
+    for (size_t step = 0; step < sequence.steps.size(); ++step) {
+      const Step& copy = sequence.steps[step];
+      if (copy.kind != Step::Kind::copy || !holds(copy.from, from) || !holds(copy.to, to) ||
+          copied[step] >= copy.to.bytes)
+        continue;
+      if (copied[step] == 0) {
+        steps.copy[step] = trace.copies.size();
+        trace.copies.push_back(
+            {.engine = line.engine, .name = copy.name, .begin_ns = line.begin_ns, .end_ns = line.end_ns});
+      }
+      TraceRun::Copy& whole = trace.copies[steps.copy[step]];
+      whole.begin_ns = std::min(whole.begin_ns, line.begin_ns);
+      whole.end_ns = std::max(whole.end_ns, line.end_ns);
+      whole.bytes = copied[step] += line.bytes;
+      break;
+    }
+  }
+  for (const TraceRun::RingSample& sample : recorded.lines.ring) {
+    const auto queue = std::ranges::find(recorded.queues, sample.queue);
+    if (queue == recorded.queues.end() || sample.ns < recorded.begin_ns || sample.ns > recorded.end_ns)
+      continue;
+    trace.ring.push_back(sample);
+    trace.ring.back().queue = static_cast<uint32_t>(queue - recorded.queues.begin());
+  }
+  add_dependencies(trace, sequence, run, steps);
+  return trace;
+}
+
+ordered_json trace_of_case(const support::Device& device, const Case& one) {
+  if (!device.is_virtual) {
+    Bench bench(device.gpu, *one.sequence, TimingMode::each);
+    TraceRun trace = trace_of_spans(*one.sequence, one.headers, bench.run(one.headers, Release::ungated));
+    trace.device = device.name();
+    return trace_json(trace);
+  }
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.file("case"), trace = directory.file("trace.jsonl");
+  write_case_file(file, std::span(&one, 1));
+  return run_under_vgpu({"--trace", trace}, {kProcessOption, file, trace});
+}
+
+std::optional<int> run_trace_process(int argc, char** argv) {
+  if (argc != 4 || std::string_view(argv[1]) != kProcessOption) return std::nullopt;
+  try {
+    std::cout << trace_text(trace_json(trace_of_process(argv[2], argv[3])));
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace uptempo::fence_scope
