@@ -58,9 +58,9 @@ const char* words(BarrierReason reason) noexcept {
     case BarrierReason::after_undeclared:
       return "a packet since the last barrier bit declares no accesses";
     case BarrierReason::conflict:
-      return "packet {later} touches what packet {earlier} touches, and one of them writes";
+      return "{later} touches what {earlier} touches, and one of them writes";
     case BarrierReason::independent:
-      return "touches nothing that packets since the last barrier bit write";
+      return "no conflict with packets since the last barrier bit";
     case BarrierReason::caller_without:
       return "the caller asked for none";
     case BarrierReason::caller_with:
@@ -90,7 +90,7 @@ const char* words(ScopeReason reason) noexcept {
     case ScopeReason::stale_kernargs:
       return "raised: the kernarg block may have been used before";
     case ScopeReason::hand_over:
-      return "packet {later} reads what packet {earlier} wrote";
+      return "{later} reads what {earlier} wrote";
     case ScopeReason::nothing_new:
       return "it reads nothing that has not been acquired";
     case ScopeReason::nobody_reads:
@@ -145,21 +145,31 @@ void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRa
   }
 }
 
-std::string explain(const PacketPlan& plan) {
-  const auto about = [](const char* words, const PacketPair& pair) {
-    return fmt::format(fmt::runtime(words), fmt::arg("earlier", pair.earlier), fmt::arg("later", pair.later));
+PlanReasons reasons_of(const PacketPlan& plan, size_t packet) {
+  const auto name = [&](uint32_t number) {
+    return number == packet ? std::string("it") : fmt::format("packet {}", number);
   };
+  const auto about = [&](const char* words, const PacketPair& pair) {
+    return fmt::format(fmt::runtime(words), fmt::arg("earlier", name(pair.earlier)),
+                       fmt::arg("later", name(pair.later)));
+  };
+  return {.barrier = about(words(plan.barrier), plan.conflict),
+          .acquire = about(words(plan.acquire), plan.acquired),
+          .release = about(words(plan.release), plan.released)};
+}
+
+std::string explain(const PacketPlan& plan, size_t packet) {
+  const PlanReasons reasons = reasons_of(plan, packet);
   return fmt::format("{}: {}; acquire {}: {}; release {}: {}",
-                     plan.flags.barrier == Barrier::on ? "barrier bit" : "no barrier bit",
-                     about(words(plan.barrier), plan.conflict), aql::scope_name(plan.flags.acquire),
-                     about(words(plan.acquire), plan.acquired), aql::scope_name(plan.flags.release),
-                     about(words(plan.release), plan.released));
+                     plan.flags.barrier == Barrier::on ? "barrier bit" : "no barrier bit", reasons.barrier,
+                     aql::scope_name(plan.flags.acquire), reasons.acquire,
+                     aql::scope_name(plan.flags.release), reasons.release);
 }
 
 std::string explain(std::span<const PacketPlan> plans) {
   std::string text;
-  size_t packet = 0;
-  for (const PacketPlan& plan : plans) text += fmt::format("packet {}: {}\n", packet++, explain(plan));
+  for (size_t packet = 0; packet < plans.size(); ++packet)
+    text += fmt::format("packet {}: {}\n", packet, explain(plans[packet], packet));
   return text;
 }
 

@@ -130,8 +130,14 @@ struct PacketPlan {
 void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
                  FencePolicy policy, std::span<PacketPlan> plans) noexcept;
 
-// One packet's plan in words: "barrier bit: packet 4 touches what packet 3 touches, and one of them writes; acquire agent: ...; release agent: ...".
-std::string explain(const PacketPlan& plan);
+// Why a packet has its barrier bit and its scopes, in words: "it touches what packet 3 touches, and one of them writes".
+struct PlanReasons {
+  std::string barrier, acquire, release;
+};
+// `packet` is its number in the batch: what is said of that packet says "it".
+PlanReasons reasons_of(const PacketPlan& plan, size_t packet);
+// In one line: "barrier bit: ...; acquire agent: ...; release agent: ...".
+std::string explain(const PacketPlan& plan, size_t packet);
 // A line for each: "packet 3: barrier bit: ...".
 std::string explain(std::span<const PacketPlan> plans);
 

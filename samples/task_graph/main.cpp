@@ -192,7 +192,7 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
                                                tasks.size(), branches, advances + 1));
   for (size_t i = 0; i < tasks.size(); ++i)
     support::print_report(
-        json_file, fmt::format("packet {}, {}: {}\n", i, name_of(tasks[i]), explain(plan.packets()[i])));
+        json_file, fmt::format("packet {}, {}: {}\n", i, name_of(tasks[i]), explain(plan.packets()[i], i)));
 
   Queue queue(device.gpu);
   Copier copier(device.gpu);
@@ -221,7 +221,7 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
                                 {"verified", right},
                                 {"rounds", rounds}};
     for (size_t i = 0; i < tasks.size(); ++i)
-      json["tasks"].push_back({{"name", name_of(tasks[i])}, {"fences", explain(plan.packets()[i])}});
+      json["tasks"].push_back({{"name", name_of(tasks[i])}, {"fences", explain(plan.packets()[i], i)}});
     for (const Way& way : ways) json["ways"].push_back(json_of(way));
     support::write_output(json_file, json.dump(2) + '\n');
   }

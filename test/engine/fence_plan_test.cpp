@@ -282,14 +282,14 @@ TEST_CASE("a plan says of each packet why", "[fence_plan]") {
   CAPTURE(text);
   CHECK(contains(text,
                  "packet 0: barrier bit: first of its batch, earlier batches may still run; acquire system: "
-                 "the host wrote kernargs and inputs; release agent: packet 2 reads what packet 0 wrote\n"));
+                 "the host wrote kernargs and inputs; release agent: packet 2 reads what it wrote\n"));
   CHECK(contains(text,
-                 "packet 1: no barrier bit: touches nothing that packets since the last barrier bit write; "
+                 "packet 1: no barrier bit: no conflict with packets since the last barrier bit; "
                  "acquire none: it reads nothing that has not been acquired; release agent: packet 2 reads "
-                 "what packet 1 wrote\n"));
+                 "what it wrote\n"));
   CHECK(contains(text,
-                 "packet 2: barrier bit: packet 2 touches what packet 1 touches, and one of them writes; "
-                 "acquire agent: packet 2 reads what packet 0 wrote; release none: nobody reads what it "
+                 "packet 2: barrier bit: it touches what packet 1 touches, and one of them writes; "
+                 "acquire agent: it reads what packet 0 wrote; release none: nobody reads what it "
                  "wrote, or a later release covers it\n"));
 }
 

@@ -195,12 +195,12 @@ TEST_CASE("a finished packet of the caller's keeps its header", "[fence_rules]")
 
 TEST_CASE("a plan explains itself", "[fence_rules]") {
   const auto plans = Batch{}.declared({writes(0, 10)}).declared({reads(0, 10)}).undeclared().plan();
-  CHECK(explain(plans[0]) ==
+  CHECK(explain(plans[0], 0) ==
         "barrier bit: first of its batch, earlier batches may still run; acquire system: the host wrote "
         "kernargs and inputs; "
         "release agent: only packets of this agent look");
-  CHECK(contains(explain(plans[1]), "packet 1 touches what packet 0 touches, and one of them writes"));
-  CHECK(contains(explain(plans[2]), "release system: the host reads after the completion signal"));
+  CHECK(contains(explain(plans[1], 1), "barrier bit: it touches what packet 0 touches, and one of them writes"));
+  CHECK(contains(explain(plans[2], 2), "release system: the host reads after the completion signal"));
 }
 
 TEST_CASE("behind a raw packet the first dispatch acquires what the host wrote", "[fence_rules]") {

@@ -81,7 +81,7 @@ TEST_CASE("declared, disjoint dispatches go without barrier bits", "[submit]") {
             [](const Completed& x, const Completed& y) { return x.index < y.index; });
   const aql::Barrier expected[] = {aql::Barrier::on, aql::Barrier::off, aql::Barrier::off, aql::Barrier::on};
   for (size_t i = 0; i < 4; ++i) CHECK(aql::header_flags(packets[i].packet.header()).barrier == expected[i]);
-  CHECK(contains(batch.explain(), "packet 2: no barrier bit: touches nothing"));
+  CHECK(contains(batch.explain(), "packet 2: no barrier bit: no conflict"));
 }
 
 TEST_CASE("explicit scopes and missing barrier bits reach the packets", "[submit]") {
@@ -289,7 +289,7 @@ TEST_CASE("the plan of the last submission is told, packet by packet and in word
           CHECK(batch.plan()[i].flags == expected[i].flags);
           CHECK(batch.plan()[i].barrier == expected[i].barrier);
           CHECK(aql::header_flags(packets[i].packet.header()) == expected[i].flags);
-          words += "packet " + std::to_string(i) + ": " + explain(expected[i]) + '\n';
+          words += "packet " + std::to_string(i) + ": " + explain(expected[i], i) + '\n';
         }
         CHECK(batch.explain() == words);
       }

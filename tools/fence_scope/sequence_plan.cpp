@@ -48,7 +48,7 @@ class Planner {
       const std::vector<PacketPlan> plans = plan(steps);
       for (size_t i = 0; i < steps.size(); ++i) {
         result.headers[steps[i]] = plans[i].flags;
-        result.reasons[steps[i]] = reason(steps[i], plans[i]);
+        result.reasons[steps[i]] = reason(steps, i, plans[i]);
       }
     }
     return result;
@@ -204,8 +204,9 @@ class Planner {
     return text;
   }
 
-  std::string reason(size_t number, const PacketPlan& plan) const {
-    std::string text = uptempo::explain(plan);
+  std::string reason(const std::vector<size_t>& steps, size_t packet, const PacketPlan& plan) const {
+    const size_t number = steps[packet];
+    std::string text = uptempo::explain(plan, packet);
     const size_t acquire = text.find("; acquire "), release = text.find("; release ");
     const auto because = [&](size_t from, size_t to, const std::string& why) {
       const size_t colon = text.find(": ", from) + 2;

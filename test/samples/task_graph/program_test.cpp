@@ -39,7 +39,7 @@ TEST_CASE("the report says why each packet has its fences, what was saved, and w
   CHECK(result.exit_code == 0);
   CHECK(result.out.starts_with("Device: virtual GPU, "));
   const auto says = [&](const char* what) { return result.out.find(what) != std::string::npos; };
-  CHECK(says("packet 24, join 1 into 0: barrier bit: packet 24 touches what packet 17 touches"));
+  CHECK(says("packet 24, join 1 into 0: barrier bit: it touches what packet 17 touches"));
   CHECK(says("  against barrier everywhere: 25 barrier bits, 25 agent fences\n"));
   CHECK(says("  against system everywhere: 60 system fences, 25 barrier bits; for 35 agent fences\n"));
   CHECK(says("virtual GPU time"));

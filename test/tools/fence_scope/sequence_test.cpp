@@ -146,7 +146,7 @@ TEST_CASE("in one queue the plan is the engine's") {
   CHECK(planned.headers == Headers{{Barrier::on, FenceScope::system, FenceScope::agent},
                                    {Barrier::on, FenceScope::agent, FenceScope::agent},
                                    {Barrier::on, FenceScope::agent, FenceScope::system}});
-  CHECK(planned.reasons[1].find("acquire agent: packet 1 reads what packet 0 wrote") != std::string::npos);
+  CHECK(planned.reasons[1].find("acquire agent: it reads what packet 0 wrote") != std::string::npos);
 }
 
 TEST_CASE(
