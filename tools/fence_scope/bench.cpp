@@ -539,17 +539,7 @@ const Sequence& Bench::sequence() const noexcept { return impl_->sequence; }
 Headers Bench::everywhere() const { return fence_scope::everywhere(impl_->sequence); }
 Headers Bench::planned() const { return impl_->plan.headers; }
 
-std::string Bench::explain() const {
-  const Sequence& sequence = impl_->sequence;
-  std::string text;
-  for (const uint32_t queue : {0u, 1u}) {
-    const std::vector<size_t> steps = sequence.dispatches(queue);
-    for (size_t packet = 0; packet < steps.size(); ++packet)
-      text += fmt::format("{}packet {} ({}): {}\n", impl_->used[1] ? fmt::format("queue {}, ", queue) : "",
-                          packet, sequence.steps[steps[packet]].name, impl_->plan.reasons[steps[packet]]);
-  }
-  return text;
-}
+const PlannedHeaders& Bench::plan() const noexcept { return impl_->plan; }
 
 const std::vector<std::byte>& Bench::reference(size_t buffer) const noexcept {
   return impl_->expected[buffer];

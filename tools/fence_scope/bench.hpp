@@ -44,8 +44,7 @@ class Bench {
   // A barrier bit and system scopes on every packet; and what plan() chooses for this device (sequence.hpp).
   Headers everywhere() const;
   Headers planned() const;
-  // In words, a line for each dispatch: what the plan chose, and why. Packets are numbered as dispatches of their queue.
-  std::string explain() const;
+  const PlannedHeaders& plan() const noexcept;  // the same, with reasons
 
   // What a buffer holds after the reference run.
   const std::vector<std::byte>& reference(size_t buffer) const noexcept;

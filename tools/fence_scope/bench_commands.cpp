@@ -10,6 +10,7 @@
 #include "engine/runtime/error.hpp"
 #include "fence_scope/commands.hpp"
 #include "fence_scope/experiment.hpp"
+#include "fence_scope/report_packets.hpp"
 #include "fence_scope/report_table.hpp"
 #include "fence_scope/report_words.hpp"
 #include "fence_scope/run_trace.hpp"
@@ -112,19 +113,19 @@ void add_steps(Report& report, const Sequence& sequence) {
   for (const Step& step : sequence.steps) report.steps.push_back(step.name);
 }
 
-support::ExitCode finish(Report& report, const Options& options, const std::string& more = {}) {
+support::ExitCode finish(Report& report, const Options& options) {
   report.timing = options.timing;
   const std::vector<std::string> warnings = warnings_of(report.cells, options.method, report.time_kind);
   report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
-  publish(report, options.outputs, table(report, terminal_columns()) + more);
+  publish(report, options.outputs, table(report, terminal_columns()));
   return std::ranges::any_of(report.cells, broken_promise) ? support::exit_measured_failure
                                                            : support::exit_ok;
 }
 
-// Carries out the cells of one sequence. `cells_of(sequence, choices)` makes them; `closing(bench)` is what stands behind the table.
-template <class CellsOf, class Closing>
+// Carries out the cells of one sequence. `cells_of(sequence, choices)` makes them; `add(report, bench)` adds what else is known of them.
+template <class CellsOf, class Add>
 support::ExitCode run_cells(const char* command, const Options& options, const Invocation& call,
-                            CellsOf&& cells_of, Closing&& closing) {
+                            CellsOf&& cells_of, Add&& add) {
   (void)prints_text(options.outputs);
   require_traceable(options);
   const Sequence sequence = sequence_of(options.subject);
@@ -143,7 +144,8 @@ support::ExitCode run_cells(const char* command, const Options& options, const I
   add_steps(report, sequence);
   report.cells = session.carry_out(options.method);
   report.conclusion = conclusion_of(report.cells, report.time_kind);
-  const support::ExitCode code = finish(report, options, closing(bench));
+  add(report, bench);
+  const support::ExitCode code = finish(report, options);
   if (!options.outputs.trace.empty())
     write_trace(options, device, sequence, cell_to_trace(report.cells, options.cell));
   return code;
@@ -155,12 +157,17 @@ support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& cal
       [&](const Sequence& sequence, const Choices& choices) {
         return scopes_cells(sequence, choices, options.positions);
       },
-      [](const Bench&) { return std::string(); });
+      [](Report&, const Bench&) {});
 }
 
 support::ExitCode run_explain(const Options& options, const Invocation& call) {
-  return run_cells("explain", options, call, comparison_cells,
-                   [](const Bench& bench) { return "\nAs planned, by packet:\n" + bench.explain(); });
+  return run_cells("explain", options, call, comparison_cells, [](Report& report, const Bench& bench) {
+    report.packets = planned_packets(bench.sequence(), bench.plan());
+    const std::string opinion = second_opinion(report.packets);
+    if (opinion.empty()) return;
+    report.conclusion.back() = ';';  // it stays one sentence
+    report.conclusion += ' ' + opinion + '.';
+  });
 }
 
 uint64_t l2_bytes(const Agent& gpu) {

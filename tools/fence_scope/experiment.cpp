@@ -238,6 +238,24 @@ std::vector<Cell> comparison_cells(const Sequence& sequence, const Choices& choi
   return cells;
 }
 
+std::vector<PlannedPacket> planned_packets(const Sequence& sequence, const PlannedHeaders& plan) {
+  std::vector<PlannedPacket> packets;
+  for (const uint32_t queue : {0u, 1u}) {
+    uint32_t number = 0;
+    for (const size_t step : sequence.dispatches(queue)) {
+      const PlanReasons& reasons = plan.reasons[step];
+      packets.push_back({.step = step,
+                         .queue = queue,
+                         .packet = number++,
+                         .flags = plan.headers[step],
+                         .barrier = reasons.barrier,
+                         .acquire = reasons.acquire,
+                         .release = reasons.release});
+    }
+  }
+  return packets;
+}
+
 void keep_matching(std::vector<Cell>& cells, const std::string& filter) {
   const auto matches = [&](const Cell& cell) { return cell.label.find(filter) != std::string::npos; };
   if (std::ranges::none_of(cells, matches))

@@ -90,6 +90,17 @@ struct Cell {
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
+// A packet of a plan: the fewest fences that are enough, and why it is no fewer.
+struct PlannedPacket {
+  size_t step = 0;                 // of the sequence
+  uint32_t queue = 0, packet = 0;  // its number among the dispatches of its queue
+  aql::HeaderFlags flags{};
+  std::string barrier{}, acquire{}, release{};  // reasons: "it reads what the packet before it wrote"
+  // What the fence checker holds to be enough for the run that it saw, never wider; nothing: it was not asked.
+  std::optional<aql::HeaderFlags> checker{};
+  friend bool operator==(const PlannedPacket&, const PlannedPacket&) = default;
+};
+
 struct Report {
   uint32_t schema = report_schema;
   std::string experiment{};            // "scopes"
@@ -103,6 +114,7 @@ struct Report {
   uint64_t seed = 1;
   std::vector<std::string> steps{};  // names of the sequence's steps, for cells of one workload
   std::vector<Cell> cells{};
+  std::vector<PlannedPacket> packets{};  // of `explain`, each queue's in their order
   std::vector<std::string> warnings{};
   friend bool operator==(const Report&, const Report&) = default;
 };

@@ -66,20 +66,48 @@ class Record {
   std::string line_;
 };
 
-std::string record(const Report& report, const Cell& cell, bool names) {
-  Record out(names);
+void add_run(Record& out, const Report& report) {
   out.add("experiment", report.experiment);
   out.add("device", report.device);
   out.add("target", report.target);
+}
+
+void add_flags(Record& out, const std::string& prefix, const aql::HeaderFlags* flags) {
+  const auto text = [&](std::string_view value) { return std::string(flags == nullptr ? "" : value); };
+  const aql::HeaderFlags known = flags == nullptr ? aql::HeaderFlags{} : *flags;
+  out.add(prefix + "barrier", text(known.barrier == aql::Barrier::on ? "true" : "false"));
+  out.add(prefix + "acquire", text(aql::scope_name(known.acquire)));
+  out.add(prefix + "release", text(aql::scope_name(known.release)));
+}
+
+std::string record(const Report& report, const PlannedPacket& packet, bool names) {
+  Record out(names);
+  add_run(out, report);
+  out.add("workload", report.cells.empty() ? std::string() : report.cells.front().workload);
+  out.add("queue", packet.queue);
+  out.add("packet", packet.packet);
+  out.add("step", uint64_t{packet.step});
+  out.add("name", packet.step < report.steps.size() ? report.steps[packet.step] : std::string());
+  out.add("header",
+          fmt::format("0x{:04x}", aql::make_header(aql::PacketType::kernel_dispatch, packet.flags)));
+  add_flags(out, "", &packet.flags);
+  out.add("barrier_because", packet.barrier);
+  out.add("acquire_because", packet.acquire);
+  out.add("release_because", packet.release);
+  add_flags(out, "checker_", packet.checker ? &*packet.checker : nullptr);
+  return out.line();
+}
+
+std::string record(const Report& report, const Cell& cell, bool names) {
+  Record out(names);
+  add_run(out, report);
   out.add("time_kind", name_of(report.time_kind));
   out.add("timing", name_of(report.timing));
   out.add("seed", report.seed);
   out.add("workload", cell.workload);
   out.add("label", cell.label);
   out.add("position", name_of(cell.position));
-  out.add("barrier", cell.flags.barrier == aql::Barrier::on);
-  out.add("acquire", aql::scope_name(cell.flags.acquire));
-  out.add("release", aql::scope_name(cell.flags.release));
+  add_flags(out, "", &cell.flags);
   out.add("kernels", cell.kernels);
   out.add("bytes_per_kernel", cell.bytes_per_kernel);
   out.add("working_set_bytes", cell.working_set_bytes);
@@ -106,6 +134,11 @@ std::string record(const Report& report, const Cell& cell, bool names) {
 }  // namespace
 
 std::string csv(const Report& report) {
+  if (!report.packets.empty()) {
+    std::string text = record(report, PlannedPacket{}, true);
+    for (const PlannedPacket& packet : report.packets) text += record(report, packet, false);
+    return text;
+  }
   std::string text = record(report, Cell{}, true);
   for (const Cell& cell : report.cells) text += record(report, cell, false);
   return text;

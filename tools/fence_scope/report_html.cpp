@@ -10,6 +10,7 @@
 #include "aql/text.hpp"
 #include "fence_scope/report_charts.hpp"
 #include "fence_scope/report_columns.hpp"
+#include "fence_scope/report_packets.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -33,9 +34,9 @@ th, td { border: 1px solid var(--edge); padding: 4px 7px; text-align: left; vert
 .figures td { white-space: nowrap; } .figures th { vertical-align: bottom; } .right { text-align: right; } .wide { overflow-x: auto; }
 .v-correct { background: var(--ok); } .v-stale { background: var(--stale); } .v-unordered { background: var(--loose); } .v-unknown { background: var(--maybe); }
 .chosen { outline: 3px solid var(--mark); outline-offset: -3px; } .legend td { border: 0; } .legend td:first-child { white-space: nowrap; }
-code { font: .8125rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; } svg { width: 100%; height: auto; } summary { cursor: pointer; }
-@media (max-width: 480px) { body { padding: 10px; } .matrix { font-size: .7rem; } .matrix th, .matrix td { padding: 3px 2px; } .matrix th:first-child { width: 4.6em; } .rows th:first-child { width: 6.6em; } }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; } h1 { font-size: 14pt; } h2 { margin-top: 1.2rem; } h2, h3, caption, .soft { break-after: avoid; } tr, svg, .headers tbody { break-inside: avoid; }
+.reasons td:first-child { white-space: nowrap; width: 9em; } code { font: .8125rem/1.5 ui-monospace, "DejaVu Sans Mono", monospace; } svg { width: 100%; height: auto; } summary { cursor: pointer; }
+@media (max-width: 480px) { body { padding: 10px; } .matrix { font-size: .7rem; } .matrix th, .matrix td { padding: 3px 2px; } .matrix th:first-child { width: 4.6em; } .rows th:first-child { width: 7.4em; } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } h1 { font-size: 14pt; } h2 { margin-top: 1.2rem; } h2, h3, caption, .soft { break-after: avoid; } tr, svg, .headers tbody, .reasons tbody { break-inside: avoid; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .pair { display: block; } .charts { display: flex; } .charts > div { flex: 0 1 48%; } table, .matrix { font-size: 8pt; } th, td { padding: 2px 4px; }
   .wide { overflow: visible; } .headers { width: 100%; } .headers td { white-space: nowrap; } .figures { font-size: 6.5pt; } .figures td, .figures th { white-space: normal; padding: 1px 3px; }
   details::details-content { content-visibility: visible; block-size: auto; } }
@@ -296,6 +297,27 @@ std::string legend(const Report& report) {
   return out;
 }
 
+// A table of a row for each run of packets of which everything is alike.
+std::string packets(const Report& report) {
+  if (report.packets.empty()) return {};
+  std::string out = "<h2>The fewest fences for each packet, and why</h2>\n";
+  if (const std::string opinion = second_opinion(report.packets); !opinion.empty())
+    out += fmt::format("<p>In short, {}. {}</p>\n", e(opinion), e(about_second_opinion(report.packets)));
+  out += "<table class=\"reasons\">\n";
+  for (const PacketRun run : runs_of(report.packets)) {
+    const PlannedPacket& packet = report.packets[run.first];
+    out += fmt::format("<tbody><tr><th colspan=\"2\">{}: header <code>0x{:04x}</code></th></tr>\n",
+                       e(packets_title(report, run)),
+                       aql::make_header(aql::PacketType::kernel_dispatch, packet.flags));
+    const std::vector<PacketReason> reasons = reasons_of(packet);
+    for (size_t i = 0; i < reasons.size(); ++i)
+      out += fmt::format("<tr{}><td><b>{}</b></td><td>{}</td></tr>\n", i < 3 ? "" : " class=\"v-unknown\"",
+                         e(reasons[i].what), e(reasons[i].why));
+    out += "</tbody>\n";
+  }
+  return out + "</table>\n";
+}
+
 std::string facts(const Report& report) {
   std::string out = "<h2>How it was made</h2>\n<div class=\"wide\"><table>\n";
   const auto row = [&](std::string_view name, std::string_view value) {
@@ -359,6 +381,7 @@ std::string html(const Report& report) {
     out += "<p class=\"soft\">A model is an estimate by a profile of a device, measured nowhere.</p>\n";
   if (!report.cells.empty()) out += legend(report);
 
+  out += packets(report);
   for (const Section& section : sections_of(report)) {
     out += fmt::format("<h2>{} {}</h2>\n", e(report.experiment), e(section.workload));
     out += fmt::format(

@@ -90,6 +90,19 @@ ordered_json json(const Cell& cell) {
   return out;
 }
 
+ordered_json json(const PlannedPacket& packet, const std::vector<std::string>& steps) {
+  ordered_json out{{"queue", packet.queue}, {"packet", packet.packet}, {"step", packet.step}};
+  if (packet.step < steps.size()) out["name"] = steps[packet.step];
+  out["header"] = fmt::format("0x{:04x}", aql::make_header(aql::PacketType::kernel_dispatch, packet.flags));
+  put(out, packet.flags);
+  out["because"] = {{"barrier", packet.barrier}, {"acquire", packet.acquire}, {"release", packet.release}};
+  if (packet.checker)
+    put(out["checker"], *packet.checker);
+  else
+    out["checker"] = nullptr;
+  return out;
+}
+
 // Reading: a value, and the way to it for errors.
 class Field {
  public:
@@ -245,11 +258,26 @@ Cell read_cell(const Field& in) {
   return cell;
 }
 
+PlannedPacket read_packet(const Field& in) {
+  const Field because = in["because"], checker = in["checker"];
+  PlannedPacket packet{.step = in["step"].integer<size_t>(),
+                       .queue = in["queue"].integer<uint32_t>(),
+                       .packet = in["packet"].integer<uint32_t>(),
+                       .flags = read_flags(in),
+                       .barrier = because["barrier"].text(),
+                       .acquire = because["acquire"].text(),
+                       .release = because["release"].text()};
+  if (!checker.is_null()) packet.checker = read_flags(checker);
+  return packet;
+}
+
 }  // namespace
 
 ordered_json json(const Report& report) {
   ordered_json cells = ordered_json::array();
   for (const Cell& cell : report.cells) cells.push_back(json(cell));
+  ordered_json packets = ordered_json::array();
+  for (const PlannedPacket& packet : report.packets) packets.push_back(json(packet, report.steps));
   return {{"format", kFormat},
           {"schema", report.schema},
           {"conclusion", report.conclusion},
@@ -264,6 +292,7 @@ ordered_json json(const Report& report) {
           {"environment", report.environment},
           {"seed", report.seed},
           {"steps", report.steps},
+          {"packets", std::move(packets)},
           {"warnings", report.warnings},
           {"cells", std::move(cells)}};
 }
@@ -299,6 +328,9 @@ Report parse_report(std::string_view text, const std::string& file) {
   report.seed = in["seed"].integer<uint64_t>();
   report.steps = in["steps"].texts();
   report.warnings = in["warnings"].texts();
+  // Reports of experiments that plan nothing may do without.
+  if (in.has("packets"))
+    for (const Field& packet : in["packets"].elements()) report.packets.push_back(read_packet(packet));
   for (const Field& cell : in["cells"].elements()) report.cells.push_back(read_cell(cell));
   return report;
 }

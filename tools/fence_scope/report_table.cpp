@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "fence_scope/report_columns.hpp"
+#include "fence_scope/report_packets.hpp"
 #include "support/table.hpp"
 
 namespace uptempo::fence_scope {
@@ -125,6 +126,7 @@ std::string table(const Report& report, unsigned columns) {
     text +=
         fmt::format("\n{} {}\n\n", report.experiment, section.workload) + tables_of(report, section, width);
   text += '\n' + legend(report, width) + '\n' + verdicts(report, width);
+  if (!report.packets.empty()) text += '\n' + packets_text(report, width);
   return text;
 }
 

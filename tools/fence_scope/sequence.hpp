@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
+#include "engine/dispatch/fence_rules.hpp"
 #include "engine/program/geometry.hpp"
 #include "engine/runtime/agent.hpp"
 #include "support/program.hpp"
@@ -84,10 +85,11 @@ void require_valid(const Sequence& sequence);
 // A barrier bit and system scopes on every dispatch.
 Headers everywhere(const Sequence& sequence);
 
-// Headers with few fences, each with its reason in words.
+// Headers with few fences, each with its reasons.
 struct PlannedHeaders {
-  Headers headers;                   // as Headers are
-  std::vector<std::string> reasons;  // of each step; empty for copies
+  Headers headers;  // as Headers are
+  std::vector<PlanReasons>
+      reasons;  // of each step, in words: "it reads what the packet before it wrote"; empty for copies
 };
 // A FencePlan for each queue, which is told who else looks: copies, and dispatches of the other queue. On top of it, dispatches that wait acquire what they wait for, at
 // system scope if it was a copy's. In one queue without copies nothing is cheaper, as far as FencePlan searches; over several what is planned is right, but may have some

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -42,13 +43,13 @@ class Planner {
   }
 
   PlannedHeaders all() {
-    PlannedHeaders result{everywhere(sequence_), std::vector<std::string>(sequence_.steps.size())};
+    PlannedHeaders result{everywhere(sequence_), std::vector<PlanReasons>(sequence_.steps.size())};
     for (const uint32_t queue : {0u, 1u}) {
       const std::vector<size_t> steps = sequence_.dispatches(queue);
       const std::vector<PacketPlan> plans = plan(steps);
       for (size_t i = 0; i < steps.size(); ++i) {
         result.headers[steps[i]] = plans[i].flags;
-        result.reasons[steps[i]] = reason(steps, i, plans[i]);
+        result.reasons[steps[i]] = reasons(steps, i, plans[i]);
       }
     }
     return result;
@@ -194,30 +195,65 @@ class Planner {
     return false;
   }
 
-  // "the other queue's 'add', the copy 'out'"
+  // "'add' of queue 1 and the copy 'out'"
   std::string names(const std::vector<size_t>& steps) const {
-    std::string text;
+    std::vector<std::string> names;
     for (const size_t step : steps)
-      text += fmt::format("{}{} '{}'", text.empty() ? "" : ", ",
-                          sequence_.steps[step].kind == Step::Kind::copy ? "the copy" : "the other queue's",
-                          sequence_.steps[step].name);
-    return text;
+      names.push_back(
+          sequence_.steps[step].kind == Step::Kind::copy
+              ? fmt::format("the copy '{}'", sequence_.steps[step].name)
+              : fmt::format("'{}' of queue {}", sequence_.steps[step].name, sequence_.steps[step].queue));
+    const std::string last = names.back();
+    names.pop_back();
+    return names.empty() ? last : fmt::format("{} and {}", fmt::join(names, ", "), last);
   }
 
-  std::string reason(const std::vector<size_t>& steps, size_t packet, const PacketPlan& plan) const {
-    const size_t number = steps[packet];
-    std::string text = uptempo::explain(plan, packet);
-    const size_t acquire = text.find("; acquire "), release = text.find("; release ");
-    const auto because = [&](size_t from, size_t to, const std::string& why) {
-      const size_t colon = text.find(": ", from) + 2;
-      text.replace(colon, to - colon, why);
+  // What a pair of packets of one queue has to do with each other, where `packet` is "it". Neighbours have no numbers, so that what is alike reads alike.
+  std::string relation(const std::vector<size_t>& steps, size_t packet, const PacketPair& pair) const {
+    const auto name = [&](size_t number) {
+      return number == packet       ? std::string("it")
+             : number + 1 == packet ? std::string("the packet before it")
+             : number == packet + 1
+                 ? std::string("the next packet")
+                 : fmt::format("packet {} ('{}')", number, sequence_.steps[steps[number]].name);
     };
-    // From behind, so that places stay.
-    if (plan.release == ScopeReason::observed)
-      because(release, text.size(), fmt::format("waited for by {}", names(waited_for_[number])));
-    if (plan.acquire == ScopeReason::caller)
-      because(acquire, release, fmt::format("it waits for {}", names(sequence_.steps[number].after)));
-    return text;
+    bool reads = false, overwrites = false, overwrites_read = false;
+    for (const Access& earlier : accesses_[steps[pair.earlier]])
+      for (const Access& later : accesses_[steps[pair.later]]) {
+        if (!conflict(earlier, later)) continue;
+        reads |= !later.writes;
+        overwrites |= later.writes && earlier.writes;
+        overwrites_read |= !earlier.writes;
+      }
+    const std::string later = name(pair.later), earlier = name(pair.earlier);
+    if (reads) return fmt::format("{} reads what {} wrote", later, earlier);
+    if (overwrites) return fmt::format("{} overwrites what {} wrote", later, earlier);
+    if (overwrites_read) return fmt::format("{} overwrites what {} reads", later, earlier);
+    return fmt::format("who waits for {} touches what {} touches", later, earlier);
+  }
+
+  PlanReasons reasons(const std::vector<size_t>& steps, size_t packet, const PacketPlan& plan) const {
+    PlanReasons reasons = reasons_of(plan, packet);
+    if (plan.barrier == BarrierReason::conflict) reasons.barrier = relation(steps, packet, plan.conflict);
+    if (plan.barrier == BarrierReason::first_of_batch)
+      reasons.barrier = "first packet: what was sent before it may still run";
+    if (plan.barrier == BarrierReason::completion)
+      reasons.barrier = "last packet: its release covers only packets that are complete";
+    if (plan.acquire == ScopeReason::hand_over) reasons.acquire = relation(steps, packet, plan.acquired);
+    const std::vector<size_t>& after = sequence_.steps[steps[packet]].after;
+    const std::string waits = after.empty() ? "" : "it waits for " + names(after);
+    if (plan.acquire == ScopeReason::caller) reasons.acquire = waits;
+    if (plan.acquire == ScopeReason::host_wrote && !waits.empty()) reasons.acquire += ", and " + waits;
+
+    if (plan.release == ScopeReason::hand_over) reasons.release = relation(steps, packet, plan.released);
+    const std::vector<size_t>& waiting = waited_for_[steps[packet]];
+    const std::string waited =
+        waiting.empty() ? ""
+                        : fmt::format("{} wait{} for it", names(waiting), waiting.size() == 1 ? "s" : "");
+    if (plan.release == ScopeReason::observed) reasons.release = waited;
+    if (plan.release == ScopeReason::host_reads)
+      reasons.release = "last packet: the host reads the results" + (waited.empty() ? "" : ", and " + waited);
+    return reasons;
   }
 
   const Sequence& sequence_;

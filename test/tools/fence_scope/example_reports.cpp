@@ -266,6 +266,9 @@ Report random_report(std::mt19937_64& random) {
   report.seed = whole();
   report.steps = texts();
   report.warnings = texts();
+  report.packets.resize(below(4));
+  for (PlannedPacket& packet : report.packets)
+    packet = {whole(), word(), word(), flags(), text(), text(), text(), maybe(flags)};
   report.cells.resize(below(5));
   for (Cell& cell : report.cells) {
     cell.workload = text();

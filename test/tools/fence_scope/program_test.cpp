@@ -177,16 +177,35 @@ TEST_CASE("sweep compares the baseline with the plan for each size, one size var
   CHECK(out["conclusion"].get<std::string>().find(" saves ") != std::string::npos);
 }
 
-TEST_CASE("explain gives each packet's header, and why it needs no more and no less") {
-  const CommandResult result = quick({"explain", "--workload", "chain", "--kernels", "3", "--bytes", "1024"});
+TEST_CASE(
+    "explain gives each packet's header, and why it needs no more and no less, in every form of report") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("report.json"), cells = directory.file("packets.csv"),
+                    page = directory.file("page.html");
+  const CommandResult result = quick({"explain", "--workload", "chain", "--kernels", "4", "--bytes", "1024",
+                                      "--json", file, "--csv", cells, "--html", page});
   CAPTURE(result.out, result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(first_line(result.out).starts_with("Cheapest correct: as planned"));
-  const size_t reasons = result.out.find("As planned, by packet:\n");
-  REQUIRE(reasons != std::string::npos);
-  const std::string text = result.out.substr(reasons);
-  CHECK(text.find("acquire system") != std::string::npos);
-  CHECK(text.find("release system") != std::string::npos);
+  for (const char* line :
+       {"\npacket 0 'link 0': header 0x0d02\n", "\npackets 1 to 2, 'link 1' to 'link 2': header 0x0b02\n",
+        "\n  barrier bit     it reads what the packet before it wrote\n",
+        "\n  acquire agent   it reads what the packet before it wrote\n",
+        "\n  release agent   the next packet reads what it wrote\n",
+        "\n  release system  last packet: the host reads the results\n"}) {
+    CAPTURE(line);
+    CHECK(result.out.find(line) != std::string::npos);
+  }
+  const json packets = json::parse(contents_of(file))["packets"];
+  REQUIRE(packets.size() == 4);
+  CHECK(packets[1]["name"] == "link 1");
+  CHECK(packets[1]["header"] == "0x0b02");
+  CHECK(packets[1]["because"]["release"] == "the next packet reads what it wrote");
+  const std::string records = contents_of(cells);
+  CHECK(std::ranges::count(records, '\n') == 1 + 4);
+  CHECK(records.find("link 2,0x0b02,true,agent,agent,it reads what the packet before it wrote,") !=
+        std::string::npos);
+  CHECK(contents_of(page).find("<td>the next packet reads what it wrote</td>") != std::string::npos);
 }
 
 TEST_CASE("--dry-run prints the packets of the cells that were asked for, and sends none") {

@@ -62,7 +62,8 @@ std::map<std::string, std::string> by_name(const std::vector<Record>& records, s
 TEST_CASE("report as CSV: whatever names hold, there is a record for each cell, all of one length") {
   std::mt19937_64 random(5);
   for (int round = 0; round < 200; ++round) {
-    const Report report = examples::random_report(random);
+    Report report = examples::random_report(random);
+    report.packets.clear();
     const std::vector<Record> records = parse(csv(report));
     REQUIRE(records.size() == report.cells.size() + 1);
     for (size_t i = 0; i < report.cells.size(); ++i) {
@@ -78,6 +79,26 @@ TEST_CASE("report as CSV: whatever names hold, there is a record for each cell, 
       CHECK((field["device_time_median_us"].empty() == !cell.device));
       CHECK((field["model_us"].empty() == !cell.model));
       CHECK((field["l2_lines_written_back"].empty() == !cell.counts.l2_lines_written_back));
+    }
+  }
+}
+
+TEST_CASE("report as CSV: of a report with packets there is a record for each of these, with its reasons") {
+  std::mt19937_64 random(6);
+  for (int round = 0; round < 200; ++round) {
+    const Report report = examples::random_report(random);
+    if (report.packets.empty()) continue;
+    const std::vector<Record> records = parse(csv(report));
+    REQUIRE(records.size() == report.packets.size() + 1);
+    for (size_t i = 0; i < report.packets.size(); ++i) {
+      const PlannedPacket& packet = report.packets[i];
+      REQUIRE(records[i + 1].size() == records[0].size());
+      auto field = by_name(records, i + 1);
+      REQUIRE(field.size() == records[0].size());
+      CHECK(field["acquire_because"] == packet.acquire);
+      CHECK(field["release_because"] == packet.release);
+      CHECK(field["barrier"] == (packet.flags.barrier == aql::Barrier::on ? "true" : "false"));
+      CHECK(field["checker_acquire"].empty() == !packet.checker);
     }
   }
 }
