@@ -28,7 +28,9 @@ FenceReport::FenceReport(const Options& options)
 }
 
 void FenceReport::advise() {
+  // Who reads the lines must not take silence for advice to leave everything as it is.
   if (journal_->overflowed()) {
+    lines_.write(R"({"advice":"none","reason":"the run was too long to be kept"})");
     report("advice: none; the run was too long to be kept in " +
            std::to_string(fences::Journal::kLimitBytes >> 20) + " MiB");
     return;
@@ -41,7 +43,9 @@ void FenceReport::advise() {
       report(to_sentence(advice, device_));
     }
   }
-  if (advices.incomplete) report("advice: the run was too long to try all its fences");
+  if (!advices.incomplete) return;
+  lines_.write(R"({"advice":"incomplete","reason":"the run was too long to try all its fences"})");
+  report("advice: the run was too long to try all its fences");
 }
 
 void FenceReport::finish(const HostPages* host_pages) {
