@@ -71,10 +71,11 @@ constexpr std::array<Profile, 3> kProfiles{
         .pinned_copy = {kFijiPinnedCopy, "assumed"},
         .pageable_copy = {kFijiPageableCopy,
                           "fitted: 1221 - 1137 us for two copies, less what the rates explain"},
-        .memory_rate = {kFijiMemory, "AMD, Radeon R9 Fury X and R9 Nano specifications: 512 GB/s"},
+        .memory_rate = {kFijiMemory,
+                        "AMD, Radeon R9 Fury X specifications: 4096 bits of HBM at 1 Gbit/s, 512 GB/s"},
         .pinned_rate = {kFijiPinnedRate, "the article: 13 to 14 GB/s"},
         .pageable_rate = {kFijiPageableRate, "the article: 6 to 7 GB/s"},
-        .l2_bytes = {2 << 20, "AMD, Fiji: 2 MiB of L2 (Hot Chips 27)"},
+        .l2_bytes = {2 << 20, "assumed: 2 MiB of L2; no page of AMD's was found that gives it"},
     },
     Profile{
         .name = "mi210",
@@ -93,10 +94,10 @@ constexpr std::array<Profile, 3> kProfiles{
         .kernarg_allocation = {20, "assumed"},
         .pinned_copy = {8, "assumed"},
         .pageable_copy = {30, "assumed: as fiji"},
-        .memory_rate = {1638, "AMD Instinct MI210 data sheet: 1638 GB/s"},
+        .memory_rate = {1638, "AMD Instinct MI210 data sheet: 4096 bits of HBM2e at 3.2 Gbit/s, 1638 GB/s"},
         .pinned_rate = {26, "assumed: 5/6 of PCIe 4.0 x16 (data sheet), 31.5 GB/s"},
         .pageable_rate = {10, "assumed: a copy by one processor core between"},
-        .l2_bytes = {8 << 20, "ROCm, Accelerator and GPU hardware specifications: 8 MiB"},
+        .l2_bytes = {8 << 20, "ROCm, AMD GPU specifications: 8 MiB"},
     },
     Profile{
         .name = "mi300x",
@@ -123,7 +124,7 @@ constexpr std::array<Profile, 3> kProfiles{
         .memory_rate = {5300, "AMD Instinct MI300X data sheet: 5.3 TB/s"},
         .pinned_rate = {52, "assumed: 5/6 of PCIe 5.0 x16 (data sheet), 63 GB/s"},
         .pageable_rate = {12, "assumed: a copy by one processor core between"},
-        .l2_bytes = {32 << 20, "ROCm, Accelerator and GPU hardware specifications: 4 MiB in each of 8 dies"},
+        .l2_bytes = {32 << 20, "ROCm, AMD GPU specifications: 4 MiB in each of 8 dies"},
     }};
 
 constexpr std::array<ParameterInfo, 18> kParameters{{
