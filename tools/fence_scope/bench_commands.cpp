@@ -126,7 +126,6 @@ support::ExitCode finish(Report& report, const Options& options) {
 template <class CellsOf, class Add>
 support::ExitCode run_cells(const char* command, const Options& options, const Invocation& call,
                             CellsOf&& cells_of, Add&& add) {
-  (void)prints_text(options.outputs);
   require_traceable(options);
   const Sequence sequence = sequence_of(options.subject);
   if (options.list) return list(cells_of(sequence, choices_of(sequence)), options);
@@ -139,6 +138,7 @@ support::ExitCode run_cells(const char* command, const Options& options, const I
   if (options.dry_run) return dry_run(bench, cells);
 
   if (!options.cell.empty()) (void)cell_to_trace(cells, options.cell);
+  require_writable(options.outputs);
   session.add_cells(std::move(cells));
   Report report = begin_report(command, call, device, options.method.seed);
   add_steps(report, sequence);
@@ -206,7 +206,6 @@ std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
 }
 
 support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call) {
-  (void)prints_text(options.outputs);
   refuse_trace(options.outputs,
                "a sweep has a sequence for each size; trace one of them with fence_scope explain --kernels N "
                "--bytes B");
@@ -214,6 +213,7 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
     throw support::UsageError(
         "--program: its sizes stand in the file, so a sweep has none to vary; scopes and explain take "
         "programs");
+  require_writable(options.outputs);
   (void)resolve(options.subject.workload);
   std::vector<std::string> left_out;
   if (options.list) {
@@ -282,14 +282,17 @@ void declare_sweep(CLI::App& app, Commands& commands) {
   for (const char* option : {"--program", "--trace"}) command.get_option(option)->group("");
   command.add_option("--kernels", options->kernels, "Kernels per batch (1,2,8,32,128)")
       ->delimiter(',')
+      ->check(CLI::PositiveNumber.description(""))
       ->type_name("N,...");
   command.add_option("--bytes", options->bytes, "Bytes that a kernel writes (4K,32K,256K)")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false).description(""))
+      ->check(CLI::PositiveNumber.description(""))
       ->type_name("B,...");
   command
       .add_option("--working-set", options->working_sets, "Working sets, in sizes of the L2 (0.25,0.5,1,2)")
       ->delimiter(',')
+      ->check(CLI::PositiveNumber.description(""))
       ->type_name("X,...");
 }
 

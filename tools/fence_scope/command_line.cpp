@@ -5,6 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 
@@ -58,6 +62,21 @@ bool prints_text(const Outputs& outputs) {
       std::ranges::count_if(kOutputs, [&](const OutputInfo& output) { return outputs.*output.file == "-"; });
   if (taken > 1) throw support::UsageError("standard output can carry one output, and two are '-'");
   return taken == 0;
+}
+
+void require_writable(const Outputs& outputs) {
+  (void)prints_text(outputs);
+  for (const OutputInfo& output : kOutputs) {
+    const std::string& file = outputs.*output.file;
+    const bool exists = std::filesystem::exists(file);
+    // Of a pipe, to open it is to be its writer.
+    if (file.empty() || file == "-" || (exists && !std::filesystem::is_regular_file(file))) continue;
+    errno = 0;
+    if (!std::ofstream(file, std::ios::app))
+      throw support::UsageError(
+          fmt::format("{}: cannot write '{}': {}", output.option, file, std::strerror(errno)));
+    if (!exists) std::filesystem::remove(file);
+  }
 }
 
 void publish(const Report& report, const Outputs& outputs, const std::string& text) {

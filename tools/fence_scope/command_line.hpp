@@ -34,6 +34,8 @@ struct Outputs {
   std::string json, csv, html, trace;
 };
 std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs);
+// Ahead of an experiment that takes long. Throws support::UsageError for files that cannot be written, and where two outputs go to standard output.
+void require_writable(const Outputs& outputs);
 // Text for people goes to standard output unless one of the outputs does. At most one may: throws support::UsageError.
 bool prints_text(const Outputs& outputs);
 // Writes the report in the forms that were asked for, after `text`. Throws std::runtime_error naming a file that cannot be written.

@@ -97,10 +97,10 @@ std::string conclusion_of(const sort::Report& report, const support::Device& dev
 }
 
 support::ExitCode run_ladder(const Options& options, const Invocation& call) {
-  (void)prints_text(options.outputs);
   refuse_trace(options.outputs,
                "the ladder times whole sorts of the sample; fence_scope scopes or explain trace a run of the "
                "same kernels");
+  require_writable(options.outputs);
   const Profile& profile = find_profile(options.profile);
   const sort::Network network = sort::network_for_option(options.length);
   const support::Device device = support::open_device(options.device, call.argc, call.argv);

@@ -312,12 +312,14 @@ TEST_CASE("a wrong command line ends with 2 and one sentence") {
         {"scopes", "--timing", "some"},
         {"scopes", "--json", "-", "--csv", "-"},
         {"sweep", "--kernels", "0x"},
-        {"sweep", "--program", "steps.json"},
         {"ladder", "--iterations", "0"},
         {"ladder", "--length", "5"},
         {"--json", "-"}}) {
     const CommandResult result = fence_scope(arguments);
+        {"scopes", "--json", "/no/such/folder/report.json"},
     CAPTURE(result.err, arguments);
+        {"sweep", "--kernels", "0"},
+        {"sweep", "--program", "steps.json"},
     CHECK(result.exit_code == 2);
     CHECK(result.err.starts_with("fence_scope: "));
     CHECK(result.err.find('\n') == result.err.size() - 1);
