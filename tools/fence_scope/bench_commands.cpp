@@ -14,6 +14,7 @@
 #include "fence_scope/report_table.hpp"
 #include "fence_scope/report_words.hpp"
 #include "fence_scope/run_trace.hpp"
+#include "fence_scope/second_opinion.hpp"
 #include "fence_scope/session.hpp"
 #include "fence_scope/subject.hpp"
 
@@ -122,7 +123,7 @@ support::ExitCode finish(Report& report, const Options& options) {
                                                            : support::exit_ok;
 }
 
-// Carries out the cells of one sequence. `cells_of(sequence, choices)` makes them; `add(report, bench)` adds what else is known of them.
+// Carries out the cells of one sequence. `cells_of(sequence, choices)` makes them; `add(report, bench, device)` adds what else is known of them.
 template <class CellsOf, class Add>
 support::ExitCode run_cells(const char* command, const Options& options, const Invocation& call,
                             CellsOf&& cells_of, Add&& add) {
@@ -144,7 +145,7 @@ support::ExitCode run_cells(const char* command, const Options& options, const I
   add_steps(report, sequence);
   report.cells = session.carry_out(options.method);
   report.conclusion = conclusion_of(report.cells, report.time_kind);
-  add(report, bench);
+  add(report, bench, device);
   const support::ExitCode code = finish(report, options);
   if (!options.outputs.trace.empty())
     write_trace(options, device, sequence, cell_to_trace(report.cells, options.cell));
@@ -157,17 +158,27 @@ support::ExitCode run_scopes(const ScopesOptions& options, const Invocation& cal
       [&](const Sequence& sequence, const Choices& choices) {
         return scopes_cells(sequence, choices, options.positions);
       },
-      [](Report&, const Bench&) {});
+      [](Report&, const Bench&, const support::Device&) {});
+}
+
+void add_packets(Report& report, const Bench& bench, const support::Device& device) {
+  std::optional<Headers> checker;
+  if (device.is_virtual) {
+    support::Progress progress;
+    progress.show("fence checker's advice");
+    checker = ask_checker(bench.sequence(), bench.planned());
+    if (!checker)
+      report.warnings.push_back("the fence checker gave no advice: the sequence is too long for it");
+  }
+  report.packets = planned_packets(bench.sequence(), bench.plan(), checker ? &*checker : nullptr);
+  const std::string opinion = second_opinion(report.packets);
+  if (opinion.empty()) return;
+  report.conclusion.back() = ';';  // it stays one sentence
+  report.conclusion += ' ' + opinion + '.';
 }
 
 support::ExitCode run_explain(const Options& options, const Invocation& call) {
-  return run_cells("explain", options, call, comparison_cells, [](Report& report, const Bench& bench) {
-    report.packets = planned_packets(bench.sequence(), bench.plan());
-    const std::string opinion = second_opinion(report.packets);
-    if (opinion.empty()) return;
-    report.conclusion.back() = ';';  // it stays one sentence
-    report.conclusion += ' ' + opinion + '.';
-  });
+  return run_cells("explain", options, call, comparison_cells, add_packets);
 }
 
 uint64_t l2_bytes(const Agent& gpu) {

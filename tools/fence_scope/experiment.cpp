@@ -238,7 +238,8 @@ std::vector<Cell> comparison_cells(const Sequence& sequence, const Choices& choi
   return cells;
 }
 
-std::vector<PlannedPacket> planned_packets(const Sequence& sequence, const PlannedHeaders& plan) {
+std::vector<PlannedPacket> planned_packets(const Sequence& sequence, const PlannedHeaders& plan,
+                                           const Headers* checker) {
   std::vector<PlannedPacket> packets;
   for (const uint32_t queue : {0u, 1u}) {
     uint32_t number = 0;
@@ -251,6 +252,7 @@ std::vector<PlannedPacket> planned_packets(const Sequence& sequence, const Plann
                          .barrier = reasons.barrier,
                          .acquire = reasons.acquire,
                          .release = reasons.release});
+      if (checker != nullptr) packets.back().checker = checker->at(step);
     }
   }
   return packets;

@@ -41,7 +41,9 @@ std::vector<Cell> scopes_cells(const Sequence& sequence, const Choices& choices,
 std::vector<Cell> comparison_cells(const Sequence& sequence, const Choices& choices);
 
 // A plan as reports have it: the packets of each queue in their order, with their reasons.
-std::vector<PlannedPacket> planned_packets(const Sequence& sequence, const PlannedHeaders& plan);
+// `checker`: what the fence checker holds to be enough, a header for each step; null: it was not asked.
+std::vector<PlannedPacket> planned_packets(const Sequence& sequence, const PlannedHeaders& plan,
+                                           const Headers* checker);
 
 // Only cells whose label contains `filter`, and baselines. Throws support::UsageError if no other is left.
 void keep_matching(std::vector<Cell>& cells, const std::string& filter);

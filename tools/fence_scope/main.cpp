@@ -8,6 +8,7 @@
 #include "fence_scope/judge.hpp"
 #include "fence_scope/report_json.hpp"
 #include "fence_scope/run_trace.hpp"
+#include "fence_scope/second_opinion.hpp"
 #include "fence_scope/subject.hpp"
 
 namespace {
@@ -57,6 +58,7 @@ support::ExitCode list(const Commands& commands) {
 int main(int argc, char** argv) {
   if (const auto status = run_judge_process(argc, argv)) return *status;
   if (const auto status = run_trace_process(argc, argv)) return *status;
+  if (const auto status = run_opinion_process(argc, argv)) return *status;
   CLI::App app(
       "Which barrier bits and fence scopes does a sequence of dispatches need, and what does each cost?",
       "fence_scope");

@@ -187,6 +187,9 @@ TEST_CASE(
   CAPTURE(result.out, result.err);
   REQUIRE(result.exit_code == 0);
   CHECK(first_line(result.out).starts_with("Cheapest correct: as planned"));
+  // Nothing is sent ahead of it: the checker need not count on earlier work.
+  CHECK(result.out.find("\n  fence checker   disagrees: enough is no barrier bit\n") != std::string::npos);
+  CHECK(result.out.find("the fence checker disagrees with 1 of 4 headers") != std::string::npos);
   for (const char* line :
        {"\npacket 0 'link 0': header 0x0d02\n", "\npackets 1 to 2, 'link 1' to 'link 2': header 0x0b02\n",
         "\n  barrier bit     it reads what the packet before it wrote\n",
@@ -200,6 +203,8 @@ TEST_CASE(
   REQUIRE(packets.size() == 4);
   CHECK(packets[1]["name"] == "link 1");
   CHECK(packets[1]["header"] == "0x0b02");
+  CHECK(packets[0]["checker"] == json{{"barrier", false}, {"acquire", "system"}, {"release", "agent"}});
+  CHECK(packets[1]["checker"] == json{{"barrier", true}, {"acquire", "agent"}, {"release", "agent"}});
   CHECK(packets[1]["because"]["release"] == "the next packet reads what it wrote");
   const std::string records = contents_of(cells);
   CHECK(std::ranges::count(records, '\n') == 1 + 4);
@@ -311,15 +316,15 @@ TEST_CASE("a wrong command line ends with 2 and one sentence") {
         {"scopes", "--precision", "0"},
         {"scopes", "--timing", "some"},
         {"scopes", "--json", "-", "--csv", "-"},
+        {"scopes", "--json", "/no/such/folder/report.json"},
         {"sweep", "--kernels", "0x"},
+        {"sweep", "--kernels", "0"},
+        {"sweep", "--program", "steps.json"},
         {"ladder", "--iterations", "0"},
         {"ladder", "--length", "5"},
         {"--json", "-"}}) {
     const CommandResult result = fence_scope(arguments);
-        {"scopes", "--json", "/no/such/folder/report.json"},
     CAPTURE(result.err, arguments);
-        {"sweep", "--kernels", "0"},
-        {"sweep", "--program", "steps.json"},
     CHECK(result.exit_code == 2);
     CHECK(result.err.starts_with("fence_scope: "));
     CHECK(result.err.find('\n') == result.err.size() - 1);

@@ -1,0 +1,72 @@
+#include "fence_scope/second_opinion.hpp"
+
+#include "fence_scope/report_packets.hpp"
+#include "support/catch.hpp"
+
+using namespace uptempo;
+using namespace uptempo::fence_scope;
+using aql::Barrier;
+using aql::FenceScope;
+
+namespace {
+
+// Three steps: packets 4 and 5 of queue 0, which the device calls 7, and packet 4 of queue 1, which it calls 9.
+Placement placement() {
+  constexpr auto dispatch = Bench::Packet::Role::dispatch;
+  Placement where;
+  where.queues = {7, 9};
+  where.packets = {{.role = dispatch, .queue = 0, .step = 0, .index = 4},
+                   {.role = dispatch, .queue = 1, .step = 1, .index = 4},
+                   {.role = dispatch, .queue = 0, .step = 2, .index = 5}};
+  return where;
+}
+const Headers kHeaders(3, {Barrier::on, FenceScope::system, FenceScope::agent});
+
+std::optional<Headers> after(const std::vector<std::string>& lines) {
+  return narrowed(kHeaders, lines, placement());
+}
+
+}  // namespace
+
+TEST_CASE("advice of the fence checker narrows the packets that it names by queue and index, and no others") {
+  CHECK(after({}) == kHeaders);
+  const auto headers = after({R"({"class":"stale","conflict":"read-after-write"})",
+                              R"({"advice":"barrier","queue":9,"to":"clear","packets":[4,8],"count":2})",
+                              R"({"advice":"acquire","queue":7,"to":"none","packets":[3,5],"count":2})",
+                              R"({"advice":"acquire","queue":1,"to":"none","packets":[4],"count":1})"});
+  REQUIRE(headers);
+  CHECK((*headers)[0] == kHeaders[0]);
+  CHECK((*headers)[1] == aql::HeaderFlags{Barrier::off, FenceScope::system, FenceScope::agent});
+  CHECK((*headers)[2] == aql::HeaderFlags{Barrier::on, FenceScope::none, FenceScope::agent});
+}
+
+TEST_CASE("advice that is not whole is none") {
+  CHECK_FALSE(after({R"({"advice":"none","reason":"too long"})"}));
+  CHECK_FALSE(after({R"({"advice":"incomplete","reason":"too long"})"}));
+  // A list that is cut off may mean packets with the same header, and no others.
+  const auto cut = [](const std::string& acquire) {
+    return after({R"({"advice":"release","queue":7,"header":{"barrier":true,"acquire":")" + acquire +
+                  R"(","release":"agent"},"to":"none","packets":[1],"count":2})"});
+  };
+  CHECK_FALSE(cut("system"));
+  CHECK(cut("agent") == kHeaders);
+  CHECK_THROWS(after({"uptempo"}));
+  CHECK_THROWS(after({R"({"advice":"release","queue":7,"to":"wide","packets":[4],"count":1})"}));
+}
+
+TEST_CASE("a disagreement with the fence checker is said aloud, and silence is no agreement") {
+  std::vector<PlannedPacket> packets(2);
+  CHECK(second_opinion(packets).empty());
+  for (PlannedPacket& packet : packets) {
+    packet.flags = kHeaders[0];
+    packet.checker = packet.flags;
+  }
+  CHECK(second_opinion(packets) == "the fence checker agrees with all 2 headers");
+  CHECK(about_second_opinion(packets).empty());
+  CHECK(reasons_of(packets[1]).size() == 3);
+  packets[1].checker = {Barrier::off, FenceScope::agent, FenceScope::agent};
+  CHECK(second_opinion(packets) == "the fence checker disagrees with 1 of 2 headers");
+  CHECK_FALSE(about_second_opinion(packets).empty());
+  REQUIRE(reasons_of(packets[1]).size() == 4);
+  CHECK(reasons_of(packets[1])[3].why == "disagrees: enough is no barrier bit, acquire agent");
+}

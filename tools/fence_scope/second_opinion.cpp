@@ -1,0 +1,114 @@
+#include "fence_scope/second_opinion.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "engine/runtime/runtime.hpp"
+#include "fence_scope/report_words.hpp"
+#include "fence_scope/vgpu_process.hpp"
+#include "test/support/command.hpp"
+
+namespace uptempo::fence_scope {
+namespace {
+
+using nlohmann::ordered_json;
+
+// FILE: the one case.
+constexpr const char* kProcessOption = "--opinion-case";
+
+// Prints where its packets went. The checker writes its advice when the process ends.
+void run_case(const std::string& file) {
+  const Cases cases = read_case_file(file);
+  const Runtime runtime;
+  Bench bench(runtime.gpu(), cases.sequences.at(0));
+  const Bench::Run run = bench.run(cases.cases.at(0).headers, Release::gated);
+  ordered_json packets = ordered_json::array(), queues = ordered_json::array();
+  for (const Bench::Packet& packet : run.packets)
+    if (packet.role == Bench::Packet::Role::dispatch)
+      packets.push_back({packet.queue, packet.index, packet.step});
+  for (const std::optional<uint32_t>& number : device_numbers(bench)) queues.push_back(number.value());
+  std::cout << ordered_json{{"queues", queues}, {"packets", packets}}.dump() << '\n';
+}
+
+void narrow(aql::HeaderFlags& flags, const std::string& part, const std::string& to) {
+  if (part == "barrier")
+    flags.barrier = aql::Barrier::off;
+  else
+    (part == "acquire" ? flags.acquire : flags.release) = named<aql::FenceScope>(to).value();
+}
+
+aql::HeaderFlags flags_of(const ordered_json& header) {
+  return {.barrier = header.at("barrier").get<bool>() ? aql::Barrier::on : aql::Barrier::off,
+          .acquire = named<aql::FenceScope>(header.at("acquire").get<std::string>()).value(),
+          .release = named<aql::FenceScope>(header.at("release").get<std::string>()).value()};
+}
+
+}  // namespace
+
+std::optional<Headers> narrowed(const Headers& planned, std::span<const std::string> report,
+                                const Placement& placement) {
+  Headers headers = planned;
+  for (const std::string& line : report) {
+    try {
+      const ordered_json advice = ordered_json::parse(line);
+      if (!advice.contains("advice")) continue;  // a finding
+      const auto part = advice.at("advice").get<std::string>();
+      if (part == "none" || part == "incomplete") return std::nullopt;
+      const auto queue = advice.at("queue").get<uint32_t>();
+      const auto& listed = advice.at("packets");
+      // Of a long list the rest is left out. It is of packets with this header.
+      if (listed.size() != advice.at("count").get<size_t>() &&
+          std::ranges::any_of(placement.packets, [&](const Bench::Packet& packet) {
+            return placement.queues.at(packet.queue) == queue &&
+                   planned.at(packet.step) == flags_of(advice.at("header"));
+          }))
+        return std::nullopt;
+      for (const auto& index : listed)
+        for (const Bench::Packet& packet : placement.packets)
+          if (placement.queues.at(packet.queue) == queue && packet.index == index.get<uint64_t>())
+            narrow(headers.at(packet.step), part, advice.at("to").get<std::string>());
+    } catch (const std::exception& error) {
+      throw std::runtime_error("the fence checker's report has a line that is no advice: " + line + ": " +
+                               error.what());
+    }
+  }
+  return headers;
+}
+
+std::optional<Headers> ask_checker(const Sequence& sequence, const Headers& headers) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.file("case"), report = directory.file("report.jsonl");
+  const Case one{.sequence = &sequence, .headers = headers};
+  write_case_file(file, {&one, 1});
+  const ordered_json out =
+      run_under_vgpu({"--check", "fences,advice", "--report", report}, {kProcessOption, file});
+  Placement placement;
+  for (size_t queue = 0; queue < placement.queues.size(); ++queue)
+    placement.queues[queue] = out.at("queues").at(queue).get<uint32_t>();
+  for (const ordered_json& packet : out.at("packets"))
+    placement.packets.push_back({.role = Bench::Packet::Role::dispatch,
+                                 .queue = packet.at(0).get<uint32_t>(),
+                                 .step = packet.at(2).get<size_t>(),
+                                 .index = packet.at(1).get<uint64_t>()});
+  std::vector<std::string> lines;
+  std::ifstream in(report);
+  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  return narrowed(headers, lines, placement);
+}
+
+std::optional<int> run_opinion_process(int argc, char** argv) {
+  if (argc != 3 || std::string_view(argv[1]) != kProcessOption) return std::nullopt;
+  try {
+    run_case(argv[2]);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace uptempo::fence_scope
