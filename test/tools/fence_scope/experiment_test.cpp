@@ -89,7 +89,8 @@ struct FakeDevice {
 
 std::vector<Cell> carried_out(std::vector<Cell> cells, TimeKind kind, bool modelled = true,
                               bool lucky = true) {
-  FakeDevice device{.sequence = chain(5), .cells = cells, .modelled = modelled, .lucky = lucky};
+  FakeDevice device{
+      .sequence = chain(cells.front().headers.size()), .cells = cells, .modelled = modelled, .lucky = lucky};
   carry_out(cells, device.instruments(), {}, [] { return 0.0; });
   recommend(cells, kind);
   return cells;
