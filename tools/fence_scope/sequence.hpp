@@ -92,8 +92,8 @@ struct PlannedHeaders {
       reasons;  // of each step, in words: "it reads what the packet before it wrote"; empty for copies
 };
 // A FencePlan for each queue, which is told who else looks: copies, and dispatches of the other queue. On top of it, dispatches that wait acquire what they wait for, at
-// system scope if it was a copy's. In one queue without copies nothing is cheaper, as far as FencePlan searches; over several what is planned is right, but may have some
-// fences too many. `agent`: some targets need less than others; null is correct on all.
+// system scope if it was a copy's. In one queue without copies nothing is cheaper, as far as FencePlan searches; over several what is planned is right and, up to 64 steps,
+// without a barrier bit between packets that signals order already, but may have some fences too many. `agent`: some targets need less than others; null is correct on all.
 PlannedHeaders plan(const Sequence& sequence, const Agent* agent = nullptr);
 
 }  // namespace uptempo::fence_scope

@@ -5,6 +5,7 @@
 
 #include "engine/dispatch/fence_plan.hpp"
 #include "fence_scope/sequence.hpp"
+#include "fence_scope/sequence_rules.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -264,8 +265,35 @@ class Planner {
   std::vector<uintptr_t> bases_;                 // [buffer]
 };
 
+// Each queue's plan knows nothing of the order that signals make by way of the other one, or of copies. The rules do, but take the cube of the steps.
+void drop_barriers_beside_signals(const Sequence& sequence, PlannedHeaders& planned) {
+  constexpr size_t asked = 64;
+  if (sequence.steps.size() > asked ||
+      std::ranges::all_of(sequence.steps, [](const Step& step) { return step.after.empty(); }))
+    return;
+  const std::vector<Hazard> before = hazards_of(sequence, planned.headers);
+  for (const uint32_t queue : {0u, 1u}) {
+    const std::vector<size_t> steps = sequence.dispatches(queue);
+    // The first one waits for what was there before, the last one's release covers only what is complete.
+    for (size_t i = 1; i + 1 < steps.size(); ++i) {
+      aql::Barrier& barrier = planned.headers[steps[i]].barrier;
+      if (barrier == aql::Barrier::off) continue;
+      barrier = aql::Barrier::off;
+      if (hazards_of(sequence, planned.headers) == before) {
+        planned.reasons[steps[i]].barrier += "; signals order the two";
+      } else {
+        barrier = aql::Barrier::on;
+      }
+    }
+  }
+}
+
 }  // namespace
 
-PlannedHeaders plan(const Sequence& sequence, const Agent* agent) { return Planner(sequence, agent).all(); }
+PlannedHeaders plan(const Sequence& sequence, const Agent* agent) {
+  PlannedHeaders planned = Planner(sequence, agent).all();
+  drop_barriers_beside_signals(sequence, planned);
+  return planned;
+}
 
 }  // namespace uptempo::fence_scope
