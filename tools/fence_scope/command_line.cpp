@@ -80,10 +80,11 @@ void require_writable(const Outputs& outputs) {
 }
 
 void publish(const Report& report, const Outputs& outputs, const std::string& text) {
-  if (prints_text(outputs)) std::cout << text << std::flush;
   if (!outputs.json.empty()) support::write_output(outputs.json, json_text(report));
   if (!outputs.csv.empty()) support::write_output(outputs.csv, csv(report));
   if (!outputs.html.empty()) support::write_output(outputs.html, html(report));
+  // Last: a reader that has seen enough, such as `head`, ends the program.
+  if (prints_text(outputs)) std::cout << text << std::flush;
 }
 
 void refuse_trace(const Outputs& outputs, const std::string& reason) {
