@@ -1,7 +1,14 @@
-// Matrix instructions: the product that the lanes hold is the product of the matrices that the lanes held.
+// Matrix instructions: every entry of A, B, C and D is where AMD's matrix instruction calculator has
+// it (matrix/layouts.txt), and D is the product of the matrices plus C. Inputs are integers whose
+// products and sums are exact in every type, so the order of additions does not matter here.
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <sstream>
 
+#include "gfx9/encoding.hpp"
 #include "support/catch.hpp"
+#include "vgpu/gfx9/matrix/layouts.hpp"
 #include "vgpu/gfx9/vector_machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
@@ -9,147 +16,192 @@ namespace {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
+using i64 = std::int64_t;
 
-enum class Input { f32, f16, bf16, i8, f64 };
+bool is_matrix(std::string_view name) { return name.starts_with("v_mfma") || name.starts_with("v_smfmac"); }
 
-struct Shape {
-  Opcode opcode;
-  Input input;
-  unsigned rows, inner, per_lane;
-};
-
-// The value that a lane's element `k` encodes: a small integer, exact in every type, that depends on matrix, block, row and k.
-int a_value(unsigned block, unsigned i, unsigned k) {
-  return static_cast<int>((block * 7 + i * 3 + k * 5) % 11) - 5;
-}
-int b_value(unsigned block, unsigned j, unsigned k) {
-  return static_cast<int>((block * 5 + j * 2 + k * 3) % 13) - 6;
-}
-int c_value(unsigned reg, unsigned lane) { return static_cast<int>((reg * 3 + lane) % 17) - 8; }
-
-void encode(VectorMachine& m, const Shape& shape, unsigned first, unsigned lane, unsigned part, int value) {
-  const auto or_in = [&](unsigned reg, u32 bits, unsigned at) {
-    m.registers[first + reg].lane[lane] |= bits << at;
-  };
-  switch (shape.input) {
-    case Input::f32:
-      or_in(0, std::bit_cast<u32>(static_cast<float>(value)), 0);
+u64 encoded(Element element, i64 value) {
+  const auto number = static_cast<double>(value);
+  switch (element) {
+    case Element::f64:
+      return bits(number);
+    case Element::f32:
+      return bits(static_cast<float>(number));
+    case Element::f16:
+      return nearest_f16(number);
+    case Element::bf16:
+      return bits(static_cast<float>(number)) >> 16;
+    case Element::i32:
+    case Element::i8:
       break;
-    case Input::f16:
-      or_in(part / 2, static_cast<u32>(nearest_f16(value)), 16 * (part % 2));
-      break;
-    case Input::bf16:
-      or_in(part / 2, std::bit_cast<u32>(static_cast<float>(value)) >> 16, 16 * (part % 2));
-      break;
-    case Input::i8:
-      or_in(0, static_cast<u32>(value) & 0xff, 8 * part);
-      break;
-    case Input::f64: {
-      const u64 all = bits(static_cast<double>(value));
-      or_in(0, static_cast<u32>(all), 0);
-      or_in(1, static_cast<u32>(all >> 32), 0);
-      break;
-    }
   }
+  return static_cast<u64>(value);
 }
 
-void check(const Shape& shape) {
-  const unsigned groups = shape.inner / shape.per_lane, blocks = 64 / (shape.rows * groups);
-  const unsigned words = shape.input == Input::f64 ? 2 : 1;
-  const unsigned registers = shape.rows * shape.rows * blocks / 64;
-  constexpr unsigned kA = 0, kB = 4, kC = 64, kD = 128;
-  VectorMachine m(3);
-  m.wave.set_exec(0x5a5a);  // does not apply
-  for (unsigned reg = 0; reg < 8; ++reg) m.registers[reg] = {};
-  for (unsigned block = 0; block < blocks; ++block) {
-    for (unsigned i = 0; i < shape.rows; ++i) {
-      for (unsigned k = 0; k < shape.inner; ++k) {
-        const unsigned lane = i + shape.rows * (block + blocks * (k / shape.per_lane));
-        encode(m, shape, kA, lane, k % shape.per_lane, a_value(block, i, k));
-        encode(m, shape, kB, lane, k % shape.per_lane, b_value(block, i, k));
-      }
-    }
+i64 decoded(Element element, u64 bits) {
+  switch (element) {
+    case Element::f64:
+      return static_cast<i64>(f64(bits));
+    case Element::f32:
+      return static_cast<i64>(f32(bits));
+    case Element::f16:
+      return static_cast<i64>(f16(bits));
+    case Element::bf16:
+      return static_cast<i64>(f32(bits << 16));
+    case Element::i32:
+      return static_cast<std::int32_t>(bits);
+    case Element::i8:
+      break;
   }
-  const auto number = [&](unsigned reg, unsigned lane) -> double {
-    if (shape.input == Input::f64) return f64(m.pair(reg, lane));
-    const u32 word = m.registers[reg].lane[lane];
-    return shape.input == Input::i8 ? static_cast<double>(static_cast<std::int32_t>(word))
-                                    : static_cast<double>(f32(word));
+  return static_cast<std::int8_t>(bits);
+}
+
+// Largest magnitudes for which 16 products and an addend are exact in the type of the result, and an
+// input in its own.
+i64 largest_input(Element in) { return in == Element::f64 ? i64{1} << 24 : in == Element::f32 ? 1000 : 127; }
+i64 largest_addend(Element out) { return out == Element::f64 ? i64{1} << 51 : 1'000'000; }
+
+// Fills registers with integers of the type, a random one in every place that can hold one.
+void fill(VectorMachine& m, unsigned first, unsigned registers, Element element, i64 largest) {
+  const unsigned width = width_bits(element);
+  const auto random = [&] {
+    const u64 wide = static_cast<u64>(m.random()) << 32 | m.random();
+    return static_cast<i64>(wide % static_cast<u64>(2 * largest + 1)) - largest;
   };
-  for (unsigned reg = 0; reg < registers; ++reg) {
+  for (unsigned reg = 0; reg < registers; reg += std::max(width / 32, 1u)) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const int value = c_value(reg, lane);
-      u32& low = m.registers[kC + reg * words].lane[lane];
-      if (shape.input == Input::f64) {
-        low = static_cast<u32>(bits(static_cast<double>(value)));
-        m.registers[kC + reg * words + 1].lane[lane] =
-            static_cast<u32>(bits(static_cast<double>(value)) >> 32);
-      } else {
-        low = shape.input == Input::i8 ? static_cast<u32>(value)
-                                       : std::bit_cast<u32>(static_cast<float>(value));
+      if (width == 64) {
+        const u64 value = encoded(element, random());
+        m.registers[first + reg].lane[lane] = static_cast<u32>(value);
+        m.registers[first + reg + 1].lane[lane] = static_cast<u32>(value >> 32);
+        continue;
       }
+      u64 word = 0;
+      for (unsigned bit = 0; bit < 32; bit += width)
+        word |= (encoded(element, random()) & ((u64{1} << width) - 1)) << bit;
+      m.registers[first + reg].lane[lane] = static_cast<u32>(word);
     }
   }
-  Instruction in = vop3(shape.opcode, 0);
-  in.format = Format::vop3p;
-  in.src[0] = kFirstVgpr + kA;
-  in.src[1] = kFirstVgpr + kB;
-  in.src[2] = kFirstVgpr + kC;
-  in.dst = kD;
+}
+
+i64 read(const std::vector<Vgpr>& registers, unsigned first, Element element, Place place) {
+  return decoded(element, entry_bits(registers, first, element, place));
+}
+
+// What the instruction did that the tables do not say; empty when nothing.
+std::string difference(const MatrixInstruction& what, const Layout& a, const Layout& b, Files files,
+                       VectorMachine& m) {
+  const unsigned first_a = kA + kFileRegisters * files.a, first_b = kB + kFileRegisters * files.b;
+  const unsigned first_c = kC + kFileRegisters * files.cd, first_d = kD + kFileRegisters * files.cd;
+  fill(m, first_a, what.registers[0], what.in, largest_input(what.in));
+  fill(m, first_b, what.registers[1], what.in, largest_input(what.in));
+  fill(m, first_c, what.registers[2], what.out, largest_addend(what.out));
+  const std::vector<Vgpr> before = m.registers;
+  const Instruction in = decode(encode(what, files, a.cbsz, a.abid, b.blgp), what.target);
+  if (mnemonic(in.opcode) != what.name) return "decoded as " + std::string(mnemonic(in.opcode));
   m.run(in);
-  for (unsigned block = 0; block < blocks; ++block) {
-    for (unsigned i = 0; i < shape.rows; ++i) {
-      for (unsigned j = 0; j < shape.rows; ++j) {
-        unsigned reg = 0, lane = 0;
-        if (shape.input == Input::f64) {
-          reg = shape.rows == 16 ? i / 4 : 0;
-          lane = shape.rows == 16 ? j + 16 * (i % 4) : j + 4 * i + 16 * block;
-        } else if (shape.rows == 32) {
-          reg = 16 * block + 4 * (i / 8) + i % 4;
-          lane = j + 32 * (i / 4 % 2);
-        } else if (shape.rows == 16) {
-          reg = 4 * block + i % 4;
-          lane = j + 16 * (i / 4);
-        } else {
-          reg = i;
-          lane = j + 4 * block;
+
+  std::ostringstream text;
+  unsigned wrong = 0;
+  std::set<std::pair<unsigned, unsigned>> written;
+  for (unsigned block = 0; block < what.blocks; ++block) {
+    for (unsigned i = 0; i < what.m; ++i) {
+      for (unsigned j = 0; j < what.n; ++j) {
+        i64 expected = read(before, first_c, what.out, what.c[0].at(block, i, j));
+        for (unsigned k = 0; k < what.k; ++k) {
+          expected += read(before, first_a, what.in, a.at(block, i, k)) *
+                      read(before, first_b, what.in, b.at(block, k, j));
         }
-        int expected = c_value(reg, lane);
-        for (unsigned k = 0; k < shape.inner; ++k) expected += a_value(block, i, k) * b_value(block, j, k);
-        CAPTURE(static_cast<unsigned>(shape.opcode), block, i, j, reg, lane);
-        REQUIRE(number(kD + reg * words, lane) == expected);
+        const Place place = what.d[0].at(block, i, j);
+        for (unsigned part = 0; part < std::max(width_bits(what.out) / 32, 1u); ++part)
+          written.emplace(first_d + place.reg + part, place.lane);
+        const i64 got = read(m.registers, first_d, what.out, place);
+        if (got == expected || wrong++ != 0) continue;
+        text << "D[" << i << "][" << j << "] of block " << block << " is in register " << place.reg
+             << " lane " << place.lane << ": got " << got << ", expected " << expected << "; ";
       }
     }
   }
+  if (wrong != 0) text << wrong << " entries of D differ; ";
+  if (written.size() != what.registers[3] * kLanes) text << "the table has not every lane of D; ";
+  unsigned touched = 0;
+  for (unsigned reg = 0; reg < m.registers.size(); ++reg) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      touched += !written.contains({reg, lane}) && m.registers[reg].lane[lane] != before[reg].lane[lane];
+    }
+  }
+  if (touched != 0) text << touched << " lanes outside of D were written; ";
+  return text.str();
+}
+
+// The combinations of register files that the target allows.
+std::vector<Files> file_choices(const MatrixInstruction& what) {
+  const auto choices = [](const std::string& names) {
+    std::vector<unsigned> result;
+    for (const char file : names) result.push_back(file == 'a');
+    return result;
+  };
+  std::vector<Files> result;
+  for (const unsigned a : choices(what.files[0]))
+    for (const unsigned b : choices(what.files[1]))
+      for (const unsigned cd : choices(what.files[2])) result.push_back({a, b, cd});
+  return result;
 }
 
 }  // namespace
 
-TEST_CASE("matrix instructions multiply blocks and add") {
-  const Shape shapes[] = {{Opcode::v_mfma_f32_32x32x1f32, Input::f32, 32, 1, 1},
-                          {Opcode::v_mfma_f32_16x16x1f32, Input::f32, 16, 1, 1},
-                          {Opcode::v_mfma_f32_4x4x1f32, Input::f32, 4, 1, 1},
-                          {Opcode::v_mfma_f32_32x32x2f32, Input::f32, 32, 2, 1},
-                          {Opcode::v_mfma_f32_16x16x4f32, Input::f32, 16, 4, 1},
-                          {Opcode::v_mfma_f32_32x32x4f16, Input::f16, 32, 4, 4},
-                          {Opcode::v_mfma_f32_4x4x4f16, Input::f16, 4, 4, 4},
-                          {Opcode::v_mfma_f32_16x16x16f16, Input::f16, 16, 16, 4},
-                          {Opcode::v_mfma_f32_32x32x8f16, Input::f16, 32, 8, 4},
-                          {Opcode::v_mfma_i32_32x32x8i8, Input::i8, 32, 8, 4},
-                          {Opcode::v_mfma_i32_16x16x16i8, Input::i8, 16, 16, 4},
-                          {Opcode::v_mfma_i32_4x4x4i8, Input::i8, 4, 4, 4},
-                          {Opcode::v_mfma_f32_32x32x4bf16, Input::bf16, 32, 4, 2},
-                          {Opcode::v_mfma_f32_16x16x8bf16, Input::bf16, 16, 8, 2},
-                          {Opcode::v_mfma_f32_4x4x2bf16, Input::bf16, 4, 2, 2},
-                          {Opcode::v_mfma_f32_32x32x8bf16_1k, Input::bf16, 32, 8, 4},
-                          {Opcode::v_mfma_f32_16x16x4bf16_1k, Input::bf16, 16, 4, 4},
-                          {Opcode::v_mfma_f64_16x16x4f64, Input::f64, 16, 4, 1},
-                          {Opcode::v_mfma_f64_4x4x4f64, Input::f64, 4, 4, 1}};
+TEST_CASE("every matrix opcode has a layout, and every layout is an opcode's") {
+  const std::vector<MatrixInstruction> layouts = read_layouts();
+  std::set<std::string> executed;
+  for (const Target target : {Target::gfx900, Target::gfx906, Target::gfx908, Target::gfx90a}) {
+    std::set<std::string> ours, theirs;
+    for (const Encoding& e : encodings()) {
+      if (is_matrix(mnemonic(e.opcode)) && (e.targets >> static_cast<unsigned>(target) & 1) != 0)
+        ours.emplace(mnemonic(e.opcode));
+    }
+    for (const MatrixInstruction& each : layouts) {
+      if (each.target == target) theirs.insert(each.name);
+    }
+    CAPTURE(static_cast<unsigned>(target));
+    CHECK(ours == theirs);
+    executed.insert(theirs.begin(), theirs.end());
+  }
+  std::set<std::string> named;
+  for (std::size_t i = 1; i < kOpcodeCount; ++i) {
+    const std::string_view name = mnemonic(static_cast<Opcode>(i));
+    if (!is_matrix(name)) continue;
+    named.emplace(name);
+    CAPTURE(name);
+    CHECK(vector::table()[i].own != nullptr);
+  }
+  CHECK(named == executed);
+}
+
+TEST_CASE("matrix entries are in the registers, lanes and bits that AMD's calculator prints") {
+  const std::vector<MatrixInstruction> layouts = read_layouts();
   const vector::Simd best = vector::simd_in_use();
   for (const vector::Simd simd : simd_targets()) {
     vector::use_simd(simd);
-    INFO(name(simd));
-    for (const Shape& shape : shapes) check(shape);
+    for (const MatrixInstruction& what : layouts) {
+      VectorMachine m(static_cast<u32>(what.name.size() * what.k));
+      m.wave.set_exec(0x5a5a);  // does not apply
+      const std::vector<Files> files = file_choices(what);
+      unsigned runs = 0;
+      // Every setting of the modifiers with the register files in turn; the plain one with all files.
+      for (const Layout& a : what.a) {
+        for (const Layout& b : what.b) {
+          const bool plain = a.cbsz == 0 && b.blgp == 0;
+          for (unsigned i = 0; i < (plain ? files.size() : 1); ++i) {
+            const Files use = files[runs++ % files.size()];
+            const std::string text = difference(what, a, b, use, m);
+            if (text.empty()) continue;
+            CAPTURE(name(simd), name(what.target), what.name, a.cbsz, a.abid, b.blgp, use.a, use.b, use.cd);
+            CHECK(text == "");
+          }
+        }
+      }
+      CHECK(runs >= files.size());
+    }
   }
   vector::use_simd(best);
 }

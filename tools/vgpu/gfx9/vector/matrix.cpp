@@ -1,7 +1,7 @@
 // Matrix instructions (MFMA) of gfx908 and gfx90a: D = A * B + C on small matrices spread over the lanes.
 //
-// Layouts as in "Matrix Arithmetic Instructions" of AMD's CDNA 3 manual (7.1.4.2), which hold for the earlier targets too: with M = N rows and
-// columns, K inner elements of which each lane holds kPerLane, and as many independent blocks as fill 64 lanes. EXEC does not apply.
+// Layouts as AMD's matrix instruction calculator prints them (test/vgpu/gfx9/matrix/layouts.txt): with M = N rows and columns, K inner elements
+// of which each lane holds kPerLane, and as many independent blocks as fill 64 lanes. EXEC does not apply.
 //
 // Each product is added with one rounding, k ascending. Hardware adds in another order and flushes float32 denormals on gfx908: results of float
 // types agree within K half-units in the last place of the largest partial sum.
@@ -87,7 +87,8 @@ struct Mfma {
   static constexpr unsigned kG = kM / (kH * kMI);
   static constexpr unsigned kRegisters = kM * kM * kBlocks / 64;
 
-  static unsigned row_lane(unsigned block, unsigned i) { return kM * (i / kH % kMI + kMI * (block % kBI)); }
+  // Where blocks and groups of rows both extend over lanes (float64, 4x4), blocks are the inner ones.
+  static unsigned row_lane(unsigned block, unsigned i) { return kM * (block % kBI + kBI * (i / kH % kMI)); }
   static unsigned row_register(unsigned block, unsigned i) {
     return i % kH + kH * (i / (kH * kMI) + kG * (block / kBI));
   }

@@ -1,0 +1,67 @@
+// Where matrix instructions hold the entries of their matrices, as AMD's matrix instruction
+// calculator prints it (layouts.txt; its head says how the file is made and what a line means).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gfx9/decoder.hpp"
+#include "gfx9/wave.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+
+enum class Element : std::uint8_t { f64, f32, i32, f16, bf16, i8 };
+
+unsigned width_bits(Element element) noexcept;
+
+// Where one entry is: which register of the operand, which lane, and the first of its bits there.
+// An f64 entry also occupies the register after it.
+struct Place {
+  unsigned reg = 0, lane = 0, bit = 0;
+};
+
+// The places of one matrix under one setting of the modifiers.
+struct Layout {
+  unsigned cbsz = 0, abid = 0, blgp = 0;
+  Place start;
+  std::array<std::vector<Place>, 3> steps;  // of block, row, column; one per bit of the coordinate
+
+  Place at(unsigned block, unsigned row, unsigned column) const noexcept;
+};
+
+// The bits of the entry of an operand that begins at register `first`.
+std::uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element, Place place);
+
+struct MatrixInstruction {
+  Target target{};
+  std::string name;
+  unsigned m = 0, n = 0, k = 0, blocks = 0;
+  Element in{}, out{};
+  std::array<unsigned, 4> registers{};  // 32-bit registers of A, B, C, D
+  std::array<std::string, 3> files;     // of A, of B, of C and D: v VGPRs, a accumulation registers
+  std::vector<Layout> a, b, c, d;       // a: one per CBSZ and ABID; b: one per BLGP; c, d: one
+};
+
+// Reads layouts.txt. Throws std::runtime_error, which names the line, for a line it does not
+// understand, a coordinate without steps for its size, and an instruction that lacks a matrix.
+std::vector<MatrixInstruction> read_layouts();
+
+std::string name(Target target);
+
+// Which register file holds an operand: 0 VGPRs, 1 accumulation registers.
+struct Files {
+  unsigned a = 0, b = 0, cd = 0;
+};
+// First registers of the operands in their files; even, as gfx90a requires of wide operands.
+inline constexpr unsigned kA = 16, kB = 24, kC = 64, kD = 128;
+// Accumulation registers follow the VGPRs in a wave's registers.
+inline constexpr unsigned kFileRegisters = 256;
+
+// The instruction with operands at kA to kD, encoded as the calculator's README draws VOP3P-MAI. gfx908
+// has no bit for the file of C and D, which is always the second.
+std::array<std::uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz, unsigned abid,
+                                    unsigned blgp);
+
+}  // namespace uptempo::vgpu::gfx9::test
