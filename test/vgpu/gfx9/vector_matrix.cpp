@@ -206,6 +206,35 @@ TEST_CASE("matrix entries are in the registers, lanes and bits that AMD's calcul
   vector::use_simd(best);
 }
 
+// The calculator refuses CBSZ above log2(blocks), ABID outside of the group of 2^CBSZ blocks, CBSZ and
+// ABID with one block, and BLGP with float64, which its README calls disallowed before gfx940.
+TEST_CASE("a modifier that AMD does not define for a matrix instruction is not supported") {
+  for (const MatrixInstruction& what : read_layouts()) {
+    std::set<std::pair<unsigned, unsigned>> broadcasts;
+    std::set<unsigned> patterns;
+    for (const Layout& a : what.a) broadcasts.emplace(a.cbsz, a.abid);
+    for (const Layout& b : what.b) patterns.insert(b.blgp);
+    std::vector<std::string> wrong;
+    unsigned supported = 0;
+    for (unsigned cbsz = 0; cbsz < 8; ++cbsz) {
+      for (unsigned abid = 0; abid < 16; ++abid) {
+        for (unsigned blgp = 0; blgp < 8; ++blgp) {
+          Instruction in = decode(encode(what, {.a = 0, .b = 0, .cd = 1}, cbsz, abid, blgp), what.target);
+          const bool defined = broadcasts.contains({cbsz, abid}) && patterns.contains(blgp);
+          const bool translated = translate_vector(in) != nullptr;
+          supported += translated;
+          if (translated == defined) continue;
+          wrong.push_back("cbsz " + std::to_string(cbsz) + " abid " + std::to_string(abid) + " blgp " +
+                          std::to_string(blgp) + (defined ? " is defined" : " is not defined"));
+        }
+      }
+    }
+    CAPTURE(name(what.target), what.name, wrong.empty() ? "" : wrong.front());
+    CHECK(wrong.size() == 0);
+    CHECK(supported == broadcasts.size() * patterns.size());
+  }
+}
+
 TEST_CASE("a matrix instruction may overwrite its addend, and takes a constant for it") {
   VectorMachine m(8);
   for (unsigned lane = 0; lane < kLanes; ++lane) {

@@ -15,6 +15,7 @@
 
 #include "gfx9/vector/half.hpp"
 #include "gfx9/vector/instruction-inl.hpp"
+#include "gfx9/vector/matrix.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
@@ -95,9 +96,7 @@ struct Mfma {
 
   static const Op* run(const Op& op, Wave& wave) {
     const Instruction& in = op.in;
-    const unsigned broadcast = in.neg_hi;                               // CBSZ
-    const unsigned chosen = in.op_sel | (in.op_sel_hi >> 2 & 1u) << 3;  // ABID
-    const unsigned pattern = kDouble ? 0 : in.neg;                      // BLGP; of float64: signs of A, B, C
+    const unsigned broadcast = matrix_cbsz(in), chosen = matrix_abid(in), pattern = matrix_blgp(in);
     alignas(64) T a[kBlocks][kK][kM];
     alignas(64) T b[kBlocks][kK][kM];
     Vgpr constants[2][2];
@@ -109,12 +108,8 @@ struct Mfma {
       for (unsigned k = 0; k < kK; ++k) {
         for (unsigned i = 0; i < kM; ++i) {
           const unsigned group = k / In::kPerLane, part = k % In::kPerLane;
-          a[block][k][i] = In::element(sources[0], i + kM * (a_block % kBlocks + kBlocks * group), part);
+          a[block][k][i] = In::element(sources[0], i + kM * (a_block + kBlocks * group), part);
           b[block][k][i] = In::element(sources[1], b_lane(i + kM * (block + kBlocks * group), pattern), part);
-          if constexpr (kDouble) {
-            if (in.neg & 1) a[block][k][i] = -a[block][k][i];
-            if (in.neg & 2) b[block][k][i] = -b[block][k][i];
-          }
         }
       }
     }
@@ -164,7 +159,7 @@ struct Mfma {
           bits = scalar_operand(wave, in, 2, kDouble ? Type::f64 : Type::u32);
         }
         if constexpr (kDouble) {
-          result[r][lane] = std::bit_cast<double>(in.neg & 4 ? bits ^ std::uint64_t{1} << 63 : bits);
+          result[r][lane] = std::bit_cast<double>(bits);
         } else {
           result[r][lane] = std::bit_cast<T>(static_cast<std::uint32_t>(bits));
         }
@@ -189,6 +184,7 @@ struct Mfma {
 
 template <class In, unsigned kM, unsigned kK>
 constexpr Entry mfma(Opcode opcode) {
+  if (matrix_blocks(opcode) != Mfma<In, kM, kK>::kBlocks) throw "matrix.hpp has another number of blocks";
   Entry e;
   e.opcode = opcode;
   e.own = &Mfma<In, kM, kK>::run;

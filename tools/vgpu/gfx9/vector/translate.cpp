@@ -1,6 +1,7 @@
 // Which handler executes an instruction.
 #include "gfx9/op.hpp"
 #include "gfx9/vector/entry.hpp"
+#include "gfx9/vector/matrix.hpp"
 #include "gfx9/vector/staging.hpp"
 
 namespace uptempo::vgpu::gfx9 {
@@ -62,6 +63,7 @@ Handler translate_vector(Instruction& in) noexcept {
     special |= kind == SourceKind::special;
     if (kind != SourceKind::vector) scalars |= 1u << i;
   }
+  if (matrix_blocks(in.opcode) != 0 && !has_matrix_modifiers(in)) return nullptr;
   if (entry.own != nullptr) return in.modifier == OperandModifier::none ? entry.own : nullptr;
 
   if (in.modifier == OperandModifier::dpp) {
