@@ -3,8 +3,10 @@
 // Layouts as AMD's matrix instruction calculator prints them (test/vgpu/gfx9/matrix/layouts.txt): with M = N rows and columns, K inner elements
 // of which each lane holds kPerLane, and as many independent blocks as fill 64 lanes. EXEC does not apply.
 //
-// Each product is added with one rounding, k ascending. Hardware adds in another order and flushes float32 denormals on gfx908: results of float
-// types agree within K half-units in the last place of the largest partial sum.
+// Order and rounding of additions are those of MMA-Sim, a public model of the hardware (github.com/microsoft/MMA-Sim, commit c785138,
+// mmasim/simulator/amd.py; arXiv 2511.10909), for CDNA1 and CDNA2. Float32 and float64: each product is added with one rounding, k ascending.
+// Float16 and bfloat16: the products of one lane are summed in pairs, ((p0 + p1) + (p2 + p3)), the sum is then added, each with one rounding.
+// Rounding is to nearest even. Denormals are kept; gfx90a flushes those of float16 and bfloat16 instructions, which is not emulated.
 #include "gfx9/vector/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gfx9/vector/matrix.cpp"
@@ -21,10 +23,11 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace {
 
-// How inputs are held: element `k` of a lane, given the lane's registers.
+// How inputs are held: element `k` of a lane, given the lane's registers; and how many products are added up before they are added to the result.
 struct F32In {
   using Value = float;
   static constexpr unsigned kPerLane = 1;
+  static constexpr unsigned kAddedTogether = 1;
   static float element(const Vgpr* v, unsigned lane, unsigned) {
     return std::bit_cast<float>(v[0].lane[lane]);
   }
@@ -32,6 +35,7 @@ struct F32In {
 struct F16In {
   using Value = float;
   static constexpr unsigned kPerLane = 4;
+  static constexpr unsigned kAddedTogether = 4;
   static float element(const Vgpr* v, unsigned lane, unsigned k) {
     return half_value(v[k / 2].lane[lane] >> (16 * (k % 2)) & 0xffffu);
   }
@@ -40,6 +44,7 @@ template <unsigned kCount>
 struct Bf16In {
   using Value = float;
   static constexpr unsigned kPerLane = kCount;
+  static constexpr unsigned kAddedTogether = kCount;
   static float element(const Vgpr* v, unsigned lane, unsigned k) {
     return std::bit_cast<float>(v[k / 2].lane[lane] >> (16 * (k % 2)) << 16);
   }
@@ -47,6 +52,7 @@ struct Bf16In {
 struct I8In {
   using Value = std::int32_t;
   static constexpr unsigned kPerLane = 4;
+  static constexpr unsigned kAddedTogether = 1;
   static std::int32_t element(const Vgpr* v, unsigned lane, unsigned k) {
     return static_cast<std::int32_t>(v[0].lane[lane] << (24 - 8 * k)) >> 24;
   }
@@ -54,6 +60,7 @@ struct I8In {
 struct F64In {
   using Value = double;
   static constexpr unsigned kPerLane = 1;
+  static constexpr unsigned kAddedTogether = 1;
   static double element(const Vgpr* v, unsigned lane, unsigned) {
     return std::bit_cast<double>(v[0].lane[lane] | static_cast<std::uint64_t>(v[1].lane[lane]) << 32);
   }
@@ -122,13 +129,22 @@ struct Mfma {
         T* const row = &result[row_register(block, i)][row_lane(block, i)];
         for (std::size_t j = 0; j < kM; j += kN) {
           auto sum = hn::LoadU(d, row + j);
-          for (unsigned k = 0; k < kK; ++k) {
-            const auto x = hn::Set(d, a[block][k][i]);
-            const auto y = hn::LoadU(d, &b[block][k][j]);
+          const auto x = [&](unsigned k) HWY_ATTR { return hn::Set(d, a[block][k][i]); };
+          const auto y = [&](unsigned k) HWY_ATTR { return hn::LoadU(d, &b[block][k][j]); };
+          // The rounded product; a zero is +0, as from a fused addition to +0.
+          [[maybe_unused]] const auto product = [&](unsigned k) HWY_ATTR {
+            return hn::Add(hn::Mul(x(k), y(k)), hn::Zero(d));
+          };
+          for (unsigned k = 0; k < kK; k += In::kAddedTogether) {
             if constexpr (std::is_same_v<T, std::int32_t>) {
-              sum = hn::Add(hn::Mul(x, y), sum);
+              sum = hn::Add(hn::Mul(x(k), y(k)), sum);
+            } else if constexpr (In::kAddedTogether == 1) {
+              sum = fused(x(k), y(k), sum);
+            } else if constexpr (In::kAddedTogether == 2) {
+              sum = hn::Add(sum, hn::Add(product(k), product(k + 1)));
             } else {
-              sum = fused(x, y, sum);
+              sum = hn::Add(
+                  sum, hn::Add(hn::Add(product(k), product(k + 1)), hn::Add(product(k + 2), product(k + 3))));
             }
           }
           hn::StoreU(sum, d, row + j);

@@ -1,0 +1,172 @@
+// How matrix instructions of float types add and round. AMD publishes neither; the reference follows
+// what MMA-Sim, a model compared with hardware by its authors, states for CDNA1 and CDNA2
+// (github.com/microsoft/MMA-Sim, commit c785138, mmasim/simulator/amd.py; arXiv 2511.10909).
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "support/catch.hpp"
+#include "vgpu/gfx9/matrix/layouts.hpp"
+#include "vgpu/gfx9/vector_machine.hpp"
+
+namespace uptempo::vgpu::gfx9::test {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+double value(Element element, u64 encoded) {
+  switch (element) {
+    case Element::f64:
+      return f64(encoded);
+    case Element::f32:
+      return static_cast<double>(f32(encoded));
+    case Element::f16:
+      return f16(encoded);
+    default:
+      return static_cast<double>(f32(encoded << 16));
+  }
+}
+
+// A float of the type: its exponent field is `exponent` + [0, spread), sign and fraction are random.
+u64 random_float(VectorMachine& m, Element element, unsigned exponent, unsigned spread) {
+  const unsigned fraction_bits = element == Element::f64   ? 52
+                                 : element == Element::f32 ? 23
+                                 : element == Element::f16 ? 10
+                                                           : 7;
+  const u64 wide = static_cast<u64>(m.random()) << 32 | m.random();
+  const u64 field = exponent + (spread == 0 ? 0 : m.random() % spread);
+  return (wide & ((u64{1} << fraction_bits) - 1)) | field << fraction_bits |
+         static_cast<u64>(m.random() >> 31) << (width_bits(element) - 1);
+}
+
+unsigned one_exponent(Element element) {
+  return element == Element::f64 ? 1023 : element == Element::f16 ? 15 : 127;
+}
+
+void fill(VectorMachine& m, unsigned first, unsigned registers, Element element, unsigned exponent,
+          unsigned spread) {
+  const unsigned width = width_bits(element);
+  for (unsigned reg = 0; reg < registers; reg += width == 64 ? 2 : 1) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      u64 bits = 0;
+      for (unsigned at = 0; at < std::max(width, 32u); at += width)
+        bits |= random_float(m, element, exponent, spread) << at;
+      m.registers[first + reg].lane[lane] = static_cast<u32>(bits);
+      if (width == 64) m.registers[first + reg + 1].lane[lane] = static_cast<u32>(bits >> 32);
+    }
+  }
+}
+
+// Products of 16-bit types that are added up, in pairs, before they are added to the result.
+unsigned added_together(const MatrixInstruction& what) {
+  if (what.in == Element::f16) return 4;
+  if (what.in == Element::bf16) return what.name.ends_with("_1k") ? 4 : 2;
+  return 1;
+}
+
+float pairwise(const std::vector<float>& a, const std::vector<float>& b, unsigned first, unsigned count) {
+  if (count == 1) return std::fma(a[first], b[first], 0.0f);
+  const float low = pairwise(a, b, first, count / 2);
+  const float high = pairwise(a, b, first + count / 2, count / 2);
+  return low + high;
+}
+
+u64 expected(const MatrixInstruction& what, const std::vector<double>& a, const std::vector<double>& b,
+             double c) {
+  if (what.out == Element::f64) {
+    double sum = c;
+    for (unsigned k = 0; k < what.k; ++k) sum = std::fma(a[k], b[k], sum);
+    return bits(sum);
+  }
+  const std::vector<float> x(a.begin(), a.end()), y(b.begin(), b.end());
+  auto sum = static_cast<float>(c);
+  const unsigned group = added_together(what);
+  for (unsigned k = 0; k < what.k; k += group) {
+    if (group == 1) {
+      sum = std::fma(x[k], y[k], sum);
+    } else {
+      sum = sum + pairwise(x, y, k, group);
+    }
+  }
+  return bits(sum);
+}
+
+// Executes on what the registers of A, B and C hold; the first difference from the reference, and how
+// many there are.
+std::string difference(const MatrixInstruction& what, VectorMachine& m) {
+  const Files files{.a = 0, .b = 0, .cd = 1};
+  const unsigned file = kFileRegisters;
+  const std::vector<Vgpr> before = m.registers;
+  m.run(decode(encode(what, files, 0, 0, 0), what.target));
+  std::ostringstream text;
+  unsigned wrong = 0;
+  for (unsigned block = 0; block < what.blocks; ++block) {
+    for (unsigned i = 0; i < what.m; ++i) {
+      for (unsigned j = 0; j < what.n; ++j) {
+        std::vector<double> a, b;
+        for (unsigned k = 0; k < what.k; ++k) {
+          a.push_back(value(what.in, entry_bits(before, kA, what.in, what.a[0].at(block, i, k))));
+          b.push_back(value(what.in, entry_bits(before, kB, what.in, what.b[0].at(block, k, j))));
+        }
+        const double c = value(what.out, entry_bits(before, kC + file, what.out, what.c[0].at(block, i, j)));
+        const u64 want = expected(what, a, b, c);
+        const u64 got = entry_bits(m.registers, kD + file, what.out, what.d[0].at(block, i, j));
+        if (got == want || wrong++ != 0) continue;
+        text << "D[" << i << "][" << j << "] of block " << block << ": got " << value(what.out, got)
+             << ", expected " << value(what.out, want) << "; ";
+      }
+    }
+  }
+  if (wrong != 0) text << wrong << " entries of D differ";
+  return text.str();
+}
+
+// Runs every float instruction on every SIMD target, its operands filled by `prepare`.
+template <class Prepare>
+void check_all(Prepare prepare) {
+  const std::vector<MatrixInstruction> layouts = read_layouts();
+  const vector::Simd best = vector::simd_in_use();
+  unsigned checked = 0;
+  for (const vector::Simd simd : simd_targets()) {
+    vector::use_simd(simd);
+    for (const MatrixInstruction& what : layouts) {
+      if (what.in == Element::i8) continue;
+      VectorMachine m(static_cast<u32>(what.name.size() + what.k));
+      if (!prepare(what, m)) continue;
+      ++checked;
+      const std::string text = difference(what, m);
+      CAPTURE(name(simd), name(what.target), what.name);
+      CHECK(text == "");
+    }
+  }
+  vector::use_simd(best);
+  CHECK(checked > 10);
+}
+
+}  // namespace
+
+TEST_CASE("float matrix instructions add in the order and round as MMA-Sim states") {
+  check_all([](const MatrixInstruction& what, VectorMachine& m) {
+    const unsigned one = one_exponent(what.in);
+    fill(m, kA, what.registers[0], what.in, one - 3, 6);
+    fill(m, kB, what.registers[1], what.in, one - 3, 6);
+    fill(m, kC + kFileRegisters, what.registers[2], what.out, one_exponent(what.out) - 3, 8);
+    return true;
+  });
+}
+
+// PyTorch's "Numerical accuracy" note: of the AMD GPUs it supports only MI200 (gfx90a) flushes, in
+// float16 and bfloat16 instructions alone.
+TEST_CASE("matrix instructions keep denormals of float32 and float64, gfx908 those of 16 bits too") {
+  check_all([](const MatrixInstruction& what, VectorMachine& m) {
+    const bool short_floats = what.in == Element::f16 || what.in == Element::bf16;
+    if (short_floats && what.target == Target::gfx90a) return false;
+    fill(m, kA, what.registers[0], what.in, 0, 0);
+    fill(m, kB, what.registers[1], what.in, one_exponent(what.in) - 1, 3);
+    fill(m, kC + kFileRegisters, what.registers[2], what.out, 0, 0);
+    return true;
+  });
+}
+
+}  // namespace uptempo::vgpu::gfx9::test
