@@ -1,6 +1,7 @@
 # Writes the C++ source that embeds BUNDLE and the header that declares NAMESPACE::NAME(). Run by uptempo_add_kernels.
-# The label is made unique by the target's name, so that two targets of one program may embed kernels of one name.
-string(MAKE_C_IDENTIFIER "uptempo_bundle_${TARGET}_${NAME}" label)
+# IDENTITY names the project and the target. It makes function and label unique, so that two targets of
+# one program may embed kernels of one name.
+set(label "uptempo_bundle_${IDENTITY}_${NAME}")
 file(CONFIGURE OUTPUT "${HEADER}" @ONLY CONTENT [=[
 // Generated from @NAME@.cl by uptempo_add_kernels.
 #pragma once
@@ -9,11 +10,22 @@ file(CONFIGURE OUTPUT "${HEADER}" @ONLY CONTENT [=[
 #include <span>
 
 namespace @NAMESPACE@ {
+inline namespace @IDENTITY@ {
 
 /// The code objects of @NAME@.cl, a clang offload bundle in read-only memory; valid as long as the program runs.
 std::span<const std::byte> @NAME@();
 
+}  // namespace @IDENTITY@
 }  // namespace @NAMESPACE@
+
+// A user of several targets that have a @NAME@.cl gets each @NAME@(). Otherwise the order of the include
+// directories would choose one.
+#if !defined(UPTEMPO_KERNELS_OF_@IDENTITY@)
+#pragma GCC system_header  // -Wpedantic would warn of #include_next
+#if __has_include_next("kernels/@NAME@.hpp")
+#include_next "kernels/@NAME@.hpp"
+#endif
+#endif
 ]=])
 file(CONFIGURE OUTPUT "${SOURCE}" @ONLY CONTENT [=[
 // Generated from @NAME@.cl by uptempo_add_kernels.
@@ -34,8 +46,10 @@ extern const std::byte end_of_@label@[] __asm__("@label@_end");
 }
 
 namespace @NAMESPACE@ {
+inline namespace @IDENTITY@ {
 
 std::span<const std::byte> @NAME@() { return {begin_of_@label@, end_of_@label@}; }
 
+}  // namespace @IDENTITY@
 }  // namespace @NAMESPACE@
 ]=])

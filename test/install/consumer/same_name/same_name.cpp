@@ -1,0 +1,10 @@
+#include <cstdio>
+
+#include "add.hpp"
+#include "kernels/util.hpp"
+#include "run.hpp"
+
+int main() {
+  std::printf("%u %u %u\n", add_to_zero(kernels::util()), add_to_zero(tens::code()),
+              add_to_zero(hundreds::code()));
+}

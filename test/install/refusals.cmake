@@ -1,0 +1,37 @@
+# Included by consume.cmake: builds refusals/ against the package, and checks what is refused, and in what words.
+set(refusals ${CMAKE_CURRENT_LIST_DIR}/refusals)
+set(configure_refusals ${CMAKE_COMMAND} -S ${refusals} -B ${place}/refusals -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix})
+
+# Runs a command that must fail and print every one of the regular expressions EXPECT. Messages are compared without line breaks.
+function(run_refused)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "EXPECT;COMMAND")
+  execute_process(COMMAND ${arg_COMMAND} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  list(JOIN arg_COMMAND " " command)
+  if(result EQUAL 0)
+    message(FATAL_ERROR "${command}\nsucceeded, and should have been refused:\n${output}")
+  endif()
+  string(REGEX REPLACE "[ \n]+" " " words "${output}")
+  foreach(expected IN LISTS arg_EXPECT)
+    if(NOT words MATCHES "${expected}")
+      message(FATAL_ERROR "${command}\nwas refused, but not with '${expected}':\n${output}")
+    endif()
+  endforeach()
+endfunction()
+
+# Two files of one target that would have one header.
+foreach(case one_call two_calls two_namespaces)
+  run_refused(COMMAND ${configure_refusals} -DCASE=${case}
+              EXPECT "refusals/util\\.cl and [^ ]*refusals/other/util\\.cl would both have the header kernels/util\\.hpp")
+endforeach()
+run_refused(COMMAND ${configure_refusals} -DCASE=two_extensions
+            EXPECT "refusals/util\\.cl and [^ ]*refusals/util\\.fast\\.cl would both have the header kernels/util\\.hpp")
+run_refused(COMMAND ${configure_refusals} -DCASE=letter_case
+            EXPECT "refusals/util\\.cl and [^ ]*refusals/other/Util\\.cl .* differ only in case")
+run_refused(COMMAND ${configure_refusals} -DCASE=twice EXPECT "refusals/util\\.cl is named twice")
+run_refused(COMMAND ${configure_refusals} -DCASE=like_targets EXPECT "targets 'my-library' and 'my_library' would share")
+run_refused(COMMAND ${configure_refusals} -DCASE=other_directory EXPECT "call it in the directory that adds the target")
+
+run(${configure_refusals} -DCASE=)
+set(build_refusals ${CMAKE_COMMAND} --build ${place}/refusals --target)
+run_refused(COMMAND ${build_refusals} ambiguous
+            EXPECT "ambiguous" "left\\.kernels/include/kernels/util\\.hpp" "right\\.kernels/include/kernels/util\\.hpp")

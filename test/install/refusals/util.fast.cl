@@ -1,0 +1,1 @@
+kernel void add(global uint* value) { *value += 1; }
