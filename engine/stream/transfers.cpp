@@ -19,7 +19,7 @@ namespace uptempo::detail {
 namespace {
 
 TransferKernels load(const Agent& gpu) {
-  const Program program(gpu, kernels::transfer());
+  const Program program(gpu, builtin_kernels::transfer());
   return {
       .copy_bytes = program.kernel<uint8_t*, const uint8_t*, uint64_t>("copy_bytes"),
       .copy_rows =

@@ -27,7 +27,7 @@ Sorter::Sorter(const Agent& gpu, Network network, bool descending)
     : gpu_(gpu),
       network_(std::move(network)),
       ascending_(descending ? 0 : 1),
-      kernel_(Program{gpu, kernels::bitonic_sort()}.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>(
+      kernel_(Program{gpu, builtin_kernels::bitonic_sort()}.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>(
           "bitonic_sort")),
       queue_(gpu),
       batch_(queue_),

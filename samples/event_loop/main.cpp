@@ -130,7 +130,7 @@ Task serve(Request& request, const Kernel<uint32_t*, uint32_t>& increment, Loop&
 bool serve_all() {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program program{gpu, kernels::basics()};
+  Program program{gpu, builtin_kernels::basics()};
   auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");  // x = 3 x + b
   CompletionNotifier notifier{requests * batches};
   Loop loop{notifier};

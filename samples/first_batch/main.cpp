@@ -19,7 +19,7 @@ namespace {
 bool sort_32768_keys() {
   Runtime runtime;  // throws Error: "no GPU agent: ..."
   Agent gpu = runtime.gpu();
-  Program program{gpu, kernels::bitonic_sort()};  // the code object for this agent's ISA
+  Program program{gpu, builtin_kernels::bitonic_sort()};  // the code object for this agent's ISA
   // Checked against the kernel's metadata.
   auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
   Queue queue{gpu};

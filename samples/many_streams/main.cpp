@@ -83,7 +83,7 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds, 
                       int argc, char** argv) {
   const support::Device device = support::open_device(choice, argc, argv);
   support::print_report(json_file, device.line());
-  const Program program(device.gpu, kernels::basics());
+  const Program program(device.gpu, builtin_kernels::basics());
   constexpr std::array<uint32_t, 5> idle_streams{0, 1, 8, 32, 64};
   std::deque<Row> rows;
   for (const uint32_t idle : idle_streams) rows.emplace_back(device.gpu, program, idle);

@@ -36,7 +36,7 @@ bool follows_the_host(float* x, float* v) {
 bool simulate() {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program program{gpu, kernels::basics()};
+  Program program{gpu, builtin_kernels::basics()};
   auto saxpy = program.kernel<float*, const float*, float, uint32_t>("saxpy");  // y += a x
   Queue queue{gpu};
   PinnedBuffer<float> x{gpu, oscillators}, v{gpu, oscillators};

@@ -111,7 +111,7 @@ nlohmann::ordered_json json_of(const Timeline& line) {
 support::ExitCode run(const std::string& choice, const std::string& json_file, int argc, char** argv) {
   const support::Device device = support::open_device(choice, argc, argv);
   support::print_report(json_file, device.line());
-  const Program program(device.gpu, kernels::basics());
+  const Program program(device.gpu, builtin_kernels::basics());
   const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
   nlohmann::ordered_json json{
       {"device", device.name()}, {"virtual_gpu", device.is_virtual}, {"verified", true}};

@@ -75,7 +75,8 @@ std::vector<uint32_t> on_the_host(const std::vector<Task>& tasks) {
 
 class GraphRunner {
  public:
-  explicit GraphRunner(const Agent& gpu) : basics_(gpu, kernels::basics()), probes_(gpu, kernels::probes()) {
+  explicit GraphRunner(const Agent& gpu)
+      : basics_(gpu, builtin_kernels::basics()), probes_(gpu, builtin_kernels::probes()) {
     for (uint32_t branch = 0; branch < branches; ++branch) vectors_.emplace_back(gpu, elements);
   }
 

@@ -35,7 +35,7 @@ using uptempo::test::error_of;
 TEST_CASE("120 dispatches sort 32768 keys with one doorbell and one signal", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::bitonic_sort()};
+  const Program program{gpu, builtin_kernels::bitonic_sort()};
   const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
   Queue queue{gpu};
   Copier copier{gpu};
@@ -66,7 +66,7 @@ TEST_CASE("a chain of dependent dispatches keeps its order, also across batches 
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   Queue queue{gpu, {.packets = 64}};
   Copier copier{gpu};
@@ -88,7 +88,7 @@ TEST_CASE("a chain of dependent dispatches keeps its order, also across batches 
 TEST_CASE("declared, disjoint dispatches give the same results as ordered ones", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto iota = program.kernel<uint32_t*, uint32_t, uint32_t>("iota");
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   Queue queue{gpu};
@@ -115,8 +115,8 @@ TEST_CASE("declared, disjoint dispatches give the same results as ordered ones",
 TEST_CASE("Invariant 5 on the device: completion covers a long kernel without barrier bit", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::probes()};
-  const Program basics{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::probes()};
+  const Program basics{gpu, builtin_kernels::basics()};
   const auto spin = program.kernel<uint32_t*, uint32_t, uint32_t>("spin");
   const auto empty = basics.kernel<>("empty");
   Queue queue{gpu};
@@ -134,7 +134,7 @@ TEST_CASE("Invariant 5 on the device: completion covers a long kernel without ba
 TEST_CASE("each wait mode returns, from several threads at once", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::probes()};
+  const Program program{gpu, builtin_kernels::probes()};
   const auto spin = program.kernel<uint32_t*, uint32_t, uint32_t>("spin");
   Queue queue{gpu};
   CHECK(queue.interrupt_signals() == QueueOptions{}.publications);
@@ -159,7 +159,7 @@ TEST_CASE("each wait mode returns, from several threads at once", "[dispatch]") 
 TEST_CASE("the caller's signal, kernarg blocks and packets serve in place of the queue's", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue queue{gpu};
   Copier copier{gpu};
@@ -184,7 +184,7 @@ TEST_CASE("the caller's signal, kernarg blocks and packets serve in place of the
 TEST_CASE("packet times lie in order and inside the wait", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::probes()};
+  const Program program{gpu, builtin_kernels::probes()};
   const auto spin = program.kernel<uint32_t*, uint32_t, uint32_t>("spin");
   Queue queue{gpu};
   const PinnedBuffer<uint32_t> out{gpu, 2};
@@ -207,7 +207,7 @@ TEST_CASE("two processes' worth of work: a thousand batches leave every signal a
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   Queue queue{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 64};
@@ -233,7 +233,7 @@ TEST_CASE("Invariant 9 on the device: a batch costs no allocation, no lock and n
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   Queue queue{gpu};
   const DeviceBuffer<uint32_t> values{gpu, 64};
@@ -257,7 +257,7 @@ TEST_CASE("Invariant 9 on the device: a batch costs no allocation, no lock and n
 TEST_CASE("a borrowed queue takes batches beside another producer", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto counter = program.kernel<uint32_t*>("count_work_items");
   hsa_queue_t* handle = nullptr;
   REQUIRE(hsa_queue_create(gpu.handle(), 128, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX, UINT32_MAX,
@@ -287,7 +287,7 @@ TEST_CASE("a borrowed queue takes batches beside another producer", "[dispatch]"
 TEST_CASE("what packets of a borrowed queue still use stays when its Queue has gone", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   const PinnedBuffer<uint32_t> out{gpu, 64};
   const Signal gate;
@@ -325,7 +325,7 @@ TEST_CASE("what packets of a borrowed queue still use stays when its Queue has g
 TEST_CASE("queues made and destroyed one after the other share a timeline", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   const QueueOptions small{.packets = 64,
                            .publications = 2,
@@ -348,7 +348,7 @@ TEST_CASE("queues made and destroyed one after the other share a timeline", "[di
 TEST_CASE("times that nobody has read yet outlive the queue and the runtime", "[dispatch]") {
   std::optional<Runtime> runtime;
   runtime.emplace();
-  const Program program{runtime->gpu(), kernels::basics()};
+  const Program program{runtime->gpu(), builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   std::optional<Queue> queue;
   queue.emplace(runtime->gpu());
@@ -404,7 +404,7 @@ TEST_CASE("threads that wait when the runtime goes end with an error that says s
 TEST_CASE("a batch that is partly out refuses another completion signal", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   Queue queue{gpu, {.packets = 64}};
   const Signal gate, own;
@@ -424,7 +424,7 @@ TEST_CASE("Invariant 8 on the device: a packet that cannot be carried out ends t
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   Queue queue{gpu, {.drain = 100ms}};
   BatchSubmitter batch{queue};
@@ -468,7 +468,7 @@ TEST_CASE("Invariant 8 on the device: a GPU memory fault ends the queue and name
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue queue{gpu, {.drain = 100ms}};
   BatchSubmitter batch{queue};
@@ -499,7 +499,7 @@ TEST_CASE("a copy that faults throws and names the address; the next one throws 
 TEST_CASE("what is made after a memory fault fails as what was there before it", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue idle{gpu, {.drain = 100ms}};
   {
@@ -547,7 +547,7 @@ TEST_CASE("Invariant 4 on the device: destroying a queue waits for kernels that 
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::probes()};
+  const Program program{gpu, builtin_kernels::probes()};
   const auto probe = program.kernel<uint32_t*, uint32_t>("probe_private");
   REQUIRE(probe.info().private_segment_size > 0);
   Copier copier{gpu};

@@ -139,7 +139,7 @@ struct FaultingEngineCopy {
 
 // Work without end, given up by its queue, and then a fault of somebody else.
 void give_up_work(const Agent& gpu) {
-  const Program probes{gpu, kernels::probes()};
+  const Program probes{gpu, builtin_kernels::probes()};
   const auto wait_for_gate = probes.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
   const PinnedBuffer<uint32_t> words{gpu, 2};
   words.data()[0] = 0;
@@ -166,7 +166,7 @@ TEMPLATE_TEST_CASE("a fault that is reported while what has caused it is torn do
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Told told;
-  const Program basics{gpu, kernels::basics()};
+  const Program basics{gpu, builtin_kernels::basics()};
   const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
   {
     const TestType work{gpu, fill};
@@ -187,7 +187,7 @@ TEMPLATE_TEST_CASE("a fault of packets that nothing was recorded behind ends the
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Told told;
-  const Program basics{gpu, kernels::basics()};
+  const Program basics{gpu, builtin_kernels::basics()};
   const uint64_t late = late_faults();
   TestType work{gpu, basics.kernel<uint32_t*, uint32_t>("fill")};
   report.wait_until_arrived();
@@ -204,7 +204,7 @@ TEST_CASE("a fault that is reported while the Runtime goes, ahead of its queue, 
   std::optional<Runtime> runtime(std::in_place);
   const Agent gpu = runtime->gpu();
   const Told told;
-  std::optional<Program> basics(std::in_place, gpu, kernels::basics());
+  std::optional<Program> basics(std::in_place, gpu, builtin_kernels::basics());
   std::optional<FaultingQueue> work(std::in_place, gpu, basics->kernel<uint32_t*, uint32_t>("fill"));
   const Completion lost = work->queue.last_submitted();
   report.wait_until_arrived();
@@ -240,7 +240,7 @@ TEST_CASE("a fault behind work that was given up is taken for its own, and count
 TEST_CASE("child: a fault of somebody else behind work that was finished", "[.child]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program basics{gpu, kernels::basics()};
+  const Program basics{gpu, builtin_kernels::basics()};
   const auto fill = basics.kernel<uint32_t*, uint32_t>("fill");
   PinnedBuffer<uint32_t> words{gpu, 64};
   {

@@ -188,7 +188,7 @@ class Machine {
     if (one.fences) ref.fences(*one.fences, *one.fences);
   }
 
-  const Program basics_{gpu, kernels::basics()}, probes_{gpu, kernels::probes()};
+  const Program basics_{gpu, builtin_kernels::basics()}, probes_{gpu, builtin_kernels::probes()};
   const Kernel<uint32_t*, uint32_t> fill_ = basics_.kernel<uint32_t*, uint32_t>("fill");
   const Kernel<uint32_t*, const uint32_t*> copy_ = basics_.kernel<uint32_t*, const uint32_t*>("copy");
   const Kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t> combine_ =
@@ -245,7 +245,7 @@ TEST_CASE("a batch longer than the ring is planned as a whole, before its first 
   BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
   FencePlan plan(machine.gpu);
   const PinnedBuffer<uint32_t> memory(machine.gpu, 3 * ring * part);
-  const Program basics(machine.gpu, kernels::basics());
+  const Program basics(machine.gpu, builtin_kernels::basics());
   const auto chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
   std::ranges::fill(memory.span(), 1u);
   for (uint32_t i = 0; i < 3 * ring; ++i) {

@@ -45,7 +45,7 @@ TEST_CASE("child: saves a recording", "[.child]") {
   const Agent gpu = runtime.gpu();
   const DeviceBuffer<uint32_t> elsewhere{gpu, 5 << 20};
   const Buffers buffers{gpu};
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto iota = program.kernel<uint32_t*, uint32_t, uint32_t>("iota");
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   const auto reduce = program.kernel<uint32_t*, const uint32_t*, uint32_t>("reduce_lds");
@@ -77,7 +77,7 @@ TEST_CASE("a recording that another process saved runs here, in memory of this o
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Buffers buffers{gpu};
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   Queue queue{gpu};
   Copier copier{gpu};
   char here[64];
@@ -102,10 +102,10 @@ TEST_CASE("a recording that another process saved runs here, in memory of this o
   const auto refusal = [&](const std::vector<KernelSource>& kernels) {
     return error_of([&] { load_recording(queue, file, kernels, buffers.memory); });
   };
-  CHECK(
-      contains(refusal({Program(gpu, kernels::probes())}), "it needs kernel 'iota' of " + program.target()));
+  CHECK(contains(refusal({Program(gpu, builtin_kernels::probes())}),
+                 "it needs kernel 'iota' of " + program.target()));
   // The same code but for a byte that means nothing.
-  const CodeObject object = select_code_object(kernels::basics(), *parse_target_id(gpu.isa()));
+  const CodeObject object = select_code_object(builtin_kernels::basics(), *parse_target_id(gpu.isa()));
   std::vector<std::byte> bytes(object.bytes.begin(), object.bytes.end());
   CHECK(program.identity() == CodeIdentity(program.target(), bytes.size(), content_hash(bytes)));
   bytes[15] ^= std::byte{1};

@@ -33,7 +33,7 @@ TEST_CASE("a recorded sort sorts again and again, also after its queue has gone"
   const DeviceBuffer<uint32_t> keys{gpu, 1024};
   Recording recording{*queue};
   {
-    const Program program{gpu, kernels::bitonic_sort()};
+    const Program program{gpu, builtin_kernels::bitonic_sort()};
     const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
     for (uint32_t stage = 0; stage < 10; ++stage)
       for (uint32_t pass = 0; pass <= stage; ++pass)
@@ -54,7 +54,7 @@ TEST_CASE("a recorded sort sorts again and again, also after its queue has gone"
 TEST_CASE("every replay in flight on two queues writes what was set before it", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   const auto iota = program.kernel<uint32_t*, uint32_t, uint32_t>("iota");
   Queue queues[2] = {Queue{gpu}, Queue{gpu}};
@@ -94,7 +94,7 @@ TEST_CASE("every replay in flight on two queues writes what was set before it", 
 TEST_CASE("a recording longer than the ring is replayed in portions", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto increment = program.kernel<uint32_t*, uint32_t>("chain_increment");
   Queue queue{gpu, {.packets = 64}};
   Copier copier{gpu};
@@ -112,7 +112,7 @@ TEST_CASE("a recording longer than the ring is replayed in portions", "[recordin
 TEST_CASE("replays, patched or not, allocate nothing and call nobody but the doorbell", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue queue{gpu};
   const DeviceBuffer<uint32_t> out{gpu, 64};
@@ -141,7 +141,7 @@ TEST_CASE("replays, patched or not, allocate nothing and call nobody but the doo
 TEST_CASE("times of a replay's packets are those of its completion", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue queue{gpu};
   const DeviceBuffer<uint32_t> out{gpu, 64};
@@ -162,7 +162,7 @@ TEST_CASE("times of a replay's packets are those of its completion", "[recording
 TEST_CASE("a kernel that was replaced stays loaded for the replays in flight", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   Queue queue{gpu};
   Copier copier{gpu};
@@ -171,7 +171,7 @@ TEST_CASE("a kernel that was replaced stays loaded for the replays in flight", "
   Signal gate{SignalKind::event_less, 1};
   Recording recording{queue};
   recording.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
-  std::optional<Program> passing{std::in_place, gpu, kernels::basics()};
+  std::optional<Program> passing{std::in_place, gpu, builtin_kernels::basics()};
   Node node = recording.dispatch(passing->kernel<uint32_t*, uint32_t>("chain_increment"), Grid{64},
                                  values.data(), 5u);
   passing.reset();

@@ -30,7 +30,7 @@ TEST_CASE("threads over one HSA queue: every dispatch runs once, in order per th
   constexpr uint32_t threads = 4, each = 400, lanes = 64;
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto link = program.kernel<uint32_t*, uint32_t>("chain_increment");
   SharedQueue shared{gpu, {.packets = 64}};
   Copier copier{gpu};
@@ -71,7 +71,7 @@ TEST_CASE("threads over one HSA queue: every dispatch runs once, in order per th
 TEST_CASE("an error of the HSA queue ends the work of every thread that shares it", "[shared]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   SharedQueue shared{gpu, {.packets = 64, .drain = 100ms}};
   Queue one = shared.producer(), two = shared.producer();
@@ -101,7 +101,7 @@ TEST_CASE("the HSA queue lives as long as the last of those who share it", "[sha
   std::optional<Runtime> runtime;
   runtime.emplace();
   const Agent gpu = runtime->gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto empty = program.kernel<>("empty");
   std::optional<SharedQueue> shared;
   shared.emplace(gpu, QueueOptions{.packets = 64});
@@ -131,7 +131,7 @@ TEST_CASE("a thread that leaves with unfinished work loses it, and leaves the qu
           "[shared]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const auto fill = program.kernel<uint32_t*, uint32_t>("fill");
   const PinnedBuffer<uint32_t> out{gpu, 64};
   const Signal gate;

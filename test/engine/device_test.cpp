@@ -75,7 +75,7 @@ TEST_CASE("objects that outlive the runtime are harmless", "[runtime]") {
     const Agent gpu = runtime.gpu();
     static_buffer.emplace(gpu, 4096);
     static_queue.emplace(gpu);
-    static_program.emplace(gpu, kernels::basics());
+    static_program.emplace(gpu, builtin_kernels::basics());
     static_signal.emplace();
     BatchSubmitter batch{*static_queue};
     batch.dispatch(static_program->kernel<>("empty"), Grid{64});
@@ -216,7 +216,7 @@ TEST_CASE("device buffers are filled and copied on the device", "[memory]") {
 
 TEST_CASE("a program names the kernels it has, and checks argument types", "[program]") {
   const Runtime runtime;
-  const Program program{runtime.gpu(), kernels::bitonic_sort()};
+  const Program program{runtime.gpu(), builtin_kernels::bitonic_sort()};
   CHECK(program.target() == runtime.gpu().name());
   CHECK(program.kernel_names() == std::vector<std::string>{"bitonic_sort"});
   const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");

@@ -29,7 +29,7 @@ using uptempo::test::contains;
 using uptempo::test::error_of;
 
 std::vector<std::byte> elf_for(std::string_view processor) {
-  const CodeObject object = select_code_object(kernels::probes(), target(processor));
+  const CodeObject object = select_code_object(builtin_kernels::probes(), target(processor));
   return {object.bytes.begin(), object.bytes.end()};
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("code runs where processor and features match, and an unset feature ma
 
 TEST_CASE("of a bundle the object for the agent's ISA is taken", "[program]") {
   for (const char* processor : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
-    const CodeObject object = select_code_object(kernels::bitonic_sort(), target(processor));
+    const CodeObject object = select_code_object(builtin_kernels::bitonic_sort(), target(processor));
     CHECK(object.target.processor == processor);
     CHECK(object.version == 4);
     const ProgramMetadata program = read_metadata(metadata_note(object));
@@ -114,7 +114,7 @@ TEST_CASE("a plain ELF file is a candidate by itself", "[program]") {
 
 TEST_CASE("when nothing fits, every candidate is named with its reason", "[program]") {
   const std::string error =
-      error_of<Error>([] { select_code_object(kernels::bitonic_sort(), target("gfx1030")); });
+      error_of<Error>([] { select_code_object(builtin_kernels::bitonic_sort(), target("gfx1030")); });
   CAPTURE(error);
   for (const char* processor : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
     CHECK(contains(error, std::string("'hipv4-amdgcn-amd-amdhsa--") + processor + "' is for " + processor +
@@ -172,7 +172,7 @@ TEST_CASE("a code object cut off anywhere is refused, and nothing outside it is 
 }
 
 TEST_CASE("a bundle cut off anywhere is refused or still holds what was asked for", "[program]") {
-  const auto bundle = kernels::bitonic_sort();
+  const auto bundle = builtin_kernels::bitonic_sort();
   for (size_t length = 0; length < bundle.size(); length += length < 512 ? 1 : 61) {
     const std::vector<std::byte> part(bundle.begin(), bundle.begin() + static_cast<std::ptrdiff_t>(length));
     const std::string error = error_of<Error>([&] { select_code_object(part, target("gfx90a")); });
@@ -209,7 +209,7 @@ TEST_CASE("a code object with flipped bytes ends in an error or in a layout insi
 
 TEST_CASE("metadata gives each argument its offset, size and kind", "[program]") {
   const ProgramMetadata program =
-      read_metadata(metadata_note(select_code_object(kernels::probes(), target("gfx90a"))));
+      read_metadata(metadata_note(select_code_object(builtin_kernels::probes(), target("gfx90a"))));
   const KernelMetadata& kernel = kernel_named(program, "probe_arguments");
   struct Expected {
     uint32_t offset, size;
@@ -237,7 +237,7 @@ TEST_CASE("metadata gives each argument its offset, size and kind", "[program]")
 
 TEST_CASE("C++ types must match the kernel's parameters in number, size and nature", "[program]") {
   const ProgramMetadata program =
-      read_metadata(metadata_note(select_code_object(kernels::bitonic_sort(), target("gfx90a"))));
+      read_metadata(metadata_note(select_code_object(builtin_kernels::bitonic_sort(), target("gfx90a"))));
   const ArgumentLayout layout(program.kernels[0], false);
   const auto require = [&](std::vector<ArgumentType> types) {
     return error_of<Error>([&] { layout.require(types); });

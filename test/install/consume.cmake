@@ -40,6 +40,8 @@ if(WAY STREQUAL "package")
   if(NOT run_output MATCHES "(^|\n)10 100\n")
     message(FATAL_ERROR "kernels chosen by their target's name were: ${run_output}")
   endif()
+  run(${place}/build/own_names/own_kernels)
+  run(${place}/build/own_names/my_kernels)
   include(${CMAKE_CURRENT_LIST_DIR}/refusals.cmake)
   # The package must not lead back into the trees it came from.
   file(GLOB_RECURSE files ${prefix}/lib/*.cmake)

@@ -20,8 +20,8 @@ namespace {
 struct Device {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program basics{gpu, kernels::basics()};
-  Program probes{gpu, kernels::probes()};
+  Program basics{gpu, builtin_kernels::basics()};
+  Program probes{gpu, builtin_kernels::probes()};
   Queue queue{gpu};
   Copier copier{gpu};
   BatchSubmitter batch{queue};
@@ -62,7 +62,7 @@ struct alignas(16) Float4 {
 
 TEST_CASE("bitonic_sort: all passes sort, up and down, for every power of two", "[kernels]") {
   Device device;
-  const Program program{device.gpu, kernels::bitonic_sort()};
+  const Program program{device.gpu, builtin_kernels::bitonic_sort()};
   const auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
   for (uint32_t log2 = 1; log2 <= 12; ++log2) {
     const uint32_t length = 1u << log2;

@@ -22,7 +22,7 @@ using Rest = std::array<uint8_t, Segment - 16>;
 template <size_t Segment>
 void check(const Runtime& runtime) {
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::large_arguments()};
+  const Program program{gpu, builtin_kernels::large_arguments()};
   const auto kernel =
       program.kernel<uint32_t*, uint64_t, Rest<Segment>>("last_bytes_of_" + std::to_string(Segment));
   CAPTURE(kernel.name());
@@ -64,7 +64,7 @@ TEST_CASE("a kernel reads the last byte of kernarg segments of 4 KiB to 128 KiB"
 TEST_CASE("the last byte is read after the delay, not before it", "[kernels]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::large_arguments()};
+  const Program program{gpu, builtin_kernels::large_arguments()};
   constexpr size_t segment = 128 * 1024 - 16;
   const auto kernel = program.kernel<uint32_t*, uint64_t, Rest<segment>>("last_bytes_of_131056");
   const auto arguments = std::make_unique<Rest<segment>>();

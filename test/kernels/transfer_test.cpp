@@ -23,7 +23,7 @@ constexpr uint8_t untouched = 0xee;
 struct Device {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program program{gpu, kernels::transfer()};
+  Program program{gpu, builtin_kernels::transfer()};
   Kernel<uint8_t*, const uint8_t*, uint64_t> copy_bytes =
       program.kernel<uint8_t*, const uint8_t*, uint64_t>("copy_bytes");
   Kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t> copy_rows =

@@ -79,7 +79,7 @@ struct Runner::Impl {
       : gpu(the_gpu),
         host(find_pool(gpu, MemoryKind::pinned).owner),
         own_program(gpu, litmus::kernels::litmus()),
-        sort_program(gpu, uptempo::kernels::bitonic_sort()),
+        sort_program(gpu, uptempo::builtin_kernels::bitonic_sort()),
         store(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_store")),
         copy(own_program.kernel<const uint32_t*, uint32_t*, uint32_t>("litmus_copy")),
         add(own_program.kernel<uint32_t*, uint32_t, uint32_t>("litmus_add")),

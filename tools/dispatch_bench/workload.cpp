@@ -6,7 +6,7 @@ namespace uptempo::bench {
 
 Workload::Workload(const Agent& agent)
     : gpu(agent),
-      program(agent, kernels::basics()),
+      program(agent, builtin_kernels::basics()),
       tally(program.kernel<uint32_t*, uint32_t>("tally")),
       tallies(agent, kMaxDispatches) {}
 

@@ -92,7 +92,7 @@ struct Bench::Impl {
         timing(the_timing),
         plan(fence_scope::plan(sequence, &gpu)),
         kernels(gpu, sequence),
-        transfer(gpu, uptempo::kernels::transfer()),
+        transfer(gpu, uptempo::builtin_kernels::transfer()),
         fill(transfer.kernel<unsigned char*, uint64_t, uint64_t, uint64_t>("fill_bytes")),
         read(transfer.kernel<unsigned char*, const unsigned char*, uint64_t>("copy_bytes")),
         copier(gpu),

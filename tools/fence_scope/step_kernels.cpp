@@ -58,9 +58,9 @@ StepKernels::StepKernels(const Agent& gpu, const Sequence& sequence) : kernels_(
   if (!sequence.code_object.empty()) {
     programs_.emplace_back(gpu, sequence.code_object);
   } else {
-    programs_.emplace_back(gpu, kernels::basics());
-    programs_.emplace_back(gpu, kernels::bitonic_sort());
-    programs_.emplace_back(gpu, kernels::probes());
+    programs_.emplace_back(gpu, builtin_kernels::basics());
+    programs_.emplace_back(gpu, builtin_kernels::bitonic_sort());
+    programs_.emplace_back(gpu, builtin_kernels::probes());
   }
   std::vector<std::string> known;
   for (const Program& program : programs_)

@@ -121,7 +121,7 @@ class Second {
 class Bench {
  public:
   Bench(const support::Device& device, bool with_second)
-      : program_(device.gpu, kernels::probes()),
+      : program_(device.gpu, builtin_kernels::probes()),
         spin_(program_.kernel<uint32_t*, uint32_t, uint32_t>("spin")),
         queue_(device.gpu),
         batch_(queue_, {.timing = Timing::batch}),

@@ -20,7 +20,7 @@ namespace {
 struct Device {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program basics{gpu, kernels::basics()};
+  Program basics{gpu, builtin_kernels::basics()};
   Kernel<float*, const float*, const float*, uint32_t> add =
       basics.kernel<float*, const float*, const float*, uint32_t>("vector_add");
   Kernel<float*, const float*, float, uint32_t> saxpy =

@@ -26,7 +26,7 @@ namespace {
 struct Device {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program basics{gpu, kernels::basics()};
+  Program basics{gpu, builtin_kernels::basics()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
 };
 

@@ -19,7 +19,7 @@ namespace {
 struct Device {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program basics{gpu, kernels::basics()};
+  Program basics{gpu, builtin_kernels::basics()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
   Copier copier{gpu};
 };
@@ -109,7 +109,7 @@ TEST_CASE("a block that is written anew is read anew", "[device][launcher]") {
 
 TEST_CASE("blocks of 64 KiB that lie ready are read to the last byte, on every queue", "[device][launcher]") {
   Device device;
-  const Program program{device.gpu, kernels::large_arguments()};
+  const Program program{device.gpu, builtin_kernels::large_arguments()};
   using Rest = std::array<uint8_t, 65536 - 16>;
   const auto kernel = program.kernel<uint32_t*, uint64_t, Rest>("last_bytes_of_65536");
   Streams streams(device.gpu);
@@ -141,7 +141,7 @@ TEST_CASE("launchers and their blocks go in any order, also after the Runtime", 
   for (int i = 0; i < 5; ++i) {
     auto runtime = std::make_unique<Runtime>();
     const Agent gpu = runtime->gpu();
-    const Program basics{gpu, kernels::basics()};
+    const Program basics{gpu, builtin_kernels::basics()};
     const auto chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
     const PinnedBuffer<uint32_t> values(gpu, 64);
     std::fill(values.begin(), values.end(), 1u);

@@ -34,7 +34,7 @@ TEST_CASE("launches on a legacy default stream and finish take the same packets 
           "[device][stream][markers]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program(gpu, kernels::basics());
+  const Program program(gpu, builtin_kernels::basics());
   const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
   for (const uint32_t idle : {0u, 1u, 8u, 32u, 64u}) {
     CAPTURE(idle);
@@ -65,7 +65,7 @@ TEST_CASE("launches on a legacy default stream and finish take the same packets 
 TEST_CASE("ten thousand records and waits take no more signals than the first", "[device][stream][markers]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program(gpu, kernels::basics());
+  const Program program(gpu, builtin_kernels::basics());
   const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
   const PinnedBuffer<uint32_t> values(gpu, 64);
   std::ranges::fill(values.span(), 1u);

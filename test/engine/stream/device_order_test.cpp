@@ -204,7 +204,7 @@ class RandomProgram {
   std::mt19937_64 random_;
   Runtime runtime_;
   Agent gpu_ = runtime_.gpu();
-  Program probes_{gpu_, kernels::probes()};
+  Program probes_{gpu_, builtin_kernels::probes()};
   Kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t> combine_ =
       probes_.kernel<uint32_t*, const uint32_t*, const uint32_t*, uint32_t>("combine");
   Copier copier_{gpu_};

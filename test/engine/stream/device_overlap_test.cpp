@@ -52,7 +52,7 @@ class Meeting {
 
   Runtime runtime_;
   Agent gpu_ = runtime_.gpu();
-  Program probes_{gpu_, kernels::probes()};
+  Program probes_{gpu_, builtin_kernels::probes()};
   Kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*> meet_ =
       probes_.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*>("meet");
   PinnedBuffer<uint32_t> words_{gpu_, 96};

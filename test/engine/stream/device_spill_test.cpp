@@ -34,7 +34,7 @@ uint32_t last_word(uint32_t number) {
 
 template <size_t Segment>
 void check(const Agent& gpu) {
-  const Program program{gpu, kernels::large_arguments()};
+  const Program program{gpu, builtin_kernels::large_arguments()};
   const auto kernel =
       program.kernel<uint32_t*, uint64_t, Rest<Segment>>("last_bytes_of_" + std::to_string(Segment));
   CAPTURE(kernel.name());
@@ -89,7 +89,7 @@ TEST_CASE("a block larger than all room for such blocks is refused with kernel, 
           "[device][stream][spill]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::large_arguments()};
+  const Program program{gpu, builtin_kernels::large_arguments()};
   const auto kernel = program.kernel<uint32_t*, uint64_t, Rest<65536>>("last_bytes_of_65536");
   Streams streams(gpu, {.spill_bytes = 65535});
   Stream stream(streams);

@@ -22,8 +22,8 @@ std::map<const hsa_queue_t*, hsa_amd_queue_priority_t> priorities;
 struct Device {
   Runtime runtime;
   Agent gpu = runtime.gpu();
-  Program basics{gpu, kernels::basics()};
-  Program probes{gpu, kernels::probes()};
+  Program basics{gpu, builtin_kernels::basics()};
+  Program probes{gpu, builtin_kernels::probes()};
   Kernel<uint32_t*, uint32_t> chain = basics.kernel<uint32_t*, uint32_t>("chain_increment");
   Copier copier{gpu};
 };

@@ -30,8 +30,8 @@ class Objects {
   explicit Objects(Work work) {
     runtime_.emplace();
     const Agent gpu = runtime_->gpu();
-    basics_.emplace(gpu, kernels::basics());
-    probes_.emplace(gpu, kernels::probes());
+    basics_.emplace(gpu, builtin_kernels::basics());
+    probes_.emplace(gpu, builtin_kernels::probes());
     words_.emplace(gpu, 256);
     streams_.emplace(gpu, StreamsOptions{.queue = {.drain = work == Work::endless ? 1ms : 10'000ms}});
     stream_.emplace(*streams_);
@@ -172,7 +172,7 @@ TEST_CASE(
     {
       Runtime runtime;
       const Agent gpu = runtime.gpu();
-      const Program program(gpu, kernels::basics());
+      const Program program(gpu, builtin_kernels::basics());
       const auto chain = program.kernel<uint32_t*, uint32_t>("chain_increment");
       PinnedBuffer<uint32_t> values(gpu, count);
       std::ranges::fill(values.span(), round);

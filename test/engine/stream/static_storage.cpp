@@ -49,7 +49,7 @@ std::optional<Signal> gate;
 void run() {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  program.emplace(gpu, kernels::basics());
+  program.emplace(gpu, builtin_kernels::basics());
   values.emplace(gpu, count);
   streams.emplace(gpu);
   for (int i = 0; i < 5; ++i) all.emplace_back(*streams);

@@ -264,7 +264,7 @@ TEST_CASE("a step that this device cannot run is refused, with the place") {
 TEST_CASE("a program file with a code object of its own is carried out") {
   const Runtime runtime;
   const test::TemporaryDirectory directory;
-  const std::span<const std::byte> code = kernels::basics();
+  const std::span<const std::byte> code = builtin_kernels::basics();
   std::ofstream(directory.file("basics.co"), std::ios::binary)
       .write(reinterpret_cast<const char*>(code.data()), static_cast<std::streamsize>(code.size()));
   std::ofstream(directory.file("program.json")) << R"({

@@ -1,0 +1,1 @@
+kernel void bitonic_sort(global uint* keys) { keys[0] = 0; }

@@ -1,0 +1,15 @@
+// Names the kernels of this program and those that Uptempo has built in, in one file.
+#include <kernels/basics.hpp>
+#include <kernels/bitonic_sort.hpp>
+
+#include "engine/uptempo.hpp"
+
+namespace my {}
+
+using namespace uptempo;
+using namespace my;
+
+int main() {
+  const auto own = kernels::bitonic_sort();
+  return own.empty() || own.data() == builtin_kernels::basics().data();
+}
