@@ -25,6 +25,11 @@ Files of one name, such as a.cl and other/a.cl:
   * A library calls kernels::a() in its source files, not in a public header: there, a user's own
     a.cl would hide the library's.
 
+printf: Uptempo cannot print from a kernel. A call that is left after optimisation fails the build,
+with its place in the source (clang 15 and 16) or the kernel's name (clang 19 and newer). Calls in
+comments, in disabled code and in functions that no kernel calls are accepted.
+OPTIONS "-Dprintf(...)=" takes all calls out.
+
 Device compiler, looked for once at configure time (cache variables, all may be set by hand):
   UPTEMPO_DEVICE_CLANG        /opt/rocm/llvm/bin/clang, else clang-15 or newer of the distribution
   UPTEMPO_OFFLOAD_BUNDLER     clang-offload-bundler beside that compiler
@@ -103,9 +108,13 @@ function(_uptempo_find_device_compiler)
 endfunction()
 
 function(_uptempo_device_flags out target)
+  get_property(directory GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY)
   # -nogpulib would drop get_global_id and the like; code object version 4 is what ROCr 4.5 and newer load.
+  # The header is read before and after the compiler's own. --no-undefined: the linker would accept an
+  # undefined symbol under OPTIONS -fvisibility=default.
   set(${out} -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=${target} -O3 -mcode-object-version=4
-      --rocm-device-lib-path=${UPTEMPO_DEVICE_LIBS} PARENT_SCOPE)
+      --rocm-device-lib-path=${UPTEMPO_DEVICE_LIBS} -Wl,--no-undefined
+      -imacros "${directory}/uptempo_no_printf.h" -include "${directory}/uptempo_no_printf.h" PARENT_SCOPE)
 endfunction()
 
 # Compiles and links an empty kernel: the only check that covers compiler, device libraries and linker at once.
@@ -239,7 +248,7 @@ function(uptempo_add_kernels target)
         OUTPUT "${object}"
         COMMAND "${UPTEMPO_DEVICE_CLANG}" ${flags} -Wall -Wextra -Werror ${arg_OPTIONS} -MD -MF "${object}.d" -MT "${object}"
                 "${source}" -o "${object}"
-        DEPENDS "${source}"
+        DEPENDS "${source}" "${directory}/uptempo_no_printf.h"
         DEPFILE "${object}.d"
         COMMENT "Compiling ${name}.cl for ${gpu}"
         VERBATIM)

@@ -35,3 +35,15 @@ run(${configure_refusals} -DCASE=)
 set(build_refusals ${CMAKE_COMMAND} --build ${place}/refusals --target)
 run_refused(COMMAND ${build_refusals} ambiguous
             EXPECT "ambiguous" "left\\.kernels/include/kernels/util\\.hpp" "right\\.kernels/include/kernels/util\\.hpp")
+
+# clang 15 and 16 tell the call's place, newer ones the kernel.
+foreach(way call macro helper builtin)
+  set(place_of_call "printf_by_${way}\\.cl:[34]:")
+  if(way STREQUAL "helper")
+    set(place_of_call "print_helper\\.h:2:")
+  endif()
+  run_refused(COMMAND ${build_refusals} printf_by_${way}
+              EXPECT "printf_by_${way}\\.cl" "printf \\(Uptempo cannot print from a kernel: write the values to a buffer"
+                     "${place_of_call}|referenced by [^ ]*:\\(noisy\\)")
+endforeach()
+run(${build_refusals} accepted_unused accepted_taken_out)
