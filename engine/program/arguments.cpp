@@ -18,17 +18,7 @@ namespace {
                .remedy = std::move(remedy)});
 }
 
-const char* describe(ArgumentType::Kind kind) {
-  switch (kind) {
-    case ArgumentType::Kind::value:
-      return "a value";
-    case ArgumentType::Kind::address:
-      return "an address";
-    case ArgumentType::Kind::local:
-      return "LocalBytes";
-  }
-  return "";
-}
+std::string bytes(uint32_t count) { return fmt::format("{} {}", count, count == 1 ? "byte" : "bytes"); }
 
 bool always_zero(ArgumentKind kind) noexcept {
   switch (kind) {
@@ -113,6 +103,7 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
       case ArgumentKind::global_buffer:
       case ArgumentKind::dynamic_shared_pointer:
         explicit_.push_back({argument.kind, argument.offset, argument.size});
+        declared_.push_back({argument.name, argument.type_name});
         continue;
       case ArgumentKind::sampler:
       case ArgumentKind::image:
@@ -166,16 +157,33 @@ void ArgumentLayout::require(std::span<const ArgumentType> types) const {
            fmt::format("the kernel takes {}", explicit_.size()),
            "name one type for each of the kernel's parameters");
   }
+  std::string asked, found;
   for (size_t i = 0; i < types.size(); ++i) {
-    const Explicit& is = explicit_[i];
-    const ArgumentType::Kind kind = this->kind(i);
-    if (types[i].kind == kind && types[i].size == is.size) continue;
-    refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
-           fmt::format("argument {} as {} of {} bytes", i, describe(types[i].kind), types[i].size),
-           fmt::format("the kernel takes {} of {} bytes there, at offset {}", describe(kind), is.size,
-                       is.offset),
-           "make the C++ type the kernel's parameter type");
+    if (takes(types[i], i)) continue;
+    const char* const separator = asked.empty() ? "" : ", ";
+    asked += fmt::format("{}argument {} as '{}' ({})", separator, i, types[i].name, bytes(types[i].size));
+    found += fmt::format("{}{}", separator, describe(i));
   }
+  if (asked.empty()) return;
+  refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_, std::move(asked),
+         fmt::format("the kernel takes {}", found), "make each C++ type the type of the kernel's parameter");
+}
+
+bool ArgumentLayout::takes(const ArgumentType& type, size_t argument) const noexcept {
+  const ArgumentType::Kind kind = this->kind(argument);
+  if (type.kind != kind || type.size != size(argument)) return false;
+  return kind == ArgumentType::Kind::local || fits(type, declared_element(declared_[argument].type_name));
+}
+
+std::string ArgumentLayout::describe(size_t argument) const {
+  const Declared& declared = declared_[argument];
+  std::string text = fmt::format("argument {}", argument);
+  if (!declared.name.empty()) text += fmt::format(" {}", declared.name);
+  if (!declared.type_name.empty()) text += fmt::format(" '{}'", declared.type_name);
+  if (kind(argument) == ArgumentType::Kind::local) return text + " (an LDS array: LocalBytes)";
+  return text + fmt::format(" ({}, {}, at offset {})", bytes(size(argument)),
+                            kind(argument) == ArgumentType::Kind::address ? "an address" : "by value",
+                            offset(argument));
 }
 
 void ArgumentLayout::fill_hidden(std::byte* block, const Grid& grid, const QueueFacts& queue) const noexcept {

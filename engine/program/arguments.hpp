@@ -1,7 +1,8 @@
 // How a kernel's arguments lie in their kernarg block, and how a block is filled.
 //
-// An ArgumentLayout is made once for each kernel, from its metadata. The explicit arguments are checked against the C++ types that a Kernel
-// is asked for with: number, size, and address or value. The hidden ones, which the compiler appends, are filled at each dispatch.
+// An ArgumentLayout is made once for each kernel, from its metadata. The explicit arguments are
+// checked against the C++ types that a Kernel is asked for with (argument_type.hpp). The hidden
+// ones, which the compiler appends, are filled at each dispatch.
 //
 // Hidden arguments of code object versions 3, 4 and 5 (LLVM AMDGPU User Guide, "Kernel Argument Metadata"): global offsets (0), block
 // counts, group sizes, remainders, grid dimensions, aperture bases, queue address; the synchronisation argument of multi-device launches, device
@@ -15,20 +16,16 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string_view>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "aql/packet.hpp"
+#include "engine/program/argument_type.hpp"
 #include "engine/program/geometry.hpp"
 #include "engine/program/metadata.hpp"
 
 namespace uptempo {
-
-// A dynamically sized LDS array: the kernel's `local T*` parameter, with the bytes that this dispatch gives it.
-struct LocalBytes {
-  uint32_t size_bytes = 0;
-};
 
 // What hidden arguments say about the queue of the dispatch.
 struct QueueFacts {
@@ -37,30 +34,13 @@ struct QueueFacts {
   uint32_t group_aperture_high = 0;
 };
 
-// A C++ type as the layout check sees it.
-struct ArgumentType {
-  enum class Kind : uint8_t { value, address, local };
-  Kind kind;
-  uint32_t size;
-};
-
-template <class T>
-constexpr ArgumentType argument_type() noexcept {
-  static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte for byte");
-  if constexpr (std::is_same_v<T, LocalBytes>) {
-    return {ArgumentType::Kind::local, sizeof(uint32_t)};
-  } else {
-    static_assert(!std::is_same_v<T, bool>, "bool has no defined size in OpenCL C; pass an integer");
-    return {std::is_pointer_v<T> ? ArgumentType::Kind::address : ArgumentType::Kind::value, sizeof(T)};
-  }
-}
-
 class ArgumentLayout {
  public:
   // Throws Error for argument kinds that are not supported, naming kernel and argument.
   explicit ArgumentLayout(const KernelMetadata& kernel, bool program_has_printf);
 
-  // Throws Error unless the types fit the explicit arguments one by one.
+  // Throws Error unless the types fit the explicit arguments one by one. The Error names every
+  // argument that does not.
   void require(std::span<const ArgumentType> types) const;
 
   uint32_t size_bytes() const noexcept { return size_; }
@@ -90,12 +70,19 @@ class ArgumentLayout {
     uint32_t offset;
     uint32_t size;
   };
+  struct Declared {  // as the source has it; empty where the compiler kept nothing
+    std::string name;
+    std::string type_name;
+  };
+  bool takes(const ArgumentType& type, size_t argument) const noexcept;
+  std::string describe(size_t argument) const;
 
   std::string kernel_;
   uint32_t size_;
   uint32_t alignment_;
   std::vector<Explicit> explicit_;
-  std::vector<Hidden> hidden_;  // those that are not always zero
+  std::vector<Declared> declared_;  // of each explicit one; apart from what dispatches read
+  std::vector<Hidden> hidden_;      // those that are not always zero
   std::vector<uint32_t> implicit_words_;
 };
 

@@ -245,11 +245,14 @@ TEST_CASE("C++ types must match the kernel's parameters in number, size and natu
   const ArgumentType pointer = argument_type<uint32_t*>(), word = argument_type<uint32_t>();
   CHECK(require({pointer, word, word, word}) == "no error");
   CHECK(contains(require({pointer, word, word}), "3 arguments: the kernel takes 4"));
-  CHECK(contains(require({pointer, word, argument_type<uint64_t>(), word}),
-                 "argument 2 as a value of 8 bytes"));
-  CHECK(contains(require({argument_type<uint64_t>(), word, word, word}),
-                 "argument 0 as a value of 8 bytes: the kernel takes an address"));
-  CHECK(contains(require({pointer, argument_type<LocalBytes>(), word, word}), "argument 1 as LocalBytes"));
+  CHECK(
+      contains(require({pointer, word, argument_type<double>(), word}), "argument 2 as 'double' (8 bytes)"));
+  CHECK(
+      contains(require({argument_type<double>(), word, word, word}),
+               "argument 0 as 'double' (8 bytes): the kernel takes argument 0 'uint*' (8 bytes, an address, "
+               "at offset 0)"));
+  CHECK(contains(require({pointer, argument_type<LocalBytes>(), word, word}),
+                 "argument 1 as 'LocalBytes' (4 bytes)"));
 }
 
 TEST_CASE("hidden arguments are filled from geometry and queue, and every other byte is zero", "[program]") {

@@ -1,0 +1,145 @@
+// The C++ types of kernel arguments, and whether they fit what a code object declares.
+//
+// A type is compared with `.value_kind`, `.size` and `.type_name` of the metadata (LLVM AMDGPU User
+// Guide, "Code Object V3 Kernel Argument Metadata"). clang writes type names for OpenCL C; for HIP
+// it writes none, so only kind and size are compared there.
+//
+// Rules, where there is a type name:
+// * A scalar is boolean, integer or floating, and of one size. Signedness is not compared: the
+//   kernel gets the bits that the caller gave, and reads them with the sign that it declares.
+//   Enumerations are integers.
+// * A vector (float4) is passed as std::array of its elements, or as a class of its size. float3
+//   has the size of float4 (OpenCL C specification, "Alignment of Types").
+// * A class of the declared size fits everything, and every type of that size fits a type name that
+//   OpenCL C does not define: structs and typedefs are compared by size alone.
+// * A pointer is compared by the elements that it points to: float* fits float* and float4*, and
+//   int* fits neither. Pointers to void, std::byte and uint8_t fit everything, as do pointers to
+//   classes. uint16_t* fits half*, because it is OpenCL's cl_half.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace uptempo {
+
+// A dynamically sized LDS array: the kernel's `local T*` parameter, with the bytes that this
+// dispatch gives it.
+struct LocalBytes {
+  uint32_t size_bytes = 0;
+};
+
+// A value, or what an address points to, as far as it is known.
+struct ElementType {
+  enum class Scalar : uint8_t {
+    unknown,    // classes, and names that OpenCL C does not define
+    bytes,      // memory without a type: void, std::byte, uint8_t
+    half_bits,  // uint16_t in memory: integers, or cl_half
+    boolean,
+    integer,
+    floating,
+  };
+  Scalar scalar = Scalar::unknown;
+  uint32_t size_bytes = 0;  // of one element; 0 where the scalar is unknown
+
+  friend constexpr bool operator==(const ElementType&, const ElementType&) = default;
+};
+
+// A C++ type as the layout check sees it.
+struct ArgumentType {
+  enum class Kind : uint8_t { value, address, local };
+  Kind kind;
+  uint32_t size;            // bytes in the kernarg block
+  ElementType element{};    // of a value, or of what an address points to
+  std::string_view name{};  // "const float*"
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_std_array = false;
+template <class T, size_t N>
+inline constexpr bool is_std_array<std::array<T, N>> = true;
+
+template <class T>
+constexpr ElementType element_of() noexcept {
+  using Scalar = ElementType::Scalar;
+  using U = std::remove_cv_t<std::remove_all_extents_t<T>>;
+  static_assert(!std::is_same_v<U, long double>, "long double has another size on the device; pass double");
+  if constexpr (is_std_array<U>) {
+    return element_of<typename U::value_type>();
+  } else if constexpr (std::is_same_v<U, bool>) {
+    return {Scalar::boolean, 1};
+  } else if constexpr (std::is_integral_v<U> || std::is_enum_v<U>) {
+    return {Scalar::integer, sizeof(U)};
+  } else if constexpr (std::is_floating_point_v<U>) {
+    return {Scalar::floating, sizeof(U)};
+#ifdef __FLT16_MANT_DIG__
+  } else if constexpr (std::is_same_v<U, _Float16>) {  // a floating-point type for the library from C++23 on
+    return {Scalar::floating, sizeof(U)};
+#endif
+  } else {
+    return {};
+  }
+}
+
+template <class T>
+constexpr ElementType pointee_of() noexcept {
+  using Scalar = ElementType::Scalar;
+  using U = std::remove_cv_t<T>;
+  if constexpr (std::is_void_v<U> || std::is_same_v<U, std::byte> || std::is_same_v<U, uint8_t>) {
+    return {Scalar::bytes, 1};
+  } else if constexpr (std::is_same_v<U, uint16_t>) {
+    return {Scalar::half_bits, 2};
+  } else if constexpr (std::is_pointer_v<U>) {
+    return {Scalar::integer, sizeof(U)};  // memory that holds addresses
+  } else {
+    return element_of<U>();
+  }
+}
+
+// The type's name as the compiler spells it: "const float*".
+template <class T>
+constexpr std::string_view name_of_type() noexcept {
+  // "... [with T = const float*; std::string_view = ...]" of GCC, "... [T = const float *]" of
+  // clang.
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("T = ") + 4);
+  size_t end = text.find(';');
+  if (end == std::string_view::npos) end = text.rfind(']');
+  return text.substr(0, end);
+}
+
+}  // namespace detail
+
+template <class T>
+constexpr ArgumentType argument_type() noexcept {
+  static_assert(!std::is_reference_v<T>, "kernel arguments are values and addresses; pass a pointer");
+  static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte for byte");
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, LocalBytes>) {
+    return {.kind = ArgumentType::Kind::local, .size = sizeof(uint32_t), .name = "LocalBytes"};
+  } else if constexpr (std::is_pointer_v<T>) {
+    return {.kind = ArgumentType::Kind::address,
+            .size = sizeof(T),
+            .element = detail::pointee_of<std::remove_pointer_t<T>>(),
+            .name = detail::name_of_type<T>()};
+  } else {
+    return {.kind = ArgumentType::Kind::value,
+            .size = sizeof(T),
+            .element = detail::element_of<T>(),
+            .name = detail::name_of_type<T>()};
+  }
+}
+
+// The element that a metadata type name declares: of "float4*" that is float, of "S" or no name
+// something unknown.
+ElementType declared_element(std::string_view type_name) noexcept;
+
+// Whether elements given as `given` are what the kernel reads as `declared`.
+bool fits(const ArgumentType& given, const ElementType& declared) noexcept;
+
+}  // namespace uptempo
