@@ -85,17 +85,20 @@ class BatchSubmitter {
   BatchSubmitter(const BatchSubmitter&) = delete;
   BatchSubmitter& operator=(const BatchSubmitter&) = delete;
 
-  // Makes a kernel ready to be dispatched with this grid, for as long as the batch lives. Allocates, once for a kernel and a grid. Throws Error for a geometry that
-  // kernel or agent cannot run.
+  // Makes a kernel ready to be dispatched with this grid, for as long as the batch lives.
+  // Allocates, once for a kernel and a grid. Throws Error for a geometry or an amount of group
+  // memory (geometry.hpp) that kernel or agent cannot run.
   template <class... Args>
   Prepared<Args...> prepare(const Kernel<Args...>& kernel, const Grid& grid) {
     return Prepared<Args...>(*this, kernel.info(), prepare(kernel.shared_info(), grid));
   }
-  // Appends one dispatch. Throws Error for a geometry that kernel or agent cannot run, and when no kernarg block came free.
+  // Appends one dispatch. Throws Error for a geometry or an amount of group memory that kernel or
+  // agent cannot run, and when no kernarg block came free.
   template <class... Args>
   CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                       const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
+    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     std::byte* const block = take_block<Args...>(shape);
     return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
   }
@@ -104,6 +107,7 @@ class BatchSubmitter {
   std::optional<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                                          const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
+    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     std::byte* block = nullptr;
     if (detail::takes_block<Args...>(shape)) {
       block = state_.try_take_kernargs(publication_.kernargs, shape.block_bytes);
@@ -117,12 +121,15 @@ class BatchSubmitter {
   CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel, const Grid& grid,
                          const std::type_identity_t<Args>&... args) {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
+    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     require_block(kernel.info(), block);
     state_.lend(block, publication_);
     return append(shape, detail::offsets<Args...>(kernel.info()), block.data(), args...);
   }
-  // Appends a finished packet. Its header is taken as it is; if it comes last, a barrier-AND packet that carries the completion
-  // signal follows it. Its own completion signal is the caller's affair. Throws Error for a packet of type INVALID.
+  // Appends a finished packet. Its header is taken as it is; if it comes last, a barrier-AND packet
+  // that carries the completion signal follows it. Its own completion signal is the caller's
+  // affair. A dispatch's group_segment_size is static and dynamic group memory together, and is not
+  // checked. Throws Error for a packet of type INVALID.
   void raw(const aql::Packet64& packet);
 
   // Uses this signal for the completion of the next submission instead of one of the queue's. It is set to 1 by submit(); it lives, and
@@ -199,25 +206,35 @@ concept ArgumentsOf = std::is_nothrow_invocable_r_v<std::tuple<Args...>, F&, uin
 template <class... Args>
 class Prepared {
  public:
-  // Appends one dispatch to the batch. Throws Error when no kernarg block came free.
+  // Appends one dispatch to the batch. Throws Error when no kernarg block came free, and for
+  // LocalBytes beyond what the agent has.
   CommandRef dispatch(const Args&... args) const;
-  // Appends `count` dispatches, whose arguments are the tuples arguments_of(0) .. arguments_of(count - 1): what they have in common stays in registers. Throws Error
-  // when no kernarg block came free; the batch holds the dispatches before it then. arguments_of does not touch the batch, and is noexcept.
+  // Appends `count` dispatches, whose arguments are the tuples arguments_of(0) ..
+  // arguments_of(count - 1): what they have in common stays in registers. Throws Error as
+  // dispatch(); the batch holds the dispatches before it then. arguments_of does not touch the
+  // batch, and is noexcept. With LocalBytes among the arguments it costs as much as that many
+  // dispatch(): each amount is checked before a slot is taken.
   template <ArgumentsOf<Args...> F>
   void dispatch_each(uint32_t count, F&& arguments_of) const;
 
  private:
   friend class BatchSubmitter;
   Prepared(BatchSubmitter& batch, const KernelInfo& kernel, const detail::DispatchShape& shape) noexcept
-      : batch_(&batch), shape_(&shape), offsets_(detail::offsets<Args...>(kernel)) {}
+      : batch_(&batch), kernel_(&kernel), shape_(&shape), offsets_(detail::offsets<Args...>(kernel)) {}
+  uint32_t lds_bytes() const noexcept {
+    return shape_->packet.group_segment_size() - kernel_->group_segment_size;
+  }
 
   BatchSubmitter* batch_;
+  const KernelInfo* kernel_;
   const detail::DispatchShape* shape_;
   std::array<uint32_t, sizeof...(Args)> offsets_;
 };
 
 template <class... Args>
 CommandRef Prepared<Args...>::dispatch(const Args&... args) const {
+  if constexpr (detail::takes_local_bytes<Args...>)
+    detail::require_local_bytes(*kernel_, lds_bytes(), args...);
   batch_->make_room();
   return batch_->append(*shape_, offsets_, batch_->template take_block<Args...>(*shape_), args...);
 }
@@ -225,6 +242,13 @@ CommandRef Prepared<Args...>::dispatch(const Args&... args) const {
 template <class... Args>
 template <ArgumentsOf<Args...> F>
 void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
+  if constexpr (detail::takes_local_bytes<Args...>) {
+    for (uint32_t i = 0; i < count; ++i) {
+      const std::tuple<Args...> arguments = arguments_of(i);
+      std::apply([&](const Args&... args) { dispatch(args...); }, arguments);
+    }
+    return;
+  }
   // Copies: the compiler must otherwise think that a packet's stores change them.
   const detail::DispatchShape& shape = *shape_;
   const std::array<uint32_t, sizeof...(Args)> offsets = offsets_;

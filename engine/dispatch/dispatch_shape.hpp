@@ -26,7 +26,8 @@ struct DispatchShape {
   struct Key {
     Key() = default;  // of no kernel: identities begin at 1
     Key(const KernelInfo& kernel, const Grid& grid) noexcept
-        : kernel_and_dimensions(kernel.identity.number() << 2 | grid.dimensions),
+        : kernel_number(kernel.identity.number()),
+          dimensions_lds(pair(grid.dimensions, grid.lds_bytes)),
           items_xy(pair(grid.items.x, grid.items.y)),
           items_z_workgroup_x(pair(grid.items.z, grid.workgroup.x)),
           workgroup_yz(pair(grid.workgroup.y, grid.workgroup.z)) {}
@@ -35,7 +36,7 @@ struct DispatchShape {
     static constexpr uint64_t pair(uint32_t low, uint32_t high) noexcept {
       return low | uint64_t{high} << 32;
     }
-    uint64_t kernel_and_dimensions = 0, items_xy = 0, items_z_workgroup_x = 0, workgroup_yz = 0;
+    uint64_t kernel_number = 0, dimensions_lds = 0, items_xy = 0, items_z_workgroup_x = 0, workgroup_yz = 0;
   };
 
   // What a kernarg block holds besides the explicit arguments: hidden ones, and zeros between.
@@ -94,19 +95,19 @@ class DispatchShapes {
   DispatchShapes(const DispatchShapes&) = delete;
   DispatchShapes& operator=(const DispatchShapes&) = delete;
 
-  // Throws Error for a geometry that kernel or agent cannot run.
+  // Throws Error for a geometry, or an amount of group memory, that kernel or agent cannot run.
   const DispatchShape& of(const KernelInfo& kernel, const Grid& grid) {
     DispatchShape& shape = *places_[kernel.identity.number() % places_.size()];
     const DispatchShape::Key key(kernel, grid);
     if (shape.key != key) [[unlikely]]
-      make(shape, kernel, key.items_xy, key.items_z_workgroup_x, key.workgroup_yz, grid.dimensions);
+      make(shape, kernel, key.items_xy, key.items_z_workgroup_x, key.workgroup_yz, key.dimensions_lds);
     return shape;
   }
 
  private:
   // The key in pieces, for registers: a whole grid or key would have to lie in memory at every dispatch, for a call that is hardly ever made.
   void make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy, uint64_t items_z_workgroup_x,
-            uint64_t workgroup_yz, uint16_t dimensions);
+            uint64_t workgroup_yz, uint64_t dimensions_lds);
 
   const QueueFacts& facts_;
   const aql::HeaderFlags flags_;

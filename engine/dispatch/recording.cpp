@@ -205,17 +205,50 @@ void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& 
 void Recording::change_grid(uint32_t index, const Grid& grid) {
   Recorded& recorded = nodes_[index];
   const detail::DispatchShape& shape = shapes_.of(*recorded.kernel, grid);
-  const uint32_t group_segment = publication_.packets[index].word[7];  // dynamic LDS arrays stay
+  const uint64_t group_segment =
+      place_local_arrays(index, shape.packet.group_segment_size(), recorded.block, nullptr);
+  detail::require_group_segment(*recorded.kernel, grid.lds_bytes, group_segment);
   std::byte* const block = shape.block_bytes == 0 ? nullptr : writable_block(index);
   // Words of hidden arguments may hold explicit ones as well.
   const std::span<const std::byte> old(block, shape.block_bytes);
   std::copy(old.begin(), old.end(), scratch_.begin());
+  place_local_arrays(index, shape.packet.group_segment_size(), scratch_.data(), scratch_.data());
   recorded.grid = grid;
   put_packet(index, shape);
   const ArgumentLayout& layout = recorded.kernel->arguments;
   for (size_t i = 0; i < layout.explicit_count(); ++i)
     std::memcpy(block + layout.offset(i), scratch_.data() + layout.offset(i), layout.size(i));
-  publication_.edit(index).set_group_segment_size(group_segment);
+  publication_.edit(index).set_group_segment_size(static_cast<uint32_t>(group_segment));
+}
+
+uint64_t Recording::place_local_arrays(uint32_t index, uint64_t begin, const std::byte* arguments,
+                                       std::byte* block) const noexcept {
+  const ArgumentLayout& layout = nodes_[index].kernel->arguments;
+  const auto offset_at = [&](size_t argument) {
+    uint32_t offset = 0;
+    std::memcpy(&offset, arguments + layout.offset(argument), sizeof offset);
+    return offset;
+  };
+  const auto next_array = [&](size_t argument) {
+    while (argument < layout.explicit_count() && layout.kind(argument) != ArgumentType::Kind::local)
+      ++argument;
+    return argument;
+  };
+  uint64_t end = begin;
+  for (size_t i = next_array(0); i < layout.explicit_count();) {
+    const size_t next = next_array(i + 1);
+    const uint32_t array_end =
+        next < layout.explicit_count() ? offset_at(next) : publication_.packets[index].group_segment_size();
+    const uint32_t bytes = array_end - offset_at(i);
+    const uint64_t offset = detail::align_local(end);
+    if (block != nullptr) {  // may be `arguments`: what is written has been read
+      const auto offset_argument = static_cast<uint32_t>(offset);
+      std::memcpy(block + layout.offset(i), &offset_argument, sizeof offset_argument);
+    }
+    end = offset + bytes;
+    i = next;
+  }
+  return end;
 }
 
 void Recording::refuse_if_declared(uint32_t index, size_t argument) const {

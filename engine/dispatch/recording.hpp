@@ -109,10 +109,12 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Records one dispatch. Throws Error for a geometry that kernel or agent cannot run, and while a replay is partly out.
+  // Records one dispatch. Throws Error for a geometry or an amount of group memory that kernel or
+  // agent cannot run, and while a replay is partly out.
   template <class... Args>
   NodeRef<Args...> dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                             const std::type_identity_t<Args>&... args) {
+    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     const uint32_t index = add(kernel.shared_info(), grid);
     store(index, args...);
     return {publication_.ref_of(index), Node<Args...>(id_, index, nodes_[index].generation)};
@@ -134,6 +136,9 @@ class Recording {
     detail::store_argument(writable_block(node.index_), recorded.kernel->arguments.offset(I), value, none);
   }
   // Gives a node another grid. What was declared of its accesses must hold for that one too.
+  // LocalBytes arguments keep their sizes (but the last of several are rounded up to 16 bytes,
+  // which is where the next one lay); their offsets follow Grid::lds_bytes. Throws Error as
+  // dispatch().
   template <class... Args>
   void set_grid(const Node<Args...>& node, const Grid& grid) {
     find(node.recording_, node.index_, node.generation_);
@@ -144,6 +149,7 @@ class Recording {
   NodeRef<Args...> replace(const Node<Old...>& node, const Kernel<Args...>& kernel, const Grid& grid,
                            const std::type_identity_t<Args>&... args) {
     find(node.recording_, node.index_, node.generation_);
+    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     change(node.index_, kernel.shared_info(), grid);
     store(node.index_, args...);
     return {publication_.ref_of(node.index_),
@@ -202,6 +208,10 @@ class Recording {
   uint32_t add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   void change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   void change_grid(uint32_t index, const Grid& grid);
+  // Puts the node's LocalBytes arrays behind `begin` bytes of group memory, into `block` where that
+  // is not null. Returns the size of the group segment.
+  uint64_t place_local_arrays(uint32_t index, uint64_t begin, const std::byte* arguments,
+                              std::byte* block) const noexcept;
   void complete_finished();
   void put_packet(uint32_t index, const detail::DispatchShape& shape);
   void refuse_if_declared(uint32_t index, size_t argument) const;
@@ -220,7 +230,7 @@ class Recording {
   void store(uint32_t index, const Args&... args) {
     const Recorded& recorded = nodes_[index];
     size_t i = 0;
-    uint32_t group_segment = recorded.kernel->group_segment_size;
+    uint32_t group_segment = recorded.kernel->group_segment_size + recorded.grid.lds_bytes;
     ((detail::store_argument(recorded.block, recorded.kernel->arguments.offset(i), args, group_segment), ++i),
      ...);
     publication_.edit(index).set_group_segment_size(group_segment);

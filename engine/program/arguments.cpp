@@ -29,8 +29,6 @@ bool always_zero(ArgumentKind kind) noexcept {
     case ArgumentKind::hidden_multigrid_sync_arg:
     case ArgumentKind::hidden_default_queue:
     case ArgumentKind::hidden_completion_action:
-    case ArgumentKind::
-        hidden_dynamic_lds_size:  // the dynamic LDS of HIP's extern arrays, which Kernel does not offer
       return true;
     default:
       return false;
@@ -72,6 +70,8 @@ uint64_t hidden_value(ArgumentKind kind, const Grid& grid, const QueueFacts& que
       return grid.items.z % grid.workgroup.z;
     case ArgumentKind::hidden_grid_dims:
       return grid.dimensions;
+    case ArgumentKind::hidden_dynamic_lds_size:
+      return grid.lds_bytes;
     case ArgumentKind::hidden_private_base:
       return queue.private_aperture_high;
     case ArgumentKind::hidden_shared_base:

@@ -4,10 +4,13 @@
 // checked against the C++ types that a Kernel is asked for with (argument_type.hpp). The hidden
 // ones, which the compiler appends, are filled at each dispatch.
 //
-// Hidden arguments of code object versions 3, 4 and 5 (LLVM AMDGPU User Guide, "Kernel Argument Metadata"): global offsets (0), block
-// counts, group sizes, remainders, grid dimensions, aperture bases, queue address; the synchronisation argument of multi-device launches, device
-// queue and completion action are 0, their documented value for "none". printf buffer, hostcall buffer and device heap need a service
-// thread that this library does not have: a kernel that uses them is refused by name when it is asked for.
+// Hidden arguments of code object versions 3, 4 and 5 (LLVM AMDGPU User Guide, "Kernel Argument
+// Metadata"): global offsets (0), block counts, group sizes, remainders, grid dimensions, aperture
+// bases, queue address, size of dynamic LDS (Grid::lds_bytes, without LocalBytes arguments: CLR's
+// rocvirtual.cpp writes the launch's sharedMemBytes); the synchronisation argument of multi-device
+// launches, device queue and completion action are 0, their documented value for "none". printf
+// buffer, hostcall buffer and device heap need a service thread that this library does not have: a
+// kernel that uses them is refused by name when it is asked for.
 //
 // Thread safety: immutable. fill() writes the caller's block only; no allocation, no failure.
 #pragma once
@@ -88,15 +91,30 @@ class ArgumentLayout {
 
 namespace detail {
 
-// Dynamic LDS arrays follow the kernel's static LDS, each aligned for any type (16 bytes: the largest OpenCL C needs of LDS accesses).
+// LocalBytes arrays follow the kernel's static LDS and Grid::lds_bytes (geometry.hpp), each aligned
+// for any type (16 bytes: the largest OpenCL C needs of LDS accesses).
 inline constexpr uint32_t local_alignment = 16;
+
+constexpr uint64_t align_local(uint64_t offset) noexcept {
+  return (offset + local_alignment - 1) / local_alignment * local_alignment;
+}
+
+template <class... Args>
+inline constexpr bool takes_local_bytes = (std::is_same_v<std::remove_cv_t<Args>, LocalBytes> || ...);
+
+// The size of the group segment after one more argument, in 64 bits: nothing wraps.
+template <class T>
+constexpr uint64_t with_argument(uint64_t group_segment, [[maybe_unused]] const T& value) noexcept {
+  if constexpr (takes_local_bytes<T>) return align_local(group_segment) + value.size_bytes;
+  return group_segment;
+}
 
 // Writes one explicit argument; advances `group_segment` past a dynamic LDS array.
 template <class T>
 inline void store_argument(std::byte* block, uint32_t offset, const T& value,
                            uint32_t& group_segment) noexcept {
   if constexpr (std::is_same_v<T, LocalBytes>) {
-    group_segment = (group_segment + local_alignment - 1) / local_alignment * local_alignment;
+    group_segment = static_cast<uint32_t>(align_local(group_segment));
     std::memcpy(block + offset, &group_segment, sizeof group_segment);
     group_segment += value.size_bytes;
   } else {
@@ -109,7 +127,7 @@ template <class T>
 inline bool holds_argument(const std::byte* block, uint32_t offset, const T& value,
                            uint32_t& group_segment) noexcept {
   if constexpr (std::is_same_v<T, LocalBytes>) {
-    group_segment = (group_segment + local_alignment - 1) / local_alignment * local_alignment;
+    group_segment = static_cast<uint32_t>(align_local(group_segment));
     const bool holds = std::memcmp(block + offset, &group_segment, sizeof group_segment) == 0;
     group_segment += value.size_bytes;
     return holds;

@@ -146,6 +146,7 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
        .required_workgroup_size = {metadata->required_workgroup_size[0], metadata->required_workgroup_size[1],
                                    metadata->required_workgroup_size[2]},
        .max_grid = {limits.max_grid_dim[0], limits.max_grid_dim[1], limits.max_grid_dim[2]},
+       .max_group_segment_size = limits.group_segment_bytes,
        .arguments = std::move(layout)});
   return share(program.kernels.back());
 }
@@ -183,6 +184,21 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
                        kernel.max_workgroup_size),
            "make workgroups smaller, or compile the kernel for larger ones");
   }
+  detail::require_group_segment(kernel, grid.lds_bytes, uint64_t{kernel.group_segment_size} + grid.lds_bytes);
+}
+
+void detail::require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes, uint64_t bytes) {
+  if (bytes <= kernel.max_group_segment_size) return;
+  const uint64_t dynamic = bytes - kernel.group_segment_size;
+  std::string asked = fmt::format("{} bytes of dynamic group memory", dynamic);
+  if (dynamic != lds_bytes)
+    asked += fmt::format(" ({} of Grid::lds, the rest for LocalBytes arguments)", lds_bytes);
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
+               .call = fmt::format("dispatch of '{}'", kernel.name),
+               .asked = std::move(asked),
+               .found = fmt::format("with {} bytes of static group memory that is {}; the limit is {}",
+                                    kernel.group_segment_size, bytes, kernel.max_group_segment_size),
+               .remedy = "ask for less, or make the kernel's static arrays smaller"});
 }
 
 }  // namespace uptempo

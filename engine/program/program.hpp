@@ -47,12 +47,13 @@ struct KernelInfo {
   KernelIdentity identity{};
   CodeIdentity code{};  // of a kernel from elsewhere: what its loader knows
   std::string name;
-  uint64_t object = 0;  // address of the kernel descriptor, the packet's kernel_object
-  uint32_t group_segment_size = 0;
+  uint64_t object = 0;              // address of the kernel descriptor, the packet's kernel_object
+  uint32_t group_segment_size = 0;  // static, bytes for each workgroup
   uint32_t private_segment_size = 0;
   uint32_t max_workgroup_size = 0;                    // work-items, of kernel and agent
   std::array<uint32_t, 3> required_workgroup_size{};  // 0: any
   std::array<uint64_t, 3> max_grid{};                 // work-items, of the agent
+  uint32_t max_group_segment_size = UINT32_MAX;       // bytes, static and dynamic, of the agent; or not known
   ArgumentLayout arguments;
 };
 
@@ -75,6 +76,27 @@ class Kernel {
 
 // Throws Error for a grid that this kernel or its agent cannot run, saying which limit it breaks.
 void require_geometry(const KernelInfo& kernel, const Grid& grid);
+
+namespace detail {
+
+// Throws Error where a workgroup of this kernel cannot have `bytes` of group memory. `lds_bytes` of
+// them are Grid::lds_bytes, and what is left beside the static part are LocalBytes arguments.
+void require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes, uint64_t bytes);
+
+// The same for the arguments of one dispatch. Without LocalBytes among them there is nothing to
+// check: require_geometry() has.
+template <class... Args>
+void require_local_bytes([[maybe_unused]] const KernelInfo& kernel, [[maybe_unused]] uint32_t lds_bytes,
+                         [[maybe_unused]] const Args&... args) {
+  if constexpr (takes_local_bytes<Args...>) {
+    uint64_t bytes = uint64_t{kernel.group_segment_size} + lds_bytes;
+    ((bytes = with_argument(bytes, args)), ...);
+    if (bytes > kernel.max_group_segment_size) [[unlikely]]
+      require_group_segment(kernel, lds_bytes, bytes);
+  }
+}
+
+}  // namespace detail
 
 class Program {
  public:

@@ -139,14 +139,15 @@ class Launcher {
 
  private:
   // Whether the explicit arguments are those of a block. `group_segment` is that of the dispatch then.
-  bool holds(const std::byte* shadow, uint32_t& group_segment, const Args&... args) const noexcept {
-    group_segment = kernel_.info().group_segment_size;
+  bool holds(const std::byte* shadow, const detail::DispatchShape& shape, uint32_t& group_segment,
+             const Args&... args) const noexcept {
+    group_segment = shape.packet.group_segment_size();
     [[maybe_unused]] size_t i = 0;
     return (detail::holds_argument(shadow, offsets_[i++], args, group_segment) && ...);
   }
   uint32_t fill(std::byte* shadow, const detail::DispatchShape& shape, const Args&... args) const noexcept {
     shape.put_implicit(shadow);
-    uint32_t group_segment = kernel_.info().group_segment_size;
+    uint32_t group_segment = shape.packet.group_segment_size();
     [[maybe_unused]] size_t i = 0;
     (detail::store_argument(shadow, offsets_[i++], args, group_segment), ...);
     return group_segment;
@@ -184,14 +185,16 @@ class Launcher {
 
 template <class... Args>
 void Launcher<Args...>::launch(Stream& stream, const Grid& grid, const std::type_identity_t<Args>&... args) {
+  detail::require_local_bytes<Args...>(kernel_.info(), grid.lds_bytes, args...);
   detail::StreamQueue& queue = core_.prepare(stream);
   detail::ArgumentBlocks& blocks = core_.blocks();
   if (!skips_) return stream.launch(kernel_, grid, args...);
   for (;;) {
     detail::StreamQueue::Turn turn = queue.take_turn_at(kernel_.info(), grid);
     uint32_t group_segment = 0;
-    detail::ArgumentBlock* block = blocks.find(
-        *turn.shape, queue, [&](const std::byte* shadow) { return holds(shadow, group_segment, args...); });
+    detail::ArgumentBlock* block = blocks.find(*turn.shape, queue, [&](const std::byte* shadow) {
+      return holds(shadow, *turn.shape, group_segment, args...);
+    });
     if (block != nullptr) {
       core_.count_hit();
       return core_.launch(stream, queue, std::move(turn), *block, group_segment);

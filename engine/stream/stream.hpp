@@ -67,9 +67,11 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Throws Error for a geometry that kernel or agent cannot run, when room does not come in time, and if the queue has failed.
+  // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, when
+  // room does not come in time, and if the queue has failed.
   template <class... Args>
   void launch(const Kernel<Args...>& kernel, const Grid& grid, const std::type_identity_t<Args>&... args) {
+    detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     detail::StreamQueue& queue = prepare();
     detail::StreamQueue::Turn turn = queue.take_turn<Args...>(kernel.info(), grid);
     aql::Packet64 packet;

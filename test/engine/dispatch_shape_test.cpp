@@ -92,6 +92,7 @@ TEST_CASE("a shape is of one kernel and one grid, and a copied kernel is another
   CHECK(shape.key == DispatchShape::Key(info, Grid{64}));
   CHECK(shape.key != DispatchShape::Key(info, Grid{64}.by(32)));
   CHECK(shape.key != DispatchShape::Key(info, Grid{128}));
+  CHECK(shape.key != DispatchShape::Key(info, Grid{64}.lds(1)));
   CHECK(shape.key != DispatchShape::Key(copy, Grid{64}));
   CHECK(&shapes.of(info, Grid{128}) == &shape);
   CHECK(shape.key == DispatchShape::Key(info, Grid{128}));

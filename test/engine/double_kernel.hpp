@@ -23,6 +23,7 @@ struct DoubleKernel {
   uint32_t group_segment_bytes = 0;
   uint32_t private_segment_bytes = 0;
   CodeIdentity code{};
+  uint32_t max_group_segment_bytes = UINT32_MAX;
 };
 
 inline std::shared_ptr<const KernelInfo> info_of(const DoubleKernel& kernel) {
@@ -31,15 +32,17 @@ inline std::shared_ptr<const KernelInfo> info_of(const DoubleKernel& kernel) {
   metadata.kernarg_size = kernel.kernarg_bytes;
   metadata.kernarg_alignment = 8;
   metadata.arguments = kernel.arguments;
-  return std::make_shared<const KernelInfo>(KernelInfo{.code = kernel.code,
-                                                       .name = kernel.name,
-                                                       .object = kernel.object,
-                                                       .group_segment_size = kernel.group_segment_bytes,
-                                                       .private_segment_size = kernel.private_segment_bytes,
-                                                       .max_workgroup_size = 1024,
-                                                       .required_workgroup_size = {},
-                                                       .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                                       .arguments = ArgumentLayout(metadata, false)});
+  return std::make_shared<const KernelInfo>(
+      KernelInfo{.code = kernel.code,
+                 .name = kernel.name,
+                 .object = kernel.object,
+                 .group_segment_size = kernel.group_segment_bytes,
+                 .private_segment_size = kernel.private_segment_bytes,
+                 .max_workgroup_size = 1024,
+                 .required_workgroup_size = {},
+                 .max_grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                 .max_group_segment_size = kernel.max_group_segment_bytes,
+                 .arguments = ArgumentLayout(metadata, false)});
 }
 
 // Its explicit arguments are Args.

@@ -188,7 +188,7 @@ struct Bench::Impl {
             .workgroup = grid.workgroup,
             .dimensions = grid.dimensions,
             .private_segment_size = kernel.private_segment_size,
-            .group_segment_size = kernel.group_segment_size,
+            .group_segment_size = kernel.group_segment_size + grid.lds_bytes,
             .kernel_object = kernel.object,
             .kernarg_address = block};
   }

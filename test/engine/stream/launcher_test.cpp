@@ -245,6 +245,70 @@ TEST_CASE("dynamic LDS is part of the arguments, and of every packet", "[launche
   a.synchronize();
 }
 
+TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and without", "[launcher]") {
+  const auto make = [](bool hidden) {
+    DoubleKernel kernel{.name = "local",
+                        .kernarg_bytes = 16,
+                        .arguments = {argument(ArgumentKind::by_value, 0, 4),
+                                      argument(ArgumentKind::dynamic_shared_pointer, 4, 4)},
+                        .group_segment_bytes = 20,
+                        .max_group_segment_bytes = 216};
+    if (hidden) kernel.arguments.push_back(argument(ArgumentKind::hidden_dynamic_lds_size, 8, 4));
+    return kernel_of<uint32_t, LocalBytes>(kernel);
+  };
+  for (const bool hidden : {false, true}) {
+    CAPTURE(hidden);
+    const auto kernel = make(hidden);
+    World world(paused(), 1);
+    Stream a(world.devices);
+    Launcher step(world.devices, kernel);
+    const Spent spent;
+    const auto launch = [&](uint32_t lds, uint32_t local) {
+      step.launch(a, Grid{1}.lds(lds), 1u, LocalBytes{local});
+    };
+    launch(100, 64);
+    launch(100, 64);
+    launch(108, 64);  // the array lies where it lay
+    launch(0, 64);
+    launch(109, 64);
+    step.skip_arguments(false);
+    launch(100, 64);
+    a.launch(kernel, Grid{1}.lds(100), 1u, LocalBytes{88});
+    CHECK(spent().argument_hits == (hidden ? 1 : 2));
+
+    std::vector<std::array<uint32_t, 3>> seen;  // group segment, array's offset, hidden argument
+    for (const aql::Packet64& packet : world.devices.ring(0)) {
+      const auto dispatch = aql::packet_as<hsa_kernel_dispatch_packet_t>(packet);
+      std::array<uint32_t, 3> words{};
+      std::memcpy(words.data(), dispatch.kernarg_address, sizeof words);
+      seen.push_back({dispatch.group_segment_size, words[1], words[2]});
+    }
+    const auto size = [&](uint32_t bytes) { return hidden ? bytes : 0; };
+    CHECK(seen == std::vector<std::array<uint32_t, 3>>{{192, 128, size(100)},
+                                                       {192, 128, size(100)},
+                                                       {192, 128, size(108)},
+                                                       {96, 32, size(0)},
+                                                       {208, 144, size(109)},
+                                                       {192, 128, size(100)},
+                                                       {216, 128, size(100)}});
+    for (const bool skips : {true, false}) {
+      step.skip_arguments(skips);
+      CHECK(contains(error_of<Error>([&] { launch(100, 89); }), "that is 217; the limit is 216"));
+      CHECK(contains(error_of<Error>([&] { launch(197, 0); }), "the limit is 216"));
+    }
+    CHECK(contains(error_of<Error>([&] { a.launch(kernel, Grid{1}.lds(100), 1u, LocalBytes{89}); }),
+                   "dispatch of 'local': 197 bytes of dynamic group memory (100 of Grid::lds"));
+    const auto plain =
+        kernel_of<>({.name = "plain", .group_segment_bytes = 20, .max_group_segment_bytes = 216});
+    CHECK(contains(error_of<Error>([&] { a.launch(plain, Grid{1}.lds(197)); }),
+                   "dispatch of 'plain': 197 bytes of dynamic group memory: with 20 bytes of static group "
+                   "memory that is 217; the limit is 216"));
+    CHECK(world.devices.ring(0).size() == seen.size());
+    world.devices.resume();
+    a.synchronize();
+  }
+}
+
 TEST_CASE("whatever is in flight, every kernel finds its own arguments, with skipping and without",
           "[launcher][stress]") {
   constexpr uint32_t launches = 3000, streams_count = 6;
