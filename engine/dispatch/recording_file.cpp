@@ -24,7 +24,7 @@ namespace uptempo {
 namespace {
 
 constexpr std::string_view magic = "uptempo-recording ";
-constexpr uint64_t newest_version = 1;
+using detail::newest_version;
 constexpr size_t longest_line = 80;  // 18 characters, three numbers of at most 20 digits, two spaces
 constexpr size_t portion = 64 << 10;
 
@@ -33,8 +33,9 @@ uint64_t hash_of(std::string_view payload) noexcept {
 }
 
 std::string file_of(const Recording& recording, const Bindings& memory) {
-  const std::string payload = detail::write_payload(recording, memory);
-  return fmt::format("{}{} {} {:016x}\n{}", magic, newest_version, payload.size(), hash_of(payload), payload);
+  const detail::Payload payload = detail::write_payload(recording, memory);
+  return fmt::format("{}{} {} {:016x}\n{}", magic, payload.version, payload.text.size(),
+                     hash_of(payload.text), payload.text);
 }
 
 [[noreturn]] void refuse(const std::string& origin, std::string found, std::string remedy) {
@@ -70,6 +71,7 @@ std::string_view word_of(std::string_view& rest) {
 }
 
 struct FirstLine {
+  uint64_t version;
   uint64_t payload_bytes;
   std::string_view hash;  // into the line
 };
@@ -93,13 +95,13 @@ FirstLine parse_first_line(std::string_view line, bool at_end, const std::string
     refuse_cut_off(origin, fmt::format("{} bytes, cut off in the first line", line.size()));
   const std::optional<uint64_t> bytes = decimal(word_of(rest));
   const std::string_view hash = rest;
-  if (!ended || version != newest_version || !bytes || hash.size() != 16 ||
+  if (!ended || !version || *version == 0 || !bytes || hash.size() != 16 ||
       hash.find_first_not_of("0123456789abcdef") != std::string_view::npos)
     refuse_damaged(origin, "a first line that is not '<version> <bytes> <hash>' behind its name");
-  return {*bytes, hash};
+  return {*version, *bytes, hash};
 }
 
-std::string read_payload(std::istream& in, const std::string& origin) {
+detail::Payload read_payload(std::istream& in, const std::string& origin) {
   std::string line;
   for (char c; line.size() < longest_line && !line.ends_with('\n') && in.get(c);) line += c;
   if (in.bad()) refuse(origin, "it cannot be read", "pass a regular file that may be read");
@@ -119,16 +121,18 @@ std::string read_payload(std::istream& in, const std::string& origin) {
   if (hash != first.hash)
     refuse_damaged(origin,
                    fmt::format("bytes whose hash is {} where the first line says {}", hash, first.hash));
-  return payload;
+  return {first.version, std::move(payload)};
 }
 
 std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, bool to_its_end,
                                 const std::vector<KernelSource>& kernels, const Bindings& memory,
                                 const std::function<std::unique_ptr<Recording>()>& make) {
-  const std::string payload = read_payload(in, origin);
+  const detail::Payload payload = read_payload(in, origin);
   if (to_its_end && in.peek() != std::istream::traits_type::eof())
-    refuse_damaged(origin, fmt::format("more than the {} bytes that the first line says", payload.size()));
-  const std::vector<detail::RecordedNode> nodes = detail::read_payload(payload, origin, kernels, memory);
+    refuse_damaged(origin,
+                   fmt::format("more than the {} bytes that the first line says", payload.text.size()));
+  const std::vector<detail::RecordedNode> nodes =
+      detail::read_payload(payload.text, payload.version, origin, kernels, memory);
   std::unique_ptr<Recording> recording = make();
   for (const detail::RecordedNode& node : nodes) detail::RecordedNode::append(*recording, node);
   return recording;

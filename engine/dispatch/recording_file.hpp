@@ -8,9 +8,11 @@
 //   const auto force = step->node<const float*, float*, float>(0);                   // a typed handle, for patches
 //   step->replay(queue).wait();
 //
-// What is kept: nodes in their order, with kernel, grid, explicit arguments, dynamic LDS, declared accesses, observers, scopes and without_barrier(); finished
-// packets that are barriers without signals. What is not: RecordingOptions (fence policy, timing, chunks, spare memory say how a process wants to replay, and
-// are given to load_recording()), hidden arguments and the plan (made anew for the agent), handles and counts.
+// What is kept: nodes in their order, with kernel, grid with its dynamic LDS, explicit arguments,
+// declared accesses, observers, scopes and without_barrier(); finished packets that are barriers
+// without signals. What is not: RecordingOptions (fence policy, timing, chunks, spare memory say
+// how a process wants to replay, and are given to load_recording()), hidden arguments and the plan
+// (made anew for the agent), handles and counts.
 //
 // Addresses. A file holds none. An address argument and a declared access are saved as an offset into one of the named ranges of `memory`, null as null; at
 // loading the names are looked up again, and a range must be as large as it was when saved, or larger. What lies in no range is an Error that names node, kernel and
@@ -26,8 +28,11 @@
 // Loading happens as a whole or not at all. A path is written beside the old file, flushed, and put in its place in one step: the old file or the new one
 // survives a crash. What is loaded is trusted as the program that recorded it is: a kernel is given the arguments that the file names.
 //
-// Format: a line of text "uptempo-recording <version> <bytes> <hash>", then so many bytes of JSON, whose hash is that of code_identity.hpp, in hexadecimal. Of the
-// JSON, members that are unknown are refused: a version means one set of members. Several recordings may follow each other in a stream.
+// Format: a line of text "uptempo-recording <version> <bytes> <hash>", then so many bytes of JSON,
+// whose hash is that of code_identity.hpp, in hexadecimal. Of the JSON, members that are unknown
+// are refused: a version means one set of members. Version 2 adds Grid::lds_bytes; a recording
+// without any is saved as version
+// 1. Several recordings may follow each other in a stream.
 //
 // Thread safety and lifetimes: those of Recording, which is not changed by saving. Both allocate and take time in proportion to the nodes; set-up, not hot path.
 #pragma once

@@ -177,8 +177,9 @@ Range find_memory(const Origin& origin, Map map, const Bindings& memory) {
 
 class Reader {
  public:
-  Reader(const Origin& origin, const std::vector<KernelSource>& sources, const Bindings& memory)
-      : origin_(origin), sources_(sources), memory_(memory) {}
+  Reader(const Origin& origin, uint64_t version, const std::vector<KernelSource>& sources,
+         const Bindings& memory)
+      : origin_(origin), version_(version), sources_(sources), memory_(memory) {}
 
   void tables(Map& root) {
     for (const json& entry : root.list("kernels")) {
@@ -246,6 +247,9 @@ class Reader {
     }
     Grid grid = Grid(sizes[0][0], sizes[0][1], sizes[0][2]).by(sizes[1][0], sizes[1][1], sizes[1][2]);
     grid.dimensions = static_cast<uint16_t>(dimensions);
+    // In version 1 it is a member that does not belong there.
+    if (version_ >= 2 && map.has("lds"))
+      grid.lds_bytes = static_cast<uint32_t>(map.number("lds", 1, UINT32_MAX));
     return grid;
   }
 
@@ -266,7 +270,7 @@ class Reader {
       origin_.nonsense(fmt::format("{} has {} entries; kernel '{}' takes {} arguments", map.path("arguments"),
                                    list.size(), node.kernel->name, layout.explicit_count()));
     node.arguments.resize(layout.size_bytes());
-    node.group_segment_size = node.kernel->group_segment_size;
+    node.group_segment_size = node.kernel->group_segment_size + node.grid.lds_bytes;
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string where = fmt::format("argument {} of {}", i, map.path("arguments"));
       const std::span<std::byte> bytes = std::span(node.arguments).subspan(layout.offset(i), layout.size(i));
@@ -286,9 +290,12 @@ class Reader {
         }
         case ArgumentType::Kind::local: {
           Map argument(origin_, where, list[i]);
-          const uint64_t most = UINT32_MAX - (uint64_t{node.group_segment_size} + local_alignment - 1) /
-                                                 local_alignment * local_alignment;
-          const LocalBytes local{static_cast<uint32_t>(argument.number("local", 0, most))};
+          const uint64_t begin = align_local(node.group_segment_size);
+          const uint32_t limit = node.kernel->max_group_segment_size;
+          if (begin > limit)
+            origin_.nonsense(
+                fmt::format("{} begins at byte {} of group memory; the limit is {}", where, begin, limit));
+          const LocalBytes local{static_cast<uint32_t>(argument.number("local", 0, limit - begin))};
           argument.require_no_more();
           store_argument(node.arguments.data(), layout.offset(i), local, node.group_segment_size);
           break;
@@ -325,6 +332,7 @@ class Reader {
   }
 
   const Origin& origin_;
+  const uint64_t version_;
   const std::vector<KernelSource>& sources_;
   const Bindings& memory_;
   std::vector<std::shared_ptr<const KernelInfo>> kernels_;
@@ -333,13 +341,14 @@ class Reader {
 
 }  // namespace
 
-std::vector<RecordedNode> read_payload(std::string_view payload, const std::string& origin_name,
+std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t version,
+                                       const std::string& origin_name,
                                        const std::vector<KernelSource>& kernels, const Bindings& memory) {
   const Origin origin{origin_name};
   const json root = json::parse(payload, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) origin.nonsense("bytes that are no JSON");
   Map map(origin, "the recording", root);
-  Reader reader(origin, kernels, memory);
+  Reader reader(origin, version, kernels, memory);
   reader.tables(map);
   std::vector<RecordedNode> nodes;
   for (const json& node : map.list("nodes"))

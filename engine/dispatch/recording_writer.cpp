@@ -55,11 +55,11 @@ class Writer {
                      : node.finished        ? finished(*node.finished)
                                             : json::object({{"barrier", "closing"}}));
   }
-  std::string payload() && {
+  Payload payload() && {
     const json root{
         {"kernels", std::move(kernels_)}, {"memory", std::move(ranges_)}, {"nodes", std::move(nodes_)}};
     try {
-      return root.dump();
+      return {version_, root.dump()};
     } catch (const json::exception& error) {
       refuse_to_save("names of kernels and memory", fmt::format("one that is not UTF-8 ({})", error.what()),
                      "give memory a name in UTF-8");
@@ -111,7 +111,7 @@ class Writer {
     object["release"] = names[1];
   }
 
-  void put_sizes(json& object, const Grid& grid) const {
+  void put_sizes(json& object, const Grid& grid) {
     if (grid.dimensions < 1 || grid.dimensions > 3)
       refuse_to_save(name_, fmt::format("a grid of {} dimensions", grid.dimensions), "make it of 1 to 3");
     const auto sizes = [&](const aql::Size3& size) {
@@ -124,6 +124,9 @@ class Writer {
     };
     object["grid"] = sizes(grid.items);
     object["workgroup"] = sizes(grid.workgroup);
+    if (grid.lds_bytes == 0) return;
+    object["lds"] = grid.lds_bytes;
+    version_ = 2;
   }
 
   size_t number_of(const KernelInfo& kernel) {
@@ -189,6 +192,7 @@ class Writer {
   }
 
   const Bindings& memory_;
+  uint64_t version_ = 1;
   std::string name_;  // of the node at hand, for errors
   json kernels_ = json::array(), ranges_ = json::array(), nodes_ = json::array();
   std::vector<uint64_t> numbered_;         // identities, as kernels_
@@ -197,7 +201,7 @@ class Writer {
 
 }  // namespace
 
-std::string write_payload(const Recording& recording, const Bindings& memory) {
+Payload write_payload(const Recording& recording, const Bindings& memory) {
   Writer writer(memory);
   for (size_t i = 0; i < recording.size(); ++i) writer.add(RecordedNode::of(recording, i));
   return std::move(writer).payload();

@@ -299,9 +299,9 @@ TEST_CASE("a file of something else, of another version, cut off or damaged is t
                               "{\"nodes\": []}", "uptempo_recording 1 ", "\n", "u\n", "uptempo-recordings 1"})
     CHECK(contains(error(foreign), "do not begin with 'uptempo-recording '"));
   for (const char* newer :
-       {"uptempo-recording 2 0 0\n", "uptempo-recording 2 what comes then\n", "uptempo-recording 10\n",
-        "uptempo-recording 18446744073709551615 5 5 5\n", "uptempo-recording 3 cut"})
-    CHECK(contains(error(newer), "this library reads versions up to 1"));
+       {"uptempo-recording 3 0 0\n", "uptempo-recording 3 what comes then\n", "uptempo-recording 10\n",
+        "uptempo-recording 18446744073709551615 5 5 5\n", "uptempo-recording 4 cut"})
+    CHECK(contains(error(newer), "this library reads versions up to 2"));
   for (const char* damaged :
        {"uptempo-recording 0 0 ef46db3751d8e999\n", "uptempo-recording 01 0 ef46db3751d8e999\n",
         "uptempo-recording  1 0 ef46db3751d8e999\n", "uptempo-recording 1 0 EF46DB3751D8E999\n",
@@ -357,7 +357,7 @@ TEST_CASE("nonsense in a whole file is told where it stands", "[recording-file]"
   CHECK(contains(error("/nodes/0/arguments/1/memory", 2), "is 2, not from 0 to 1"));
   CHECK(contains(error("/nodes/0/arguments/1/offset", 4000), "is 4000, not from 0 to 3999"));
   CHECK(contains(error("/nodes/0/arguments/1/offset", -4), "no whole number"));
-  CHECK(contains(error("/nodes/2/arguments/0/local", 4294967295), "not from 0 to 4294967183"));
+  CHECK(contains(error("/nodes/2/arguments/0/local", 4294967295), "not from 0 to 4294967135"));
   CHECK(contains(error("/nodes/2/arguments/0", nullptr), "is no map"));
   CHECK(contains(error("/nodes/0/accesses", nullptr), "'accesses' of node 0 is no list"));
   CHECK(contains(error("/nodes/0/accesses/1/offset", 3700), "leaves 'forces' of 4000 bytes"));

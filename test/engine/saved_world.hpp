@@ -93,7 +93,8 @@ struct World {
     r.dispatch(scale, Grid{100}.by(64), 43u, x + 500, f + 100, uint16_t{8})
         .reads(x + 500, 100)
         .writes(f + 100, 100);
-    r.dispatch(reduce, Grid{64, 2, 3}.by(32, 1, 1), LocalBytes{40}, f, LocalBytes{24}, Vec3{1, 2.5f, -3})
+    r.dispatch(reduce, Grid{64, 2, 3}.by(32, 1, 1).lds(48), LocalBytes{40}, f, LocalBytes{24},
+               Vec3{1, 2.5f, -3})
         .observed_by(Observer::agent);
     r.raw(aql::to_packet(
         aql::BarrierAnd{.flags = {aql::Barrier::off, aql::FenceScope::none, aql::FenceScope::agent}}));
@@ -176,8 +177,8 @@ struct World {
 };
 
 // A file with this payload and a first line that fits.
-inline std::string framed(const std::string& payload) {
-  return fmt::format("uptempo-recording 1 {} {:016x}\n{}", payload.size(),
+inline std::string framed(const std::string& payload, int version = 2) {
+  return fmt::format("uptempo-recording {} {} {:016x}\n{}", version, payload.size(),
                      content_hash(std::as_bytes(std::span(payload))), payload);
 }
 inline std::string payload_of(const std::string& file) { return file.substr(file.find('\n') + 1); }
