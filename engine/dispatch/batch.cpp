@@ -11,27 +11,33 @@ namespace uptempo {
 
 BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
                                detail::HandleChecks<detail::handle_checks> checks)
-    : BatchSubmitter(*queue.state_, options, checks) {}
+    : BatchSubmitter(queue.state("BatchSubmitter"), options, checks) {}
 
 BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& options,
                                detail::HandleChecks<detail::handle_checks>)
-    : state_(state),
-      patience_(options.patience),
+    : patience_(options.patience),
       publication_(options.fences, false, state.agent()),
       shapes_(state.facts(), publication_.plain_flags()) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
+  (void)detail::QueueState::ended();  // made where it may fail
+  guest_.publication = &publication_;
+  state.join(guest_);
 }
 
-BatchSubmitter::~BatchSubmitter() { state_.drop(publication_); }
+BatchSubmitter::~BatchSubmitter() {
+  guest_.state->drop(publication_);
+  detail::QueueState::leave(guest_);
+}
 
 void BatchSubmitter::clear() noexcept {
   publication_.touched.next();
-  state_.drop(publication_);
+  guest_.state->drop(publication_);
 }
 
 const detail::DispatchShape& BatchSubmitter::prepare(std::shared_ptr<const KernelInfo> kernel,
                                                      const Grid& grid) {
+  require_not_ended();
   const detail::DispatchShape& shape = shapes_.of(*kernel, grid);
   for (const PreparedShape& prepared : prepared_)
     if (prepared.shape.key == shape.key) return prepared.shape;
@@ -56,7 +62,7 @@ detail::DispatchSlots BatchSubmitter::take_slots(uint32_t count, uint32_t block_
 }
 
 std::byte* BatchSubmitter::wait_for_block(uint32_t block_bytes) {
-  return state_.take_kernargs(publication_.kernargs, block_bytes, Deadline::after(patience_));
+  return guest_.state->take_kernargs(publication_.kernargs, block_bytes, Deadline::after(patience_));
 }
 
 void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte> block) const {
@@ -85,33 +91,45 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
   publication_.put(packet);
 }
 
+void BatchSubmitter::require_not_ended() const {
+  if (publication_.ended != detail::Ending::none) detail::QueueState::refuse_ended(publication_);
+}
+
 void BatchSubmitter::complete_with(const Signal& signal) {
-  if (publication_.published != 0) state_.refuse_more(publication_, "another completion signal");
+  require_not_ended();
+  if (signal.handle().handle == 0) {
+    throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
+                 .call = "BatchSubmitter::complete_with",
+                 .asked = "the completion signal of a batch",
+                 .found = "a Signal without a signal: it was moved from, or left to the Runtime",
+                 .remedy = "pass the Signal that it was moved to, or a new one"});
+  }
+  if (publication_.published != 0) guest_.state->refuse_more(publication_, "another completion signal");
   publication_.own_signal = signal.handle();
 }
 
 Completion BatchSubmitter::submit() {
   publication_.touched.next();
   // The common case finds room at once and reads no clock.
-  if (size() < state_.writer().ring_size()) {  // a packet may be added to complete a finished one
-    if (const std::optional<uint64_t> value = state_.submit(publication_, Deadline::now()))
-      return {state_.timeline(), *value};
+  if (size() < guest_.state->ring_size()) {  // a packet may be added to complete a finished one
+    if (const std::optional<uint64_t> value = guest_.state->submit(publication_, Deadline::now()))
+      return {guest_.state->timeline(), *value};
   }
   return submit(Deadline::after(patience_));
 }
 
 Completion BatchSubmitter::submit(Deadline deadline) {
   publication_.touched.next();
-  const std::optional<uint64_t> value = state_.submit(publication_, deadline);
-  if (!value) state_.throw_last_refusal();
-  return {state_.timeline(), *value};
+  const std::optional<uint64_t> value = guest_.state->submit(publication_, deadline);
+  if (!value) guest_.state->throw_last_refusal();
+  return {guest_.state->timeline(), *value};
 }
 
 std::optional<Completion> BatchSubmitter::try_submit() {
   publication_.touched.next();
-  const std::optional<uint64_t> value = state_.submit(publication_, Deadline::now());
+  const std::optional<uint64_t> value = guest_.state->submit(publication_, Deadline::now());
   if (!value) return {};
-  return Completion{state_.timeline(), *value};
+  return Completion{guest_.state->timeline(), *value};
 }
 
 std::string BatchSubmitter::explain() { return uptempo::explain(plan()); }

@@ -22,8 +22,13 @@
 // destroyed instead first closes what is out with a barrier packet (waiting for a slot). Until then it takes no more packets, and the
 // queue takes no other batch: both throw Error.
 //
-// Thread safety: belongs to the thread that owns the queue. Lifetime: the queue outlives the batch. Dropping an unsubmitted batch leaves
-// no trace. Kernels and buffers live until completion.
+// Thread safety: belongs to the thread that owns the queue. Dropping an unsubmitted batch leaves no
+// trace. Kernels and buffers live until completion.
+//
+// Lifetime: the queue, and the Runtime, outlive the use of the batch. Where one of them goes first,
+// packets that were not submitted are dropped; from then on everything that adds packets or
+// submits, through Prepared too, throws Error. clear(), size(), plan(), explain() and the
+// destructor stay harmless.
 #pragma once
 
 #include <array>
@@ -110,7 +115,7 @@ class BatchSubmitter {
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     std::byte* block = nullptr;
     if (detail::takes_block<Args...>(shape)) {
-      block = state_.try_take_kernargs(publication_.kernargs, shape.block_bytes);
+      block = guest_.state->try_take_kernargs(publication_.kernargs, shape.block_bytes);
       if (block == nullptr) return {};
     }
     return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
@@ -123,7 +128,7 @@ class BatchSubmitter {
     const detail::DispatchShape& shape = shape_for(kernel.info(), grid);
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
     require_block(kernel.info(), block);
-    state_.lend(block, publication_);
+    guest_.state->lend(block, publication_);
     return append(shape, detail::offsets<Args...>(kernel.info()), block.data(), args...);
   }
   // Appends a finished packet. Its header is taken as it is; if it comes last, a barrier-AND packet
@@ -162,7 +167,7 @@ class BatchSubmitter {
 
   void make_room() {
     if (publication_.packets.full()) [[unlikely]]
-      state_.make_room(publication_);
+      guest_.state->make_room(publication_);
   }
   // Also sees to it that there is room for a packet more.
   const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
@@ -180,6 +185,7 @@ class BatchSubmitter {
   detail::DispatchSlots take_slots(uint32_t count, uint32_t block_bytes);
   const detail::DispatchShape& prepare(std::shared_ptr<const KernelInfo> kernel, const Grid& grid);
   std::byte* wait_for_block(uint32_t block_bytes);
+  void require_not_ended() const;
   void require_block(const KernelInfo& kernel, std::span<std::byte> block) const;
 
   template <class... Args>
@@ -190,7 +196,7 @@ class BatchSubmitter {
     return CommandRef(publication_.ref_of_last());
   }
 
-  detail::QueueState& state_;
+  detail::QueueGuest guest_;
   std::chrono::nanoseconds patience_;
   detail::Publication publication_;
   detail::DispatchShapes shapes_;

@@ -207,6 +207,15 @@ void Publication::clear() noexcept {
   reopen();
 }
 
+void Publication::end(Ending why) noexcept {
+  ended = why;
+  touched.next();
+  kernargs = {};
+  if (kept) return;
+  clear();
+  packets.close();
+}
+
 void refuse_stale_handle() {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "CommandRef",

@@ -31,6 +31,9 @@ enum class Timing : uint8_t {
 
 namespace detail {
 
+// The owner of memory that ended before the publication.
+enum class Ending : uint8_t { none, queue, runtime };
+
 // One batch on its way out. The submitter keeps it between submissions, so that its vectors keep their capacity.
 //
 // Of a packet of which the caller says nothing nothing is kept but the packet: a plan gives the same header to all such packets, but for a batch's
@@ -54,6 +57,7 @@ struct Publication {
   aql::Chunking chunking;
   const FencePolicy policy;
   const bool kept;  // by a recording: once planned it stays so, and it outlives its submissions
+  Ending ended = Ending::none;
 
   [[no_unique_address]] GenerationTag touched;  // how often, for those that refer to a packet
 
@@ -138,6 +142,9 @@ struct Publication {
   // Not on its way any more; packets stay, and more may follow.
   void reopen() noexcept;
   void clear() noexcept;
+  // Takes no packet from now on: the memory that it wrote to is not its own any more. A kept one
+  // keeps its packets.
+  void end(Ending why) noexcept;
 
  private:
   // Of the first entry in `said` that is not for an earlier packet.

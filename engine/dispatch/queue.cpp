@@ -31,17 +31,42 @@ Queue::Queue(Queue&&) noexcept = default;
 Queue& Queue::operator=(Queue&&) noexcept = default;
 Queue::~Queue() = default;
 
-Completion Queue::last_submitted() const noexcept {
-  return {state_->timeline(), state_->timeline().last_begun()};
+detail::QueueState& Queue::state(const char* call) const {
+  if (state_) return *state_;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+               .call = call,
+               .asked = "the use of a Queue",
+               .found = "this one was moved from",
+               .remedy = "use the Queue that it was moved to, or assign another one to it first"});
 }
 
-hsa_queue_t* Queue::handle() const noexcept { return state_->handle(); }
-const Agent& Queue::agent() const noexcept { return *state_->agent(); }
-uint32_t Queue::ring_size() const noexcept { return state_->writer().ring_size(); }
-uint32_t Queue::interrupt_signals() const noexcept { return state_->signals().interrupts(); }
-Pressure Queue::pressure() const noexcept { return state_->pressure(); }
-uint32_t Queue::free_kernarg_slabs() const noexcept { return state_->kernargs().free_slabs(); }
-uint32_t Queue::free_signals() const noexcept { return state_->signals().free(SignalKind::interrupt); }
-void Queue::reclaim() noexcept { state_->reclaim(UINT32_MAX); }
+Completion Queue::last_submitted() const {
+  detail::QueueState& queue = state("Queue::last_submitted");
+  return {queue.timeline(), queue.timeline().last_begun()};
+}
+
+Pressure Queue::pressure() const {
+  detail::QueueState& queue = state("Queue::pressure");
+  if (queue.usable()) return queue.pressure();
+  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+               .call = "Queue::pressure",
+               .asked = "how full a queue is",
+               .found = "the Runtime has gone, and the queue with it",
+               .remedy = "make a new Runtime and a new Queue"});
+}
+
+hsa_queue_t* Queue::handle() const { return state("Queue::handle").handle(); }
+const Agent& Queue::agent() const { return *state("Queue::agent").agent(); }
+uint32_t Queue::ring_size() const { return state("Queue::ring_size").ring_size(); }
+uint32_t Queue::interrupt_signals() const { return state("Queue::interrupt_signals").signals().interrupts(); }
+uint32_t Queue::free_kernarg_slabs() const {
+  return state("Queue::free_kernarg_slabs").kernargs().free_slabs();
+}
+uint32_t Queue::free_signals() const {
+  return state("Queue::free_signals").signals().free(SignalKind::interrupt);
+}
+void Queue::reclaim() {
+  if (detail::QueueState& queue = state("Queue::reclaim"); queue.usable()) queue.reclaim(UINT32_MAX);
+}
 
 }  // namespace uptempo

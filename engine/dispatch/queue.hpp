@@ -17,6 +17,11 @@
 // reported as lost, but its packets may still be carried out. The Queue's kernarg blocks and signals therefore stay until the
 // end of the Runtime, and the caller's kernels, buffers and signals must live until the queue's owner has destroyed it. After the Runtime has
 // gone the destructor does nothing.
+//
+// Misuse: batches that outlive their Queue refuse their use (batch.hpp). Every function of a Queue
+// that was moved from throws Error, and so does what is made over it; it may be destroyed, and
+// another Queue may be assigned to it. After the Runtime has gone, pressure() throws Error as well,
+// as submissions do.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -64,27 +69,30 @@ class Queue {
   ~Queue();
 
   // Complete when everything submitted so far is.
-  Completion last_submitted() const noexcept;
+  Completion last_submitted() const;
   // Waits for it. Throws Error if the queue has failed.
   void wait(WaitPolicy policy = {}) const { last_submitted().wait(policy); }
 
-  hsa_queue_t* handle() const noexcept;
-  const Agent& agent() const noexcept;
-  uint32_t ring_size() const noexcept;
+  hsa_queue_t* handle() const;
+  const Agent& agent() const;
+  uint32_t ring_size() const;
   // Interrupt signals that the runtime really gave; with 0, blocked waits poll, at last every 4 ms.
-  uint32_t interrupt_signals() const noexcept;
+  uint32_t interrupt_signals() const;
   // How full ring, timeline and pools are. Any thread; makes no call and allocates nothing.
-  Pressure pressure() const noexcept;
-  uint32_t free_kernarg_slabs() const noexcept;
-  uint32_t free_signals() const noexcept;
+  Pressure pressure() const;
+  uint32_t free_kernarg_slabs() const;
+  uint32_t free_signals() const;
   // Gives back what finished publications held. Submissions do this as they go; of use before looking at the figures above.
-  void reclaim() noexcept;
+  // After the Runtime has gone nothing is done.
+  void reclaim();
 
  private:
   friend class BatchSubmitter;
   friend class SharedQueue;
   friend class Recording;
   explicit Queue(std::unique_ptr<detail::QueueState> state) noexcept;
+  // Throws Error, as `call`, for a Queue that was moved from.
+  detail::QueueState& state(const char* call) const;
 
   std::unique_ptr<detail::QueueState> state_;
 };

@@ -97,6 +97,14 @@ QueueCore::QueueCore(Parts parts, std::span<const hsa_signal_t> signals, const Q
   }
 }
 
+QueueCore::QueueCore(Failure failure)
+    : options_({.publications = 1}),
+      signals_({}, options_.marks),
+      timeline_(Timeline::acquire(options_.publications)),
+      kernargs_({}, KernargPool::block_alignment) {
+  timeline_.fail(failure.status, std::move(failure.text));
+}
+
 void QueueCore::connect(const Parts& parts) {
   retained_.resize(timeline_.places());
   timeline_.watch(parts.foreign_error);
@@ -105,7 +113,8 @@ void QueueCore::connect(const Parts& parts) {
                     : aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
   // Both: of memory faults and of the end of the Runtime the owner of a borrowed queue tells nothing; they fail the timeline.
   writer_->also_watch(parts.foreign_error);
-  ring_level_.start(writer_->ring_size(), options_.marks.ring);
+  ring_size_ = writer_->ring_size();
+  ring_level_.start(ring_size_, options_.marks.ring);
   publications_level_.start(options_.publications, options_.marks.publications);
   const aql::QueueApertures apertures = aql::apertures(parts.queue);
   facts_ = {.queue_address = reinterpret_cast<uint64_t>(parts.queue),

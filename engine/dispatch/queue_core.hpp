@@ -72,6 +72,9 @@ class QueueCore {
   const SignalPool& signals() const noexcept { return signals_; }
   const aql::AqlQueueWriter& writer() const noexcept { return *writer_; }
   hsa_queue_t* handle() const noexcept { return writer_->queue(); }
+  uint32_t ring_size() const noexcept { return ring_size_; }  // 0: there is no queue
+  // False after the end of the Runtime: no signal, queue or memory is left.
+  bool usable() const noexcept { return watch_.usable(); }
 
  protected:
   struct Retained {  // what a publication holds until it is reclaimed
@@ -86,6 +89,8 @@ class QueueCore {
   QueueCore(const Agent& agent, const QueueOptions& options, Parts parts);
   // Without ROCr: signals are the caller's, and no agent is known.
   QueueCore(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options);
+  // Without a queue: it has failed from the beginning.
+  explicit QueueCore(Failure failure);
   ~QueueCore();
 
   bool wait_for_oldest(Deadline deadline);
@@ -103,7 +108,6 @@ class QueueCore {
   // The last begun publication is timed, and retained.
   void note_timing(uint64_t value);
   Retained& retained(uint64_t value) noexcept { return retained_[timeline_.place(value)]; }
-  bool usable() const noexcept { return watch_.usable(); }
   // Returns when everything begun is complete or lost, which it is at the deadline.
   void drain(Deadline deadline) noexcept;
 
@@ -123,6 +127,7 @@ class QueueCore {
   TimelineWatch watch_;
   std::optional<aql::AqlQueueWriter> writer_;
   QueueFacts facts_;
+  uint32_t ring_size_ = 0;
   bool profiling_ = false;
 
  private:

@@ -25,6 +25,27 @@ void QueueCore::throw_exhausted(const std::string& resource, const std::string& 
        .remedy = "wait longer, submit smaller batches, or make the queue with more of it (QueueOptions)"});
 }
 
+void QueueState::refuse_failed(const Publication& publication) const {
+  if (publication.ended != Ending::none) refuse_ended(publication);
+  throw_failed();
+}
+
+void QueueState::refuse_ended(const Publication& publication) {
+  const char* const what = publication.kept ? "recording" : "batch";
+  const bool runtime = publication.ended == Ending::runtime;
+  throw Error(
+      {.status = runtime ? HSA_STATUS_ERROR_NOT_INITIALIZED : HSA_STATUS_ERROR_INVALID_QUEUE,
+       .call = publication.kept ? "Recording" : "BatchSubmitter",
+       .asked = fmt::format("more of a {}", what),
+       .found = runtime ? "the Runtime has gone, and the memory of its queues with it"
+                        : "its Queue has gone: it was destroyed, or another one was assigned to it",
+       .remedy =
+           runtime
+               ? fmt::format("keep the Runtime while the {} is in use, and make a new {} in a new Runtime",
+                             what, what)
+               : "keep the Queue while the batch is in use, and make a new batch over another Queue"});
+}
+
 void QueueState::throw_last_refusal() const {
   const std::string pending = fmt::format("{} publications are unfinished", timeline_.pending());
   switch (refusal_) {

@@ -151,6 +151,7 @@ aql::PublishResult QueueState::write(Publication& publication, uint64_t from, De
 }
 
 void QueueState::make_room(Publication& publication) {
+  if (publication.ended != Ending::none) refuse_ended(publication);
   if (publication.published != 0) refuse_more(publication, "one more packet");
   PacketStore& packets = publication.packets;
   const bool opens = packets.size() == 1 && !publication.kept && tenant_ == nullptr &&
@@ -169,7 +170,7 @@ void QueueState::evict(Publication& tenant) {
 }
 
 std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline deadline) {
-  check_failed();
+  if (timeline_.failed()) refuse_failed(publication);
   if (publication.packets.empty()) return timeline_.last_begun();
   if (partly_out_ != nullptr && partly_out_ != &publication) {
     refuse_behind(*partly_out_, publication);
@@ -272,23 +273,70 @@ void QueueState::vacate(Publication& publication) noexcept {
   publication.kept ? publication.reopen() : publication.clear();
 }
 
-void QueueState::close(Publication& publication) noexcept {
+void QueueState::close(Publication& publication, Deadline deadline) noexcept {
   const aql::Packet64 closing = aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::agent, aql::FenceScope::system},
                       .completion_signal = publication.completion});
-  // Ends when there is a slot or the queue has failed.
-  if (const aql::PublishResult result = writer_->publish(std::span(&closing, 1), Deadline::never()))
+  // Ends when there is a slot, the queue has failed or the deadline has passed.
+  if (const aql::PublishResult result = writer_->publish(std::span(&closing, 1), deadline))
     count_published({.packets = 1, .completion_signals = 1, .doorbells = result.doorbells, .batches = 0},
                     aql::costs_of(closing.header()));
 }
 
-void QueueState::drop(Publication& publication) noexcept {
+void QueueState::drop(Publication& publication, Deadline deadline) noexcept {
+  if (publication.ended != Ending::none) return;
   if (usable()) {
-    if (publication.published != 0) close(publication);
+    if (publication.published != 0) close(publication, deadline);
     if (tenant_ == &publication) publication.packets.discard();
     kernargs_.drop(publication.kernargs);
   }
   vacate(publication);
+}
+
+QueueState::QueueState(Ended)
+    : QueueCore(Failure{.status = HSA_STATUS_ERROR_INVALID_QUEUE, .text = "the queue has ended"}) {}
+
+QueueState& QueueState::ended() {
+  static QueueState* const state = new QueueState(Ended{});  // batches in static storage may outlive all else
+  return *state;
+}
+
+QueueState::~QueueState() {
+  session_end_.stop();
+  const Deadline deadline = Deadline::after(options_.drain);
+  while (guests_ != nullptr) {
+    QueueGuest& guest = *guests_;
+    Publication& publication = *guest.publication;
+    leave(guest);
+    drop(publication, deadline);
+    if (publication.kept && publication.ended == Ending::none) {
+      guest.state = nullptr;  // its replay has been given up, and it may go to another queue
+      continue;
+    }
+    if (publication.ended == Ending::none) publication.end(Ending::queue);
+    guest.state = &ended();
+  }
+}
+
+void QueueState::end_guests() noexcept {
+  for (const QueueGuest* guest = guests_; guest != nullptr; guest = guest->next_)
+    guest->publication->end(Ending::runtime);
+}
+
+void QueueState::join(QueueGuest& guest) noexcept {
+  guest.state = this;
+  guest.next_ = guests_;
+  guest.link_ = &guests_;
+  if (guests_ != nullptr) guests_->link_ = &guest.next_;
+  guests_ = &guest;
+  if (!usable()) guest.publication->end(Ending::runtime);
+}
+
+void QueueState::leave(QueueGuest& guest) noexcept {
+  if (guest.link_ == nullptr) return;
+  *guest.link_ = guest.next_;
+  if (guest.next_ != nullptr) guest.next_->link_ = guest.link_;
+  guest.link_ = nullptr;
 }
 
 }  // namespace uptempo::detail

@@ -15,17 +15,47 @@
 #include "engine/dispatch/handle_check.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue_core.hpp"
+#include "engine/runtime/session_end.hpp"
 
 namespace uptempo::detail {
+
+class QueueState;
+
+// A batch, or a recording whose replay is partly out: it has packets for a queue, or may get some,
+// so it is told when that queue ends. Only set-up touches the list of guests: a dispatch costs the
+// same with and without it.
+struct QueueGuest {
+  QueueState* state = nullptr;  // of a batch whose queue has ended: QueueState::ended(); of a recording: null
+  Publication* publication = nullptr;
+
+ private:
+  friend class QueueState;
+  QueueGuest* next_ = nullptr;
+  QueueGuest** link_ = nullptr;  // what points to this one; null: in no list
+};
 
 class QueueState : public QueueCore {
  public:
   QueueState(const Agent& agent, const QueueOptions& options) : QueueState(agent, options, Parts{}) {}
   QueueState(const Agent& agent, const QueueOptions& options, Parts parts)
-      : QueueCore(agent, options, std::move(parts)) {}
+      : QueueCore(agent, options, std::move(parts)) {
+    session_end_.start([this] { end_guests(); });
+  }
   // Without ROCr: signals are the caller's, and no agent is known.
   QueueState(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
       : QueueCore(std::move(parts), signals, options) {}
+  // Gives up what its guests have not submitted, as their own destruction does, and parts from
+  // them.
+  ~QueueState();
+
+  // The queue of every batch that has lost its own: it refuses what it is asked. Never destroyed.
+  // Any thread.
+  static QueueState& ended();
+  // Why a publication takes no more packets.
+  [[noreturn]] static void refuse_ended(const Publication& publication);
+
+  void join(QueueGuest& guest) noexcept;
+  static void leave(QueueGuest& guest) noexcept;
 
   // Gives a batch whose store is full room for a packet more: the free slots behind its last packet, if the queue can be lent to it (exclusive
   // producers, and no other batch lies in it), or memory. Throws Error if the batch is partly out.
@@ -40,8 +70,9 @@ class QueueState : public QueueCore {
   // what time does not mend. After a publication longer than the ring was cut off by the deadline, which throws as well, the
   // rest stays in `publication` and the next submit goes on with it.
   std::optional<uint64_t> submit(Publication& publication, Deadline deadline);
-  // Gives up an unsubmitted or half-submitted batch.
-  void drop(Publication& publication) noexcept;
+  // Gives up an unsubmitted or half-submitted batch. Until the deadline it waits for the slot of
+  // the packet that closes a half-submitted one.
+  void drop(Publication& publication, Deadline deadline = Deadline::never()) noexcept;
 
   // Why the last submit() came back empty.
   [[noreturn]] void throw_last_refusal() const;
@@ -49,6 +80,12 @@ class QueueState : public QueueCore {
  private:
   enum class Refusal : uint8_t { none, ring, publications, signals, timing_signals };
 
+  struct Ended {};
+  explicit QueueState(Ended);
+
+  // The Runtime goes, and with it the memory that guests write to.
+  void end_guests() noexcept;
+  [[noreturn]] void refuse_failed(const Publication& publication) const;
   [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
   [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
   void check_own_signal(const Publication& publication) const;
@@ -62,7 +99,7 @@ class QueueState : public QueueCore {
   void retain(Publication& publication) noexcept;
   aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
   void evict(Publication& tenant);
-  void close(Publication& publication) noexcept;
+  void close(Publication& publication, Deadline deadline) noexcept;
   void forget(Publication& publication) noexcept;
   void vacate(Publication& publication) noexcept;
 
@@ -72,6 +109,8 @@ class QueueState : public QueueCore {
       nullptr;  // its last packet, which carries the signal, is not in the ring yet
   Refusal refusal_ = Refusal::none;
   aql::PublishResult ring_refusal_;
+  QueueGuest* guests_ = nullptr;
+  SessionEnd session_end_;  // last: it uses the others
 };
 
 }  // namespace uptempo::detail

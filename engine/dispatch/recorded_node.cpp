@@ -7,6 +7,7 @@
 namespace uptempo::detail {
 
 RecordedNode RecordedNode::of(const Recording& recording, size_t index) {
+  recording.require_not_ended();
   const Publication& publication = recording.publication_;
   const Recording::Recorded& recorded = recording.nodes_[index];
   const aql::Packet64& packet = publication.packets[index];

@@ -44,7 +44,7 @@ void leave_loaded(std::set<std::shared_ptr<const KernelInfo>>&& kernels) {
 }  // namespace
 
 Recording::Recording(Queue& queue, const RecordingOptions& options)
-    : Recording(*queue.state_, options,
+    : Recording(queue.state("Recording"), options,
                 [this](size_t bytes) { return memory_.emplace_back(*agent_, bytes).span(); }) {}
 
 Recording::Recording(detail::QueueState& state, std::span<std::byte> kernargs,
@@ -69,10 +69,22 @@ Recording::Recording(detail::QueueState& state, const RecordingOptions& options,
       blocks_(std::move(allocate)) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
+  partly_out_.publication = &publication_;
+  if (!agent_) return;
+  if (!state.usable())
+    refuse("a recording for a queue", "the Runtime of that queue has gone",
+           "make a new Runtime and a new Queue");
+  (void)detail::QueueState::ended();  // made where it may fail
+  session_end_.start([this]() noexcept {
+    publication_.end(detail::Ending::runtime);
+    if (partly_out_.state == nullptr) partly_out_.state = &detail::QueueState::ended();
+  });
 }
 
 Recording::~Recording() {
+  session_end_.stop();
   abandon();
+  detail::QueueState::leave(partly_out_);
   const Deadline deadline = Deadline::after(drain);
   for (; flight_count_ != 0; --flight_count_) {
     const Flight& flight = flights_[first_flight_];
@@ -84,8 +96,14 @@ Recording::~Recording() {
   leave_loaded(std::move(kernels_));
 }
 
+void Recording::require_not_ended() const {
+  if (publication_.ended != detail::Ending::none) detail::QueueState::refuse_ended(publication_);
+}
+
+// After the end of the Runtime partly_out_ has a queue, so this one look is for both.
 void Recording::require_not_partly_out(const char* asked) const {
-  if (partly_out_on_ == nullptr) return;
+  if (partly_out_.state == nullptr) return;
+  require_not_ended();
   refuse(
       asked,
       fmt::format("{} of its {} packets are in a ring", publication_.published, publication_.packets.size()),
@@ -337,7 +355,7 @@ void Recording::note_flight(detail::QueueState& state, uint64_t value) noexcept 
 }
 
 void Recording::require_queue(detail::QueueState& state) const {
-  if (partly_out_on_ != nullptr && partly_out_on_ != &state)
+  if (partly_out_.state != nullptr && partly_out_.state != &state)
     require_not_partly_out("a replay on another queue");
   const Agent* const agent = state.agent();
   if ((agent != nullptr) != agent_.has_value() ||
@@ -357,7 +375,7 @@ void Recording::require_queue(detail::QueueState& state) const {
 std::optional<Completion> Recording::submit(detail::QueueState& state, Deadline deadline) {
   publication_.touched.next();
   require_queue(state);
-  const bool fresh = partly_out_on_ == nullptr;
+  const bool fresh = partly_out_.state == nullptr;
   keep_spare();
   make_room_for_flight();
   const uint64_t before = state.timeline().last_begun();
@@ -368,11 +386,16 @@ std::optional<Completion> Recording::submit(detail::QueueState& state, Deadline 
     // Partly out; or the queue has failed, with some of the packets out perhaps.
     const uint64_t begun = state.timeline().last_begun();
     if (fresh && begun != before) note_flight(state, begun);
-    partly_out_on_ = publication_.published != 0 ? &state : nullptr;
+    detail::QueueState::leave(partly_out_);
+    partly_out_.state = nullptr;
+    if (publication_.published != 0) state.join(partly_out_);
     throw;
   }
   if (!value) return {};
-  partly_out_on_ = nullptr;
+  if (!fresh) {
+    detail::QueueState::leave(partly_out_);
+    partly_out_.state = nullptr;
+  }
   nodes_.resize(
       publication_.packets
           .size());  // a barrier packet may have been added, to complete a replay that ends with a finished one
@@ -390,22 +413,27 @@ std::optional<Completion> Recording::try_replay(detail::QueueState& state) {
 }
 
 Completion Recording::replay(Queue& queue) {
+  detail::QueueState& state = queue.state("Recording::replay");
   // The common case finds room at once and reads no clock.
-  if (publication_.packets.size() < queue.ring_size()) {
-    if (const std::optional<Completion> completion = submit(*queue.state_, Deadline::now()))
-      return *completion;
+  if (publication_.packets.size() < state.ring_size()) {
+    if (const std::optional<Completion> completion = submit(state, Deadline::now())) return *completion;
   }
-  return replay(*queue.state_, Deadline::after(options_.patience));
+  return replay(state, Deadline::after(options_.patience));
 }
 
-Completion Recording::replay(Queue& queue, Deadline deadline) { return replay(*queue.state_, deadline); }
+Completion Recording::replay(Queue& queue, Deadline deadline) {
+  return replay(queue.state("Recording::replay"), deadline);
+}
 
-std::optional<Completion> Recording::try_replay(Queue& queue) { return try_replay(*queue.state_); }
+std::optional<Completion> Recording::try_replay(Queue& queue) {
+  return try_replay(queue.state("Recording::try_replay"));
+}
 
 void Recording::abandon() noexcept {
-  if (partly_out_on_ == nullptr) return;
-  partly_out_on_->drop(publication_);
-  partly_out_on_ = nullptr;
+  if (partly_out_.state == nullptr || publication_.ended != detail::Ending::none) return;
+  partly_out_.state->drop(publication_);
+  detail::QueueState::leave(partly_out_);
+  partly_out_.state = nullptr;
 }
 
 std::string Recording::explain() { return uptempo::explain(plan()); }

@@ -26,7 +26,8 @@
 //
 // Thread safety: one owner at a time, who owns the queue of a replay as well. Lifetime: kernels are kept loaded by the recording; buffers live until the last
 // replay has completed; the destructor waits up to 10 s for replays in flight, and what is not finished then keeps its memory until the end of
-// the Runtime. A queue outlives a replay that is partly out in it.
+// the Runtime. A queue that goes while a replay is partly out in it ends that replay as abandon()
+// does. After the Runtime has gone, everything that records, patches or replays throws Error.
 #pragma once
 
 #include <array>
@@ -200,6 +201,7 @@ class Recording {
 
   Recording(detail::QueueState& state, const RecordingOptions& options,
             detail::RecordedBlocks::Allocate allocate);
+  void require_not_ended() const;
   void require_not_partly_out(const char* asked) const;
   Recorded& find(uint64_t recording, uint32_t index, uint32_t generation);
   uint32_t generation_of_dispatch(size_t index, std::span<const ArgumentType> types) const;
@@ -258,7 +260,8 @@ class Recording {
   std::vector<Flight> flights_;  // a ring, oldest at first_flight_
   size_t first_flight_ = 0, flight_count_ = 0;
   uint64_t replays_ = 0;
-  detail::QueueState* partly_out_on_ = nullptr;
+  detail::QueueGuest partly_out_;   // its queue: that in which a replay is partly out; null: none
+  detail::SessionEnd session_end_;  // last: it uses the others
 };
 
 }  // namespace uptempo

@@ -1,0 +1,187 @@
+// Queues that end before what was made over them, against the packet processor double: later use is
+// an Error that says what has gone, and touches nothing that went with the queue.
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "aql/packet.hpp"
+#include "double_device.hpp"
+#include "engine/dispatch/recording.hpp"
+#include "engine/runtime/error.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using namespace uptempo;
+using namespace uptempo::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct alignas(64) Block {
+  std::byte bytes[64];
+};
+
+// All that adds packets to a batch, or submits it.
+std::map<std::string, std::function<void()>> uses_of(BatchSubmitter& batch, Prepared<uint32_t>& prepared,
+                                                     Block& block) {
+  static const auto kernel = number_kernel();
+  return {
+      {"dispatch", [&] { batch.dispatch(kernel, Grid{1}, 1u); }},
+      {"dispatch of a new kernel", [&] { batch.dispatch(number_kernel(0x7000), Grid{3}, 1u); }},
+      {"try_dispatch", [&] { (void)batch.try_dispatch(kernel, Grid{1}, 1u); }},
+      {"dispatch_at", [&] { batch.dispatch_at(std::span(block.bytes), kernel, Grid{1}, 1u); }},
+      {"raw", [&] { batch.raw(aql::to_packet(aql::BarrierAnd{})); }},
+      {"prepare", [&] { (void)batch.prepare(number_kernel(0x8000), Grid{2}); }},
+      {"Prepared::dispatch", [&] { prepared.dispatch(7u); }},
+      {"Prepared::dispatch_each",
+       [&] { prepared.dispatch_each(3, [](uint32_t i) noexcept { return std::tuple(i); }); }},
+      {"submit", [&] { (void)batch.submit(); }},
+      {"submit until a deadline", [&] { (void)batch.submit(soon()); }},
+      {"submit until a deadline that has passed", [&] { (void)batch.submit(Deadline::now()); }},
+      {"try_submit", [&] { (void)batch.try_submit(); }},
+  };
+}
+
+void check_refuses(BatchSubmitter& batch, Prepared<uint32_t>& prepared) {
+  Block block;
+  for (const auto& [name, use] : uses_of(batch, prepared, block)) {
+    CAPTURE(name);
+    for (int round = 0; round < 2; ++round) {
+      const std::string error = error_of<Error>(use);
+      CHECK(contains(error, "its Queue has gone: it was destroyed"));
+      CHECK(contains(error, "make a new batch over another Queue"));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a batch whose queue was destroyed refuses every use that could reach the queue", "[misuse]") {
+  const uint32_t unsubmitted = GENERATE(0u, 1u, 2u, 40u, 70u);  // 70: more than the ring holds
+  CAPTURE(unsubmitted);
+  DoubleDevice device;
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {});
+  Prepared<uint32_t> prepared = batch.prepare(kernel, Grid{1});
+  batch.dispatch(kernel, Grid{1}, 0u);
+  const Completion before = batch.submit();
+  REQUIRE(before.wait(soon(), actively));
+  for (uint32_t i = 0; i < unsubmitted; ++i) batch.dispatch(kernel, Grid{1}, i);
+  device.destroy_queue();
+  check_refuses(batch, prepared);
+  CHECK(batch.size() == 0);
+  CHECK(before.ready());
+  CHECK(device.processor().completed().size() == 1);
+}
+
+TEST_CASE("each batch of a queue refuses its use once the queue has gone, whichever holds the ring",
+          "[misuse]") {
+  DoubleDevice device;
+  const auto kernel = number_kernel();
+  BatchSubmitter first(device.state(), {}), second(device.state(), {});
+  auto gone = std::make_unique<BatchSubmitter>(device.state(), BatchOptions{});
+  Prepared<uint32_t> of_first = first.prepare(kernel, Grid{1}), of_second = second.prepare(kernel, Grid{1});
+  for (uint32_t i = 0; i < 5; ++i) {
+    first.dispatch(kernel, Grid{1}, i);
+    gone->dispatch(kernel, Grid{1}, i);
+    second.dispatch(kernel, Grid{1}, i);
+  }
+  gone.reset();
+  device.destroy_queue();
+  check_refuses(first, of_first);
+  check_refuses(second, of_second);
+}
+
+TEST_CASE("a batch whose queue was destroyed may be asked, cleared and destroyed", "[misuse]") {
+  DoubleDevice device;
+  const auto kernel = number_kernel();
+  std::optional<BatchSubmitter> batch;
+  batch.emplace(device.state(), BatchOptions{});
+  for (uint32_t i = 0; i < 3; ++i) batch->dispatch(kernel, Grid{1}, i).touches_nothing();
+  batch->submit().wait(actively);
+  const std::string plan = batch->explain();
+  CommandRef last = batch->dispatch(kernel, Grid{1}, 4u);
+  device.destroy_queue();
+  if constexpr (!detail::handle_checks) last.touches_nothing();
+  CHECK(batch->explain() == plan);
+  CHECK(batch->plan().size() == 3);
+  CHECK(batch->size() == 0);
+  batch->clear();
+  CHECK(contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }), "its Queue has gone"));
+  batch.reset();
+}
+
+TEST_CASE("a queue that is destroyed takes what was not submitted out of its ring", "[misuse]") {
+  DoubleDevice device;
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {});
+  for (uint32_t i = 0; i < 20; ++i) batch.dispatch(kernel, Grid{1}, i);
+  hsa_queue_t* const queue = device.processor().queue();
+  const auto* const slots = static_cast<const aql::Packet64*>(queue->base_address);
+  const auto type = [&](uint32_t i) { return aql::packet_type(slots[i].header()); };
+  REQUIRE(type(1) == aql::PacketType::kernel_dispatch);
+  device.destroy_queue();
+  for (uint32_t i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    CHECK(type(i) == aql::PacketType::invalid);
+  }
+}
+
+TEST_CASE("a queue that is destroyed closes a batch that is partly out", "[misuse]") {
+  DoubleDevice device({.device = {.ring_size = 16}});
+  const auto kernel = number_kernel();
+  BatchSubmitter batch(device.state(), {});
+  Prepared<uint32_t> prepared = batch.prepare(kernel, Grid{1});
+  device.processor().pause();
+  for (uint32_t i = 0; i < 100; ++i) batch.dispatch(kernel, Grid{1}, i);
+  CHECK(contains(error_of<Error>([&] { (void)batch.submit(Deadline::after(5ms)); }),
+                 "packets of this batch are out"));
+  Timeline& timeline = device.state().timeline();
+  const uint64_t value = timeline.last_begun();
+  device.processor().resume();
+  device.destroy_queue();
+  CHECK(timeline.is_done(value));  // not given up: what was out has been executed
+  check_refuses(batch, prepared);
+}
+
+TEST_CASE("a recording whose replay is partly out in a queue that has gone is replayed on another",
+          "[misuse]") {
+  std::vector<uint32_t> ran;
+  DoubleDevice gone({.device = {.ring_size = 16}});
+  DoubleDevice other({}, [&](uint32_t number) { ran.push_back(number); });
+  const auto kernel = number_kernel();
+  std::vector<Block> kernargs(2048);
+  Recording recording(gone.state(), std::as_writable_bytes(std::span(kernargs)), {});
+  for (uint32_t i = 0; i < 40; ++i) recording.dispatch(kernel, Grid{1}, i);
+  gone.processor().pause();
+  CHECK(contains(error_of<Error>([&] { (void)recording.replay(gone.state(), Deadline::after(5ms)); }),
+                 "packets of this batch are out"));
+  CHECK(contains(error_of<Error>([&] { (void)recording.replay(other.state(), soon()); }),
+                 "a replay on another queue"));
+  gone.processor().resume();
+  gone.destroy_queue();
+  recording.abandon();
+  CHECK(recording.replay(other.state(), soon()).wait(soon(), actively));
+  REQUIRE(ran.size() == 40);
+  for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
+}
+
+TEST_CASE("a recording outlives its queue, also in the midst of a replay", "[misuse]") {
+  DoubleDevice device({.device = {.ring_size = 16}});
+  const auto kernel = number_kernel();
+  std::vector<Block> kernargs(2048);
+  auto recording = std::make_unique<Recording>(device.state(), std::as_writable_bytes(std::span(kernargs)),
+                                               RecordingOptions{});
+  for (uint32_t i = 0; i < 40; ++i) recording->dispatch(kernel, Grid{1}, i);
+  device.processor().pause();
+  CHECK(contains(error_of<Error>([&] { (void)recording->replay(device.state(), Deadline::after(5ms)); }),
+                 "packets of this batch are out"));
+  device.processor().resume();
+  device.destroy_queue();
+  recording->abandon();
+  recording.reset();
+}
