@@ -11,8 +11,17 @@ SharedQueue::SharedQueue(const Agent& agent, const QueueOptions& options)
       options_(detail::checked(options)),
       common_(std::make_shared<detail::CommonQueue>(agent, options.packets)) {}
 
+detail::CommonQueue& SharedQueue::common(const char* call) const {
+  if (common_) return *common_;
+  throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
+               .call = call,
+               .asked = "the use of a SharedQueue",
+               .found = "this one was moved from",
+               .remedy = "use the SharedQueue that it was moved to, or assign another one to it first"});
+}
+
 Queue SharedQueue::producer() {
-  if (!common_->alive()) {
+  if (!common("SharedQueue::producer").alive()) {
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "SharedQueue::producer",
                  .asked = "a Queue over its HSA queue",
@@ -24,7 +33,7 @@ Queue SharedQueue::producer() {
       detail::QueueState::Parts{.queue = handle(), .producers = aql::Producers::shared, .common = common_}));
 }
 
-hsa_queue_t* SharedQueue::handle() const noexcept { return common_->ring().queue(); }
-uint32_t SharedQueue::ring_size() const noexcept { return common_->ring().ring_size(); }
+hsa_queue_t* SharedQueue::handle() const { return common("SharedQueue::handle").ring().queue(); }
+uint32_t SharedQueue::ring_size() const { return common("SharedQueue::ring_size").ring().ring_size(); }
 
 }  // namespace uptempo

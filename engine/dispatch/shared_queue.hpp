@@ -26,6 +26,9 @@
 // Lifetime. The HSA queue lives as long as the last of the SharedQueue and its Queues. Destroying a Queue waits for its publications as usual; because others use the queue
 // it cannot be stopped, so that what is unfinished after QueueOptions::drain is reported as lost, but may still be carried out: as with a borrowed queue (queue.hpp).
 //
+// Misuse. Functions of a SharedQueue that was moved from throw Error, but for agent(); it may be
+// destroyed or assigned to.
+//
 // Thread safety: producer() from any thread, also the one that will not use it; each Queue belongs to one thread at a time.
 #pragma once
 
@@ -52,11 +55,14 @@ class SharedQueue {
   // its first submission.
   Queue producer();
 
-  hsa_queue_t* handle() const noexcept;
+  hsa_queue_t* handle() const;
   const Agent& agent() const noexcept { return agent_; }
-  uint32_t ring_size() const noexcept;
+  uint32_t ring_size() const;
 
  private:
+  // Throws Error, as `call`, for a SharedQueue that was moved from.
+  detail::CommonQueue& common(const char* call) const;
+
   Agent agent_;
   QueueOptions options_;
   std::shared_ptr<detail::CommonQueue> common_;

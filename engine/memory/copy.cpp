@@ -85,6 +85,17 @@ Copier::Copier(Copier&&) noexcept = default;
 Copier& Copier::operator=(Copier&&) noexcept = default;
 Copier::~Copier() = default;
 
+Copier::Work& Copier::work() const {
+  if (work_ && work_->session->alive()) return *work_;
+  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+               .call = "Copier",
+               .asked = "a copy or fill",
+               .found = work_ ? "the Runtime has gone, and the memory and signal of the Copier with it"
+                              : "this Copier was moved from",
+               .remedy = work_ ? "make a new Runtime and a new Copier"
+                               : "use the Copier that it was moved to, or assign another one to it first"});
+}
+
 void Copier::require_equal(size_t destination_bytes, size_t source_bytes) {
   if (destination_bytes == source_bytes) return;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
@@ -96,7 +107,8 @@ void Copier::require_equal(size_t destination_bytes, size_t source_bytes) {
 
 void Copier::start(Direction direction, void* destination, const void* source, size_t bytes,
                    hsa_signal_t done, std::span<const hsa_signal_t> after) {
-  if (work_->faulted()) work_->throw_fault(destination, source, bytes);
+  Work& mine = work();
+  if (mine.faulted()) mine.throw_fault(destination, source, bytes);
   const hsa_agent_t destination_agent = direction == Direction::to_host ? host_ : gpu_.handle();
   const hsa_agent_t source_agent = direction == Direction::to_device ? host_ : gpu_.handle();
   check(hsa_amd_memory_async_copy(destination, destination_agent, source, source_agent, bytes,
@@ -110,20 +122,21 @@ void Copier::start(Direction direction, void* destination, const void* source, s
 
 void Copier::run(Direction direction, void* destination, const void* source, size_t bytes) {
   if (bytes == 0) return;
-  const hsa_signal_t done = work_->done.handle();
-  const Work::Running running(*work_);
+  Work& mine = work();
+  const hsa_signal_t done = mine.done.handle();
+  const Work::Running running(mine);
   hsa_signal_store_relaxed(done, 1);
   start(direction, destination, source, bytes, done, {});
   hsa_signal_value_t left = 1;
   for (bool faulted = false; left > 0;) {
     if (faulted) {
-      work_->lost = true;
-      work_->throw_fault(destination, source, bytes);
+      mine.lost = true;
+      mine.throw_fault(destination, source, bytes);
     }
     // In slices, because a copy that has faulted never touches its signal.
     hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, detail::ticks_in(detail::longest_sleep),
                               HSA_WAIT_STATE_BLOCKED);
-    faulted = work_->faulted();  // ahead of the last look: what completed in spite of it is complete
+    faulted = mine.faulted();  // ahead of the last look: what completed in spite of it is complete
     // An acquire of our own: one inside ROCr, which is not instrumented, is invisible to a thread sanitizer.
     left = aql::load_acquire(done);
   }
@@ -153,6 +166,7 @@ void Copier::on_device(void* destination, const void* source, size_t bytes) {
 
 void Copier::to_device_pageable(void* destination, const void* source, size_t bytes, PageablePath path) {
   if (bytes == 0) return;
+  std::byte* const staging = work().staging.data();
   if (path == PageablePath::pinned_for_once ||
       (path == PageablePath::automatic && bytes > stage_limit_bytes)) {
     // hsa_amd_memory_lock takes no pointer to const; the copy only reads.
@@ -163,8 +177,8 @@ void Copier::to_device_pageable(void* destination, const void* source, size_t by
   }
   for (size_t offset = 0; offset < bytes; offset += staging_bytes) {
     const size_t part = std::min(staging_bytes, bytes - offset);
-    std::memcpy(work_->staging.data(), static_cast<const std::byte*>(source) + offset, part);
-    run(Direction::to_device, static_cast<std::byte*>(destination) + offset, work_->staging.data(), part);
+    std::memcpy(staging, static_cast<const std::byte*>(source) + offset, part);
+    run(Direction::to_device, static_cast<std::byte*>(destination) + offset, staging, part);
   }
   count(&CounterBlock::bytes_staged, bytes);
   count(&CounterBlock::copies_staged);
@@ -172,6 +186,7 @@ void Copier::to_device_pageable(void* destination, const void* source, size_t by
 
 void Copier::to_host_pageable(void* destination, const void* source, size_t bytes, PageablePath path) {
   if (bytes == 0) return;
+  std::byte* const staging = work().staging.data();
   if (path == PageablePath::pinned_for_once ||
       (path == PageablePath::automatic && bytes > stage_limit_bytes)) {
     const HostPin pin(gpu_, destination, bytes);
@@ -181,8 +196,8 @@ void Copier::to_host_pageable(void* destination, const void* source, size_t byte
   }
   for (size_t offset = 0; offset < bytes; offset += staging_bytes) {
     const size_t part = std::min(staging_bytes, bytes - offset);
-    run(Direction::to_host, work_->staging.data(), static_cast<const std::byte*>(source) + offset, part);
-    std::memcpy(static_cast<std::byte*>(destination) + offset, work_->staging.data(), part);
+    run(Direction::to_host, staging, static_cast<const std::byte*>(source) + offset, part);
+    std::memcpy(static_cast<std::byte*>(destination) + offset, staging, part);
   }
   count(&CounterBlock::bytes_staged, bytes);
   count(&CounterBlock::copies_staged);
@@ -190,7 +205,7 @@ void Copier::to_host_pageable(void* destination, const void* source, size_t byte
 
 void Copier::fill(void* destination, uint32_t value, size_t words) {
   if (words == 0) return;
-  if (work_->faulted()) work_->throw_fault(destination, &value, words * sizeof(value));
+  if (Work& mine = work(); mine.faulted()) mine.throw_fault(destination, &value, words * sizeof(value));
   check(hsa_amd_memory_fill(destination, value, words), "hsa_amd_memory_fill",
         fmt::format("{} words at {}", words, destination), "pass an address inside a device buffer");
   count(&CounterBlock::fills);

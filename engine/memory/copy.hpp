@@ -14,6 +14,9 @@
 // second, and every later one at once. Nobody waits here for a start_* copy or for fill(), which waits inside ROCr: a fault in one ends
 // the process, unless other work of the agent takes the fault for its own (session.hpp).
 //
+// Misuse: a Copier that was moved from, and one whose Runtime has gone, throws Error for every copy
+// of at least one byte; it may be destroyed or assigned to.
+//
 // Thread safety: one thread at a time per Copier. Lifetime: host memory and buffers until the copy is complete; those of a copy that a
 // fault has ended until the end of the Runtime, and the Copier leaves its own until then.
 #pragma once
@@ -95,6 +98,8 @@ class Copier {
   enum class Direction : uint8_t { to_device, to_host, on_device };
   struct Work;
 
+  // Throws Error if there is nothing to copy with.
+  Work& work() const;
   static void require_equal(size_t destination_bytes, size_t source_bytes);
   void start(Direction direction, void* destination, const void* source, size_t bytes, hsa_signal_t done,
              std::span<const hsa_signal_t> after);

@@ -21,16 +21,17 @@ class HostPin {
   HostPin(HostPin&& other) noexcept
       : session_(std::move(other.session_)),
         host_(std::exchange(other.host_, nullptr)),
-        device_address_(other.device_address_) {}
+        device_address_(std::exchange(other.device_address_, nullptr)) {}
   HostPin& operator=(HostPin&& other) noexcept {
     unpin();
     session_ = std::move(other.session_);
     host_ = std::exchange(other.host_, nullptr);
-    device_address_ = other.device_address_;
+    device_address_ = std::exchange(other.device_address_, nullptr);
     return *this;
   }
   ~HostPin() { unpin(); }
 
+  // Null for a pin that was moved from.
   void* device_address() const noexcept { return device_address_; }
   // It stays pinned until the end of the Runtime: something in flight may still use it.
   void leave_to_session() noexcept { host_ = nullptr; }

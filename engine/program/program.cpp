@@ -118,6 +118,13 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
                  .found = fmt::format("the program has {}", fmt::join(kernel_names(), ", ")),
                  .remedy = "ask for one of these (C++ kernels under their mangled name)"});
   }
+  if (!program.executable.alive()) {
+    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+                 .call = "Program::kernel",
+                 .asked = fmt::format("kernel '{}'", name),
+                 .found = "the Runtime has gone, and the loaded code with it",
+                 .remedy = "make a new Runtime and a new Program"});
+  }
   ArgumentLayout layout(*metadata, program.metadata.has_printf);
 
   hsa_executable_symbol_t symbol{};

@@ -7,7 +7,10 @@
 // with its reason), an unknown kernel (the known ones are listed), argument types that do not fit, unsupported hidden arguments.
 //
 // Lifetimes: the code object's bytes live as long as the Program. Programs and kernels are cheap values that share the loaded code; it
-// is unloaded with the last of them, which must not be before its dispatches have completed. Thread safety: immutable.
+// is unloaded with the last of them, which must not be before its dispatches have completed. Moving
+// copies them: no Program or Kernel is ever without its code. Kernels that were asked for stay
+// readable after the Runtime has gone; asking for another throws Error then. Thread safety:
+// immutable.
 #pragma once
 
 #include <array>
@@ -60,6 +63,9 @@ struct KernelInfo {
 template <class... Args>
 class Kernel {
  public:
+  Kernel(const Kernel&) noexcept = default;  // no move: what was moved from would have no kernel
+  Kernel& operator=(const Kernel&) noexcept = default;
+
   const KernelInfo& info() const noexcept { return *info_; }
   const std::string& name() const noexcept { return info_->name; }
   // Keeps the code loaded.
@@ -102,6 +108,8 @@ class Program {
  public:
   // `code` is an AMDGPU ELF file or a clang offload bundle. Throws Error.
   Program(const Agent& agent, std::span<const std::byte> code);
+  Program(const Program&) noexcept = default;  // no move: what was moved from would have no code
+  Program& operator=(const Program&) noexcept = default;
 
   // Throws Error; see above.
   template <class... Args>

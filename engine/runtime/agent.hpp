@@ -1,6 +1,7 @@
 // A device that executes AQL packets (a GPU), or the host: its HSA handle and its properties, read once.
 //
-// Agent is a value: copying it copies a pointer. Properties stay readable after the Runtime has gone; the handle is then void.
+// Agent is a value: copying it copies a pointer, and so does moving, which leaves the source as it
+// is. Properties stay readable after the Runtime has gone; the handle is then void.
 // Thread safety: immutable.
 #pragma once
 
@@ -41,6 +42,8 @@ class Agent {
  public:
   // Reads all properties. Throws Error if HSA refuses one of the mandatory ones.
   explicit Agent(hsa_agent_t handle);
+  Agent(const Agent&) noexcept = default;  // no move: what was moved from would have no properties
+  Agent& operator=(const Agent&) noexcept = default;
 
   hsa_agent_t handle() const noexcept { return handle_; }
   const AgentProperties& properties() const noexcept { return *properties_; }

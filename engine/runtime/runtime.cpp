@@ -65,7 +65,22 @@ Runtime::Runtime(RuntimeVersion needed) : session_(Session::start()), version_(r
   }
 }
 
+void Runtime::require_session(const char* call) const {
+  if (session_) return;
+  throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+               .call = call,
+               .asked = "an agent",
+               .found = "this Runtime was moved from",
+               .remedy = "use the Runtime that it was moved to"});
+}
+
+const Agent& Runtime::host() const {
+  require_session("Runtime::host");
+  return hosts_.front();
+}
+
 Agent Runtime::gpu(size_t index) const {
+  require_session("Runtime::gpu");
   if (index < gpus_.size()) return gpus_[index];
   std::string rejected;
   size_t gpu_number = 0;

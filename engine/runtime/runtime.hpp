@@ -5,7 +5,9 @@
 //
 // Several Runtime objects of a process share one session; the last one to go shuts HSA down. Whatever is still alive then is given
 // back first (session.hpp), and a new Runtime may be made afterwards. Objects that outlive the Runtime, such as those in
-// static storage, may be destroyed at any time later but no longer used.
+// static storage, may be destroyed at any time later; their use throws Error where their header
+// does not say otherwise. A Runtime that was moved from has no agents, and gpu() and host() throw
+// Error.
 //
 // Thread safety: const functions from any thread; making and destroying Runtimes from any thread.
 #pragma once
@@ -39,13 +41,16 @@ class Runtime {
   // The GPU agent of that number in HSA's order. Throws Error, naming every agent and why it was rejected, if there is none.
   Agent gpu(size_t index = 0) const;
   std::span<const Agent> gpus() const noexcept { return gpus_; }
-  // The host's first agent, whose pools hold pinned memory and kernargs.
-  const Agent& host() const noexcept { return hosts_.front(); }
+  // The host's first agent, whose pools hold pinned memory and kernargs. Throws Error for a Runtime
+  // that was moved from.
+  const Agent& host() const;
   std::span<const Agent> agents() const noexcept { return agents_; }
 
   RuntimeVersion version() const noexcept { return version_; }
 
  private:
+  void require_session(const char* call) const;
+
   std::shared_ptr<Session> session_;
   RuntimeVersion version_;
   std::vector<Agent> agents_, gpus_, hosts_;

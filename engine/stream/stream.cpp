@@ -188,6 +188,14 @@ void Stream::wait(const Event& event) {
 }
 
 void Stream::wait(hsa_signal_t signal) {
+  if (signal.handle == 0) {
+    throw Error(
+        {.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
+         .call = "Stream::wait",
+         .asked = "to wait for a signal",
+         .found = "the null signal; a Signal that was moved from, or left to the Runtime, has that one",
+         .remedy = "pass the Signal that it was moved to, or a new one"});
+  }
   if (aql::load_acquire(signal) == 0) {
     tail_.acquires_system = true;
     count(&CounterBlock::waits_elided);

@@ -23,6 +23,9 @@
 // Back-pressure: a call that finds ring, kernarg memory or signals exhausted waits for the oldest work of its queue, StreamsOptions::patience at most, without holding a
 // lock; then it throws Error naming what was short. Nothing is half done then.
 //
+// Misuse: after the Runtime has gone, what puts work on a stream throws Error, and so does what asks
+// for the end of its work; events that were complete by then stay so.
+//
 // Thread safety: one thread at a time for one stream; others may use other streams and any event meanwhile. Lifetime: kernels, buffers and signals until completion. A stream may be destroyed
 // with work in flight, which goes on; nobody waits for it and no other stream is held up.
 #pragma once

@@ -177,6 +177,13 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
 
 CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
   if (transfer.bytes() == 0) return CopyPath::automatic;
+  if (!queue_->usable()) {
+    throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
+                 .call = "Stream::copy",
+                 .asked = transfer.text(),
+                 .found = "the Runtime has gone, and the memory of its pools with it",
+                 .remedy = "make a new Runtime, new buffers and new Streams"});
+  }
   CopyRows& rows = transfer.rows;
   if (rows.height > 1 && rows.to_pitch == rows.width_bytes &&
       (transfer.is_fill() || rows.from_pitch == rows.width_bytes)) {

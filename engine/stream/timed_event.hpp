@@ -51,6 +51,9 @@ class EventTime {
 class TimedEvent {
  public:
   TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}
+  TimedEvent(const TimedEvent&) noexcept =
+      default;  // no move: what was moved from would have no place for its time
+  TimedEvent& operator=(const TimedEvent&) noexcept = default;
 
   // Complete if it was never recorded.
   const Event& event() const noexcept { return event_; }
