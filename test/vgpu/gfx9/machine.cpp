@@ -89,7 +89,7 @@ void Machine::place(Workgroup& workgroup) {
   if (caches != nullptr) workgroup.compute_unit = caches->any_compute_unit();
 }
 
-Buffer Machine::allocate(std::size_t size_bytes, bool writable) {
+Buffer Machine::allocate(std::size_t size_bytes, bool writable, MemoryKind kind) {
   auto& block =
       blocks_.emplace_back(std::make_unique<Block>(round_up(std::max<std::size_t>(size_bytes, 1), kPage)));
   block->address = next_;
@@ -98,7 +98,7 @@ Buffer Machine::allocate(std::size_t size_bytes, bool writable) {
               .end = block->address + block->size_bytes,
               .host = block->host.get(),
               .writable = writable,
-              .kind = MemoryKind::coarse_grained});
+              .kind = kind});
   return {block->address, {block->host.get(), size_bytes}};
 }
 

@@ -9,6 +9,26 @@ std::string_view scope_name(FenceScope scope) noexcept {
   return names[static_cast<std::size_t>(scope)];
 }
 
+std::string_view memory_kind_name(MemoryKind kind) noexcept {
+  switch (kind) {
+    case MemoryKind::fine_grained:
+      return "fine-grained host memory";
+    case MemoryKind::coarse_grained:
+      return "coarse-grained host memory";
+    case MemoryKind::uncached:
+      return "uncached host memory";
+    case MemoryKind::device_local:
+      return "coarse-grained device memory";
+    case MemoryKind::device_local_fine:
+      return "fine-grained device memory";
+    case MemoryKind::doorbell:
+      return "a doorbell";
+    case MemoryKind::hdp_registers:
+      return "registers";
+  }
+  return "memory";
+}
+
 MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept {
   const bool local_types = target == "gfx908" || target == "gfx90a";  // others know UC and NC only
   switch (kind) {

@@ -46,6 +46,20 @@ constexpr bool l2_needs_fences(MemoryType type) noexcept {
 // What the kernel driver maps a buffer of that kind with (Linux amdgpu_amdkfd_gpuvm.c, get_pte_flags()). `target` as in DeviceDescription.
 MemoryType memory_type(std::string_view target, MemoryKind kind) noexcept;
 
+std::string_view memory_kind_name(MemoryKind kind) noexcept;  // "fine-grained host memory"
+
+// Whether the floating-point atomics of FLAT, GLOBAL and buffers work on such memory. L2 alone
+// carries them out: the fabric behind it has integer and bitwise atomics only. So they work on
+// coarse-grained memory, of the host too, and do nothing on any other kind: memory stays as it is,
+// and the lane gets 0. Targets: gfx90a (add_f32, pk_add_f16, add, min and max
+// of f64) and gfx908 (add_f32, pk_add_f16, without a returned value); gfx900 and gfx906 have none.
+// LDS has its own. Sources: ROCm, "Hardware atomics operation support", support summary of MI200
+// and MI100 and its definition of NOP; HIP's tests AtomicAdd_withunsafeflag and
+// AtomicAdd_NonCoherent_withunsafeflag (gfx90a, hipHostMalloc).
+constexpr bool float_atomics_work(MemoryKind kind) noexcept {
+  return kind == MemoryKind::coarse_grained || kind == MemoryKind::device_local;
+}
+
 // Bytes of a line (Vega ISA; gfx90a: CDNA2 ISA, "Memory hierarchy").
 constexpr std::uint32_t kVectorL1LineBytes = 64;
 constexpr std::uint32_t kScalarL1LineBytes = 64;

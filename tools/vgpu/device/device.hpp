@@ -11,6 +11,7 @@ namespace uptempo::vgpu {
 class Caches;
 class DeviceCounts;
 class HostPages;
+class IgnoredAtomics;
 namespace fences {
 class Checker;
 }
@@ -20,10 +21,11 @@ struct Device {
   AddressSpace& memory;
   Interrupts& interrupts;
   Trace& trace;
-  fences::Checker* checker = nullptr;  // null: off
-  HostPages* host_pages = nullptr;     // with the checker; null: the host is not observed
-  Caches* caches = nullptr;            // of an incoherent device
-  DeviceCounts* counts = nullptr;      // null: nobody asks
+  fences::Checker* checker = nullptr;         // null: off
+  HostPages* host_pages = nullptr;            // with the checker; null: the host is not observed
+  Caches* caches = nullptr;                   // of an incoherent device
+  DeviceCounts* counts = nullptr;             // null: nobody asks
+  IgnoredAtomics* ignored_atomics = nullptr;  // null: off
 };
 
 }  // namespace uptempo::vgpu

@@ -204,6 +204,7 @@ Executor::Executor(AddressSpace& space, CodeCache& cache, Target wanted)
 
 Executor::Executor(Device& device, CodeCache& cache, Target wanted) : Executor(device.memory, cache, wanted) {
   caches = device.caches;
+  ignored_atomics = device.ignored_atomics;
 }
 
 Executor::~Executor() { code.impl().remove(*this); }

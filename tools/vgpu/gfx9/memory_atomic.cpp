@@ -1,7 +1,11 @@
 // FLAT, GLOBAL and MUBUF atomics: real atomic operations of the host, because other workers and the program share the memory. Lanes take
-// their turn in order.
+// their turn in order. Floating-point ones do nothing where L2 does not carry them out
+// (device/caching.hpp).
 #include <atomic>
+#include <bit>
 
+#include "device/caching.hpp"
+#include "device/ignored_atomics.hpp"
 #include "gfx9/atomic_operations.hpp"
 #include "gfx9/buffer.hpp"
 #include "gfx9/memory.hpp"
@@ -63,6 +67,42 @@ GpuAddress flat_address(const Op& op, const Wave& wave, unsigned lane) noexcept 
   return (std::uint64_t{v[1].lane[lane]} << 32 | v[0].lane[lane]) + offset;
 }
 
+template <class Operation>
+constexpr bool is_floating = false;
+template <class T, T (*Function)(T, T)>
+constexpr bool is_floating<atomic::Binary<T, Function>> = std::is_floating_point_v<T>;
+template <>
+constexpr bool is_floating<atomic::AddPackedHalves> = true;
+
+// The lanes whose floating-point atomic does nothing; reports them to the check, if there is one.
+// Lanes that fault are not among them.
+std::uint64_t ignored_lanes(const Op& op, Wave& wave, std::uint64_t lanes, const GpuAddress* address,
+                            unsigned bytes) {
+  std::uint64_t ignored = 0;
+  const Mapping* first = nullptr;
+  for_each_lane(lanes, [&](unsigned lane) {
+    const Mapping* const mapping = wave.executor->mapping(op, address[lane]);
+    if (mapping == nullptr || float_atomics_work(mapping->kind)) return;
+    if (!mapping->contains(address[lane], bytes) || !mapping->permits(Access::atomic) ||
+        address[lane] % bytes != 0)
+      return;
+    if (first == nullptr) first = mapping;
+    ignored |= std::uint64_t{1} << lane;
+  });
+  if (ignored == 0 || wave.executor->ignored_atomics == nullptr) return ignored;
+  const DispatchState& dispatch = wave.workgroup->dispatch();
+  wave.executor->ignored_atomics->add(
+      {.kernel = dispatch.name,
+       .instruction = mnemonic(op.in.opcode),
+       .offset = static_cast<std::int64_t>(address_of(op) - dispatch.kernel.entry),
+       .workgroup = wave.workgroup->id(),
+       .wave = wave.index_in_workgroup,
+       .lanes = static_cast<std::uint32_t>(std::popcount(ignored)),
+       .address = address[std::countr_zero(ignored)],
+       .kind = first->kind});
+  return ignored;
+}
+
 template <class Operation, class Observer>
 const Op* execute(const Op& op, Wave& wave) {
   using Value = typename Operation::Value;
@@ -98,6 +138,14 @@ const Op* execute(const Op& op, Wave& wave) {
     if (sizeof(Value) == 8 && own != 0)
       return stop_error(op, wave, QueueError::illegal_instruction,
                         "updates 64 bits of private memory, whose halves do not lie together");
+  }
+  if constexpr (is_floating<Operation>) {
+    const std::uint64_t ignored = ignored_lanes(op, wave, exec & ~shared & ~own, address, sizeof(Value));
+    exec &= ~ignored;
+    if (op.in.glc) {
+      for (unsigned i = 0; i < kDwords; ++i)
+        for_each_lane(ignored, [&](unsigned lane) { wave.vgpr[op.in.dst + i].lane[lane] = 0; });
+    }
   }
   if ((exec & ~shared) != 0)
     Observer::access(op, wave, Access::atomic, sizeof(Value), exec & ~shared, address);

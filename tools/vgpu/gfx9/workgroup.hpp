@@ -125,6 +125,7 @@ class Executor {
   const Target target;
   Caches* caches =
       nullptr;  // of the Device, if it was made from one; needed when `code` was made with MemoryPolicy::cached
+  IgnoredAtomics* ignored_atomics = nullptr;  // of the Device, if it was made from one; null: nobody asks
   Interrupts* interrupts = nullptr;  // told by s_sendmsg; that of the Device, if it was made from one
 
   // Set when a wave stops with WaveStop::faulted.

@@ -1,0 +1,64 @@
+// The report of --check on floating-point atomics that did nothing, because they met memory that L2
+// does not hold for writing (caching.hpp, float_atomics_work).
+//
+// Each instruction of a kernel is reported once for each kind of memory that it meets; all are
+// counted.
+//
+// Thread safety: any thread. Cost: a lock and a search for each ignored instruction of a wave, none
+// else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "device/memory.hpp"
+
+namespace uptempo::vgpu {
+
+// One instruction of one wave.
+struct IgnoredAtomic {
+  std::string_view kernel;       // "sum.kd"
+  std::string_view instruction;  // "global_atomic_add_f32"
+  std::int64_t offset = 0;       // of the instruction, from the kernel's entry
+  std::array<std::uint32_t, 3> workgroup{};
+  std::uint32_t wave = 0;   // in the workgroup
+  std::uint32_t lanes = 0;  // that did nothing
+  GpuAddress address = 0;   // that of the first of them
+  MemoryKind kind = MemoryKind::fine_grained;
+};
+
+// {"class":"ignored-atomic","kernel":"sum.kd","instruction":"global_atomic_add_f32","offset":40,
+//  "workgroup":[0,0,0],"wave":0,"lanes":64,"address":140737,"memory":"fine-grained host memory",
+//  "reason":"...","remedy":"...","rule":"...","device":"gfx90a"}
+std::string to_json(const IgnoredAtomic& atomic, std::string_view target);
+// The same for people.
+std::string to_sentence(const IgnoredAtomic& atomic, std::string_view target);
+
+class IgnoredAtomics {
+ public:
+  using Report = std::function<void(const IgnoredAtomic& first)>;
+
+  explicit IgnoredAtomics(Report report) : report_(std::move(report)) {}
+
+  void add(const IgnoredAtomic& atomic) noexcept;
+
+  struct Counts {
+    std::uint64_t lanes = 0;   // atomics, one for each lane
+    std::uint64_t places = 0;  // instructions of kernels, by kind of memory
+  };
+  Counts counts() const;
+
+ private:
+  const Report report_;
+  mutable std::mutex mutex_;
+  std::map<std::tuple<std::string, std::int64_t, MemoryKind>, std::uint64_t> lanes_by_place_;
+};
+
+}  // namespace uptempo::vgpu
