@@ -39,6 +39,7 @@ TEST_CASE("an empty environment means the default device and nothing special", "
   CHECK_FALSE(options.checks.fences);
   CHECK_FALSE(options.checks.specification);
   CHECK_FALSE(options.checks.advice);
+  CHECK_FALSE(options.checks.atomics);
   CHECK(options.report_file.empty());
   CHECK(options.workers == 0);
   CHECK_FALSE(options.verbose);
@@ -86,8 +87,15 @@ TEST_CASE("checks are a list", "[options]") {
     CHECK(Options::from_environment().checks.specification);
     CHECK(Options::from_environment().checks.advice);
   }
-  for (const char* wrong :
-       {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "hsa,advice"}) {
+  CHECK(Options::from_environment().checks.atomics);
+  for (const char* with_atomics : {"atomics", "fences,atomics", "atomics,fences,hsa"}) {
+    CAPTURE(with_atomics);
+    setenv("UPTEMPO_VGPU_CHECK", with_atomics, 1);
+    CHECK(Options::from_environment().checks.atomics);
+    CHECK(Options::from_environment().checks.fences == (std::string(with_atomics) != "atomics"));
+  }
+  for (const char* wrong : {"fence", "fences,", ",fences", "fences;hsa", "all", "hsa", "advice", "hsa,advice",
+                            "atomics,hsa", "atomics,advice", "atomics,repeated", "atomic"}) {
     CAPTURE(wrong);
     setenv("UPTEMPO_VGPU_CHECK", wrong, 1);
     CHECK_THROWS_AS(Options::from_environment(), std::invalid_argument);

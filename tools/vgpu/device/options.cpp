@@ -48,6 +48,8 @@ Checks Checks::parse(std::string_view list) {
     const std::string_view name = list.substr(begin, comma - begin);
     if (name == "fences") {
       checks.fences = true;
+    } else if (name == "atomics") {
+      checks.atomics = true;
     } else if (name == "hsa") {
       checks.specification = true;
     } else if (name == "repeated") {
@@ -58,9 +60,11 @@ Checks Checks::parse(std::string_view list) {
       known = false;
     }
   }
-  if (!known || !checks.fences)
+  const bool of_fences = checks.specification || checks.repeated || checks.advice;
+  if (!known || (!checks.fences && (of_fences || !checks.atomics)))
     throw std::invalid_argument("'" + std::string(list) +
-                                "': use fences, with any of ,hsa ,repeated ,advice behind it");
+                                "': use atomics, or fences with any of ,hsa ,repeated ,advice behind it");
+  checks.atomics = true;
   return checks;
 }
 

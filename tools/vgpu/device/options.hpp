@@ -16,8 +16,10 @@ struct Checks {
   bool specification = false;  // and tells what only the specification forbids, too
   bool repeated = false;       // and each finding, however often there was one like it before
   bool advice = false;         // and, at the end, which fences could have been narrower
+  bool atomics = false;        // floating-point atomics that do nothing are reported; with every check
 
-  // "fences", then any of "hsa", "repeated" and "advice", with commas. Throws std::invalid_argument naming the list and what is accepted.
+  // "atomics", or "fences" and any of "hsa", "repeated" and "advice", with commas. Throws
+  // std::invalid_argument naming the list and what is accepted.
   static Checks parse(std::string_view list);
 };
 

@@ -10,9 +10,17 @@
 namespace uptempo::vgpu::kfd {
 
 FenceReport::FenceReport(const Options& options)
-    : device_(*options.device), lines_(options.checks.fences ? options.report_file : std::string()) {
-  if (!options.checks.fences) return;
+    : device_(*options.device), lines_(options.checks.atomics ? options.report_file : std::string()) {
+  if (!options.checks.atomics) return;
   const std::string target(device_.target);
+  ignored_atomics_ = std::make_unique<IgnoredAtomics>([this, target](const IgnoredAtomic& atomic) {
+    if (lines_.enabled()) {
+      lines_.write(to_json(atomic, target));
+    } else {
+      report(to_sentence(atomic, target));
+    }
+  });
+  if (!options.checks.fences) return;
   if (options.checks.advice) journal_ = std::make_unique<fences::Journal>();
   checker_ = std::make_unique<fences::Checker>(
       fences::JudgeOptions{.target = target, .specification = options.checks.specification},
@@ -49,7 +57,11 @@ void FenceReport::advise() {
 }
 
 void FenceReport::finish(const HostPages* host_pages) {
-  if (checker_ == nullptr || finished_.exchange(true)) return;
+  if (ignored_atomics_ == nullptr || finished_.exchange(true)) return;
+  if (const IgnoredAtomics::Counts ignored = ignored_atomics_->counts(); ignored.lanes != 0)
+    report("atomics: " + std::to_string(ignored.lanes) + " floating-point atomics did nothing, at " +
+           std::to_string(ignored.places) + " places");
+  if (checker_ == nullptr) return;
   checker_->finish();
   if (const auto unrecorded = checker_->counts().unrecorded; unrecorded != 0)
     report("fences: no memory to record all accesses of " + std::to_string(unrecorded) + " dispatches");

@@ -1,4 +1,5 @@
-// The fence checker of a process, and where its findings go: the report file of `--report`, or one sentence each on stderr.
+// The checks of a process (`--check`), and where their findings go: the report file of `--report`,
+// or one sentence each on stderr.
 //
 // Thread safety: any thread.
 #pragma once
@@ -9,6 +10,7 @@
 #include "device/device.hpp"
 #include "device/fences/checker.hpp"
 #include "device/fences/journal.hpp"
+#include "device/ignored_atomics.hpp"
 
 namespace uptempo::vgpu::kfd {
 
@@ -19,6 +21,7 @@ class FenceReport {
 
   // Null: not asked for.
   fences::Checker* checker() noexcept { return checker_.get(); }
+  IgnoredAtomics* ignored_atomics() noexcept { return ignored_atomics_.get(); }
 
   // The program ends; once. Gives advice, if asked for. Says, too, what could not be observed for want of memory or time. `host_pages` may be null.
   void finish(const HostPages* host_pages);
@@ -30,6 +33,7 @@ class FenceReport {
   Trace lines_;
   std::unique_ptr<fences::Journal> journal_;  // null: no advice asked for
   std::unique_ptr<fences::Checker> checker_;
+  std::unique_ptr<IgnoredAtomics> ignored_atomics_;
   std::atomic<bool> finished_{false};
 };
 

@@ -102,7 +102,15 @@ Requests::Requests(const Options& from)
       caches(options.incoherent ? std::make_unique<Caches>(
                                       *options.device, CacheHabits::of(*options.device, *options.incoherent))
                                 : nullptr),
-      device{options, memory, events, trace, fence_report.checker(), host_pages.get(), caches.get(), &counts},
+      device{options,
+             memory,
+             events,
+             trace,
+             fence_report.checker(),
+             host_pages.get(),
+             caches.get(),
+             &counts,
+             fence_report.ignored_atomics()},
       buffers(device, kGpuId, render_file, kfd_file, options.device->vram_bytes),
       queues(device, buffers, kfd_file) {}
 

@@ -63,6 +63,9 @@ void print_help() {
          "                      and not the first 64 between kernels of the same names; with advice, when "
          "the\n"
          "                      program ends, fences and barrier bits that could have been narrower\n"
+         "  --check atomics     find floating-point atomics that do nothing, because they meet memory that "
+         "is\n"
+         "                      not coarse-grained; --check fences finds them as well\n"
          "  --report FILE       where --check writes its findings, as lines of JSON (default: sentences on "
          "stderr)\n"
          "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
@@ -71,7 +74,7 @@ void print_help() {
          "  --incoherent SEED   caches go stale wherever fences allow it: a missing fence gives wrong "
          "results "
          "for\n"
-         "                      some seed. One worker; not together with --check\n"
+         "                      some seed. One worker; not together with --check fences\n"
          "  --delay SEED        packets, copies, doorbells and interrupts are late by chance: what is "
          "ordered by "
          "luck\n"
@@ -250,6 +253,15 @@ std::string preload_list(const ElfProgram& program, const std::string& library) 
   return list;
 }
 
+// The list may come from the environment, where it has not been checked.
+bool names_fences(std::string_view checks) {
+  try {
+    return Checks::parse(checks).fences;
+  } catch (const std::invalid_argument&) {
+    return false;  // the library says so
+  }
+}
+
 int run(const std::vector<std::string>& arguments) {
   const std::size_t first = parse(arguments);
   if (first == arguments.size()) usage("no program was given");
@@ -258,8 +270,9 @@ int run(const std::vector<std::string>& arguments) {
     usage("--report has nothing to report without --check");
   if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_NULL_KERNELS"))
     usage("--check has no accesses to check under --null-kernels");
-  if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_INCOHERENT"))
-    usage("--check and --incoherent exclude each other: run the program once with each");
+  if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
+      checks != nullptr && asked("UPTEMPO_VGPU_INCOHERENT") && names_fences(checks))
+    usage("--check fences and --incoherent exclude each other: run the program once with each");
   const std::string path = find_program(arguments[first]);
   const ElfProgram program = inspect_program(path);
   if (program.elf && !program.elf64)
