@@ -81,7 +81,7 @@ bool pointer_fits(const std::string& type_name) {
 
 TEST_CASE("a type of the right size and the wrong nature is refused", "[argument_types]") {
   // saxpy(global float* y, global const float* x, float a, uint length)
-  const ArgumentLayout saxpy = layout_of("saxpy", kernels::basics());
+  const ArgumentLayout saxpy = layout_of("saxpy", builtin_kernels::basics());
   CHECK(refusal<float*, const float*, float, uint32_t>(saxpy) == "no error");
   const std::string error = refusal<float*, const float*, int, float>(saxpy);
   CAPTURE(error);
@@ -97,7 +97,7 @@ TEST_CASE("a type of the right size and the wrong nature is refused", "[argument
 
 TEST_CASE("every argument of the probe kernel is told from its neighbours in nature", "[argument_types]") {
   // out, char, short, int, long, uchar, float, double, float4, struct, in
-  const ArgumentLayout probe = layout_of("probe_arguments", kernels::probes());
+  const ArgumentLayout probe = layout_of("probe_arguments", builtin_kernels::probes());
   struct Third {
     uint32_t first;
     uint8_t second;

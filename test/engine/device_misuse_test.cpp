@@ -83,7 +83,7 @@ TEST_CASE("a batch refuses its use after its queue was destroyed", "[misuse]") {
   CAPTURE(unsubmitted);
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 256};
   std::optional<Queue> queue{std::in_place, gpu};
@@ -104,7 +104,7 @@ TEST_CASE("a batch refuses its use after its queue was destroyed", "[misuse]") {
 TEST_CASE("a batch refuses its use after another queue was assigned to its own", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 256};
   Queue queue{gpu};
@@ -121,7 +121,7 @@ TEST_CASE("a batch refuses its use after another queue was assigned to its own",
 TEST_CASE("a batch goes on with its queue where that is moved to", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 256};
   Queue queue{gpu};
@@ -137,7 +137,7 @@ TEST_CASE("a batch goes on with its queue where that is moved to", "[misuse]") {
 TEST_CASE("every function of a queue that was moved from is an error, and assignment mends it", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   DeviceBuffer<uint32_t> data{gpu, 64};
   Queue queue{gpu};
   Queue moved{std::move(queue)};
@@ -163,7 +163,7 @@ TEST_CASE("every function of a queue that was moved from is an error, and assign
 TEST_CASE("a shared queue that was moved from is an error, and its producers live on", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   DeviceBuffer<uint32_t> data{gpu, 64};
   SharedQueue shared{gpu};
   Queue producer = shared.producer();
@@ -190,7 +190,7 @@ TEST_CASE("values that share what they stand for are whole after a move", "[misu
   const Runtime runtime;
   Agent gpu = runtime.gpu();
   const Agent other{std::move(gpu)};
-  Program program{gpu, kernels::basics()};  // NOLINT(bugprone-use-after-move): the subject, here and below
+  Program program{gpu, builtin_kernels::basics()};  // NOLINT(bugprone-use-after-move): the subject, here and below
   const Program same{std::move(program)};
   CHECK(program.target() == same.target());
   CHECK(program.identity().size_bytes == same.identity().size_bytes);
@@ -316,7 +316,7 @@ TEST_CASE("batches and recordings refuse their use after the runtime has gone", 
   CAPTURE(unsubmitted);
   std::optional<Runtime> runtime{std::in_place};
   const Agent gpu = runtime->gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 256};
   const Bindings bindings = Bindings{}.add("data", data);
@@ -370,7 +370,7 @@ TEST_CASE("batches and recordings refuse their use after the runtime has gone", 
 TEST_CASE("a recording refuses its use after the runtime and the queue of a half-done replay", "[misuse]") {
   std::optional<Runtime> runtime{std::in_place};
   const Agent gpu = runtime->gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 64};
   std::optional<Queue> queue{std::in_place, gpu,
@@ -400,7 +400,7 @@ TEST_CASE("streams and launchers refuse their use after the runtime has gone", "
   CAPTURE(idle);
   std::optional<Runtime> runtime{std::in_place};
   const Agent gpu = runtime->gpu();
-  const Program program{gpu, kernels::basics()};
+  const Program program{gpu, builtin_kernels::basics()};
   const FillKernel fill = fill_of(program);
   DeviceBuffer<uint32_t> data{gpu, 256};
   PinnedBuffer<uint32_t> pinned{gpu, 256};
