@@ -1,6 +1,6 @@
-#include "engine/dispatch/awaitable.hpp"
+#include "engine/completion/awaitable.hpp"
 
-#include "engine/dispatch/drain.hpp"
+#include "engine/completion/drain.hpp"
 
 namespace uptempo::detail {
 

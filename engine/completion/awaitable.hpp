@@ -24,8 +24,8 @@
 
 #include <coroutine>
 
-#include "engine/dispatch/awaited.hpp"
-#include "engine/dispatch/completion.hpp"
+#include "engine/completion/awaited.hpp"
+#include "engine/completion/completion.hpp"
 
 namespace uptempo {
 namespace detail {

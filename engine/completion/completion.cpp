@@ -1,4 +1,4 @@
-#include "engine/dispatch/completion.hpp"
+#include "engine/completion/completion.hpp"
 
 #include <fmt/format.h>
 

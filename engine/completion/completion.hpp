@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "aql/deadline.hpp"
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/timeline.hpp"
 
 namespace uptempo {
 

@@ -1,4 +1,4 @@
-#include "engine/dispatch/drain.hpp"
+#include "engine/completion/drain.hpp"
 
 #include <hsa/hsa_ext_amd.h>
 #include <pthread.h>

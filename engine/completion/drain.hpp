@@ -32,8 +32,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/dispatch/awaited.hpp"
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/awaited.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"
 

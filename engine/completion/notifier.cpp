@@ -1,4 +1,4 @@
-#include "engine/dispatch/notifier.hpp"
+#include "engine/completion/notifier.hpp"
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/dispatch/drain.hpp"
+#include "engine/completion/drain.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {

@@ -27,8 +27,8 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/dispatch/awaited.hpp"
-#include "engine/dispatch/completion.hpp"
+#include "engine/completion/awaited.hpp"
+#include "engine/completion/completion.hpp"
 
 namespace uptempo {
 

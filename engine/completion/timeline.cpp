@@ -1,4 +1,4 @@
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/timeline.hpp"
 
 #include <hsa/hsa_ext_amd.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
-#include "engine/dispatch/drain.hpp"
+#include "engine/completion/drain.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"

@@ -39,7 +39,7 @@
 
 #include "aql/amd_abi.hpp"
 #include "aql/deadline.hpp"
-#include "engine/dispatch/awaited.hpp"
+#include "engine/completion/awaited.hpp"
 
 namespace uptempo {
 

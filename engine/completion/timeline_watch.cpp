@@ -1,4 +1,4 @@
-#include "engine/dispatch/timeline_watch.hpp"
+#include "engine/completion/timeline_watch.hpp"
 
 #include <utility>
 

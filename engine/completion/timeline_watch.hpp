@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/session.hpp"
 

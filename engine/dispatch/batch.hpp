@@ -44,9 +44,9 @@
 #include <type_traits>
 
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/completion.hpp"
+#include "engine/completion/completion.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/handle_check.hpp"
+#include "engine/dispatch/pools/handle_check.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/queue_state.hpp"

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/fence_rules.hpp"
-#include "engine/dispatch/handle_check.hpp"
+#include "engine/fences/fence_rules.hpp"
+#include "engine/dispatch/pools/handle_check.hpp"
 
 namespace uptempo {
 

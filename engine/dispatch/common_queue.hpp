@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "aql/shared_ring.hpp"
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/runtime/session.hpp"
 

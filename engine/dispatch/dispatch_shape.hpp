@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/program/arguments.hpp"
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"

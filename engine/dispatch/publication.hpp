@@ -13,9 +13,9 @@
 #include "aql/packet.hpp"
 #include "aql/writer.hpp"
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/fence_planner.hpp"
-#include "engine/dispatch/fence_rules.hpp"
-#include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/fences/fence_planner.hpp"
+#include "engine/fences/fence_rules.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/dispatch/packet_runs.hpp"
 #include "engine/dispatch/packet_store.hpp"
 

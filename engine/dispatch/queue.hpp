@@ -32,8 +32,8 @@
 #include <memory>
 
 #include "aql/writer.hpp"
-#include "engine/dispatch/completion.hpp"
-#include "engine/dispatch/pressure.hpp"
+#include "engine/completion/completion.hpp"
+#include "engine/dispatch/pools/pressure.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "aql/writer.hpp"
-#include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/signal_pool.hpp"
-#include "engine/dispatch/timeline.hpp"
-#include "engine/dispatch/timeline_watch.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
+#include "engine/completion/timeline.hpp"
+#include "engine/completion/timeline_watch.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/program/arguments.hpp"
 #include "engine/runtime/session.hpp"

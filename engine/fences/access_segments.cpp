@@ -1,4 +1,4 @@
-#include "engine/dispatch/access_segments.hpp"
+#include "engine/fences/access_segments.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/fence_rules.hpp"
 
 namespace uptempo::detail {
 

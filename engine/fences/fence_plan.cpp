@@ -1,4 +1,4 @@
-#include "engine/dispatch/fence_plan.hpp"
+#include "engine/fences/fence_plan.hpp"
 
 #include <utility>
 

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/fence_planner.hpp"
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/fence_planner.hpp"
+#include "engine/fences/fence_rules.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {

@@ -1,9 +1,9 @@
-#include "engine/dispatch/fence_planner.hpp"
+#include "engine/fences/fence_planner.hpp"
 
 #include <algorithm>
 
-#include "engine/dispatch/fence_promises.hpp"
-#include "engine/dispatch/fence_search.hpp"
+#include "engine/fences/fence_promises.hpp"
+#include "engine/fences/fence_search.hpp"
 
 namespace uptempo {
 namespace {

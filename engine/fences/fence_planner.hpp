@@ -25,8 +25,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/dispatch/fence_relations.hpp"
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/fence_relations.hpp"
+#include "engine/fences/fence_rules.hpp"
 #include "engine/runtime/memory_model.hpp"
 
 namespace uptempo {

@@ -4,7 +4,7 @@
 // Thread safety: pure.
 #pragma once
 
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/fence_rules.hpp"
 
 namespace uptempo::detail {
 

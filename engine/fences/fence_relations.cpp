@@ -1,4 +1,4 @@
-#include "engine/dispatch/fence_relations.hpp"
+#include "engine/fences/fence_relations.hpp"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/dispatch/access_segments.hpp"
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/access_segments.hpp"
+#include "engine/fences/fence_rules.hpp"
 
 namespace uptempo::detail {
 

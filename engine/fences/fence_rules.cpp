@@ -1,9 +1,9 @@
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/fence_rules.hpp"
 
 #include <fmt/format.h>
 
 #include "aql/text.hpp"
-#include "engine/dispatch/fence_promises.hpp"
+#include "engine/fences/fence_promises.hpp"
 
 namespace uptempo {
 namespace {

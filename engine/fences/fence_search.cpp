@@ -1,4 +1,4 @@
-#include "engine/dispatch/fence_search.hpp"
+#include "engine/fences/fence_search.hpp"
 
 #include <algorithm>
 #include <array>

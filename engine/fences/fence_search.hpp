@@ -5,8 +5,8 @@
 
 #include <span>
 
-#include "engine/dispatch/fence_relations.hpp"
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/fence_relations.hpp"
+#include "engine/fences/fence_rules.hpp"
 
 namespace uptempo::detail {
 

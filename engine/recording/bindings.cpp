@@ -1,4 +1,4 @@
-#include "engine/dispatch/bindings.hpp"
+#include "engine/recording/bindings.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "engine/dispatch/recorded_blocks.hpp"
+#include "engine/recording/recorded_blocks.hpp"
 
 #include <algorithm>
 

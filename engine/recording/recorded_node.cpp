@@ -1,4 +1,4 @@
-#include "engine/dispatch/recorded_node.hpp"
+#include "engine/recording/recorded_node.hpp"
 
 #include <cstring>
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/fence_rules.hpp"
-#include "engine/dispatch/recording.hpp"
+#include "engine/fences/fence_rules.hpp"
+#include "engine/recording/recording.hpp"
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"
 

@@ -1,4 +1,4 @@
-#include "engine/dispatch/recording.hpp"
+#include "engine/recording/recording.hpp"
 
 #include <fmt/format.h>
 

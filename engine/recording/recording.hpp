@@ -45,12 +45,12 @@
 #include <vector>
 
 #include "engine/dispatch/command_ref.hpp"
-#include "engine/dispatch/completion.hpp"
+#include "engine/completion/completion.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/queue_state.hpp"
-#include "engine/dispatch/recorded_blocks.hpp"
+#include "engine/recording/recorded_blocks.hpp"
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"
 

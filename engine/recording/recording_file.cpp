@@ -1,4 +1,4 @@
-#include "engine/dispatch/recording_file.hpp"
+#include "engine/recording/recording_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/dispatch/recording_payload.hpp"
+#include "engine/recording/recording_payload.hpp"
 #include "engine/program/code_identity.hpp"
 #include "engine/runtime/error.hpp"
 

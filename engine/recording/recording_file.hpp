@@ -46,8 +46,8 @@
 #include <variant>
 #include <vector>
 
-#include "engine/dispatch/bindings.hpp"
-#include "engine/dispatch/recording.hpp"
+#include "engine/recording/bindings.hpp"
+#include "engine/recording/recording.hpp"
 #include "engine/program/program.hpp"
 
 namespace uptempo {

@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/dispatch/bindings.hpp"
-#include "engine/dispatch/recorded_node.hpp"
-#include "engine/dispatch/recording_file.hpp"
+#include "engine/recording/bindings.hpp"
+#include "engine/recording/recorded_node.hpp"
+#include "engine/recording/recording_file.hpp"
 
 namespace uptempo::detail {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "engine/dispatch/recording_payload.hpp"
+#include "engine/recording/recording_payload.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "engine/dispatch/recording_payload.hpp"
+#include "engine/recording/recording_payload.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/spill_pool.hpp"
-#include "engine/stream/stream_queue.hpp"
+#include "engine/dispatch/pools/spill_pool.hpp"
+#include "engine/stream/queue/stream_queue.hpp"
 
 namespace uptempo::detail {
 

@@ -16,7 +16,7 @@
 
 #include "engine/memory/buffer.hpp"
 #include "engine/stream/stream.hpp"
-#include "engine/stream/stream_queue.hpp"
+#include "engine/stream/queue/stream_queue.hpp"
 
 namespace uptempo {
 

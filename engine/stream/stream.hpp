@@ -42,11 +42,11 @@
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/signal.hpp"
-#include "engine/stream/copy_ends.hpp"
-#include "engine/stream/event.hpp"
-#include "engine/stream/stream_queue.hpp"
+#include "engine/stream/copy/copy_ends.hpp"
+#include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/stream_queue.hpp"
 #include "engine/stream/streams.hpp"
-#include "engine/stream/timed_event.hpp"
+#include "engine/stream/event/timed_event.hpp"
 
 namespace uptempo {
 

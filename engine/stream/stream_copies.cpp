@@ -8,10 +8,10 @@
 
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/stream/host_duties.hpp"
+#include "engine/stream/copy/host_duties.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams_state.hpp"
-#include "engine/stream/transfers.hpp"
+#include "engine/stream/copy/transfers.hpp"
 
 namespace uptempo {
 

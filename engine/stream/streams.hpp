@@ -30,7 +30,7 @@
 
 #include "engine/dispatch/queue.hpp"
 #include "engine/runtime/agent.hpp"
-#include "engine/stream/copy_ends.hpp"
+#include "engine/stream/copy/copy_ends.hpp"
 
 namespace uptempo {
 

@@ -11,11 +11,11 @@
 #include <optional>
 #include <vector>
 
-#include "engine/stream/deferred_frees.hpp"
-#include "engine/stream/event.hpp"
-#include "engine/stream/stream_queue.hpp"
+#include "engine/stream/copy/deferred_frees.hpp"
+#include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/stream_queue.hpp"
 #include "engine/stream/streams.hpp"
-#include "engine/stream/transfers.hpp"
+#include "engine/stream/copy/transfers.hpp"
 
 namespace uptempo::detail {
 

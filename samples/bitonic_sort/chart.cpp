@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "bitonic_sort/report.hpp"
-#include "support/svg.hpp"
+#include "samples/bitonic_sort/report.hpp"
+#include "tools/support/svg.hpp"
 
 namespace uptempo::sort {
 namespace {

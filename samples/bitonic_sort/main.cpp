@@ -3,11 +3,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "bitonic_sort/options.hpp"
-#include "bitonic_sort/report.hpp"
-#include "bitonic_sort/sorter.hpp"
-#include "support/device.hpp"
-#include "support/program.hpp"
+#include "samples/bitonic_sort/options.hpp"
+#include "samples/bitonic_sort/report.hpp"
+#include "samples/bitonic_sort/sorter.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
-#include "bitonic_sort/measurement.hpp"
+#include "samples/bitonic_sort/measurement.hpp"
 
 #include <fmt/format.h>
 
-#include "support/statistics.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace uptempo::sort {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bitonic_sort/switches.hpp"
+#include "samples/bitonic_sort/switches.hpp"
 #include "engine/runtime/counters.hpp"
 
 namespace uptempo::sort {

@@ -1,4 +1,4 @@
-#include "bitonic_sort/network.hpp"
+#include "samples/bitonic_sort/network.hpp"
 
 #include <fmt/format.h>
 

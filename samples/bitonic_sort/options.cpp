@@ -1,9 +1,9 @@
-#include "bitonic_sort/options.hpp"
+#include "samples/bitonic_sort/options.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include "support/device.hpp"
-#include "support/program.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::sort {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bitonic_sort/network.hpp"
-#include "bitonic_sort/switches.hpp"
+#include "samples/bitonic_sort/network.hpp"
+#include "samples/bitonic_sort/switches.hpp"
 
 namespace CLI {
 class App;

@@ -1,12 +1,12 @@
-#include "bitonic_sort/report.hpp"
+#include "samples/bitonic_sort/report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "support/statistics.hpp"
-#include "support/table.hpp"
+#include "tools/support/statistics.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::sort {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bitonic_sort/measurement.hpp"
+#include "samples/bitonic_sort/measurement.hpp"
 
 namespace uptempo::sort {
 

@@ -1,4 +1,4 @@
-#include "bitonic_sort/sorter.hpp"
+#include "samples/bitonic_sort/sorter.hpp"
 
 #include <fmt/format.h>
 

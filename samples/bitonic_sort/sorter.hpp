@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "bitonic_sort/measurement.hpp"
-#include "bitonic_sort/network.hpp"
-#include "bitonic_sort/switches.hpp"
+#include "samples/bitonic_sort/measurement.hpp"
+#include "samples/bitonic_sort/network.hpp"
+#include "samples/bitonic_sort/switches.hpp"
 #include "engine/uptempo.hpp"
 
 namespace uptempo::sort {

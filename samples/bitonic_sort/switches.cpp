@@ -1,4 +1,4 @@
-#include "bitonic_sort/switches.hpp"
+#include "samples/bitonic_sort/switches.hpp"
 
 namespace uptempo::sort {
 

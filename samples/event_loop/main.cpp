@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
-#include <vgpu/launch.hpp>
+#include <tools/vgpu/launch.hpp>
 
 #include <algorithm>
 #include <coroutine>

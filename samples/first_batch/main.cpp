@@ -5,7 +5,7 @@
 // Exit code: 0 sorted, 1 not sorted or the device failed, 2 wrong argument.
 #include <engine/uptempo.hpp>
 #include <kernels/bitonic_sort.hpp>
-#include <vgpu/launch.hpp>
+#include <tools/vgpu/launch.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "launch_loop/device_membrane.hpp"
+#include "samples/launch_loop/device_membrane.hpp"
 
 namespace uptempo::launch_loop {
 

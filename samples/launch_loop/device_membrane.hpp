@@ -8,8 +8,8 @@
 #include <array>
 #include <cstdint>
 
-#include "launch_loop/fresh_scratch.hpp"
-#include "launch_loop/membrane.hpp"
+#include "samples/launch_loop/fresh_scratch.hpp"
+#include "samples/launch_loop/membrane.hpp"
 
 namespace uptempo::launch_loop {
 

@@ -1,4 +1,4 @@
-#include "launch_loop/fresh_scratch.hpp"
+#include "samples/launch_loop/fresh_scratch.hpp"
 
 #include <aql/amd_abi.hpp>
 #include <aql/packet.hpp>

@@ -1,4 +1,4 @@
-#include "launch_loop/loop.hpp"
+#include "samples/launch_loop/loop.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <kernels/membrane.hpp>
 #include <map>
 
-#include "support/rounds.hpp"
+#include "tools/support/rounds.hpp"
 
 namespace uptempo::launch_loop {
 namespace {

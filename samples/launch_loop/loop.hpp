@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "launch_loop/device_membrane.hpp"
-#include "support/hsa_calls.hpp"
+#include "samples/launch_loop/device_membrane.hpp"
+#include "tools/support/hsa_calls.hpp"
 
 namespace uptempo::launch_loop {
 

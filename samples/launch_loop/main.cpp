@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "launch_loop/loop.hpp"
-#include "support/device.hpp"
-#include "support/program.hpp"
-#include "support/statistics.hpp"
-#include "support/table.hpp"
+#include "samples/launch_loop/loop.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/statistics.hpp"
+#include "tools/support/table.hpp"
 
 namespace {
 

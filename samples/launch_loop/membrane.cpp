@@ -1,4 +1,4 @@
-#include "launch_loop/membrane.hpp"
+#include "samples/launch_loop/membrane.hpp"
 
 namespace uptempo::launch_loop {
 namespace {

@@ -6,7 +6,7 @@
 // argument.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
-#include <vgpu/launch.hpp>
+#include <tools/vgpu/launch.hpp>
 
 #include <cmath>
 #include <cstdio>

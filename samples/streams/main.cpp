@@ -14,8 +14,8 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
-#include "support/device.hpp"
-#include "support/program.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
 
 namespace {
 

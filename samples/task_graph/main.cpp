@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "support/device.hpp"
-#include "support/program.hpp"
-#include "support/statistics.hpp"
-#include "support/table.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/statistics.hpp"
+#include "tools/support/table.hpp"
 
 namespace {
 

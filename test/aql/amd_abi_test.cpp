@@ -1,8 +1,8 @@
 #include "aql/amd_abi.hpp"
 
-#include "support/catch.hpp"
-#include "support/hsa_double.hpp"
-#include "support/queue_double.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/hsa_double.hpp"
+#include "test/support/queue_double.hpp"
 
 using namespace uptempo;
 using test::hsa_calls;

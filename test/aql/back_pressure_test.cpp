@@ -7,10 +7,10 @@
 #include <type_traits>
 
 #include "aql/writer.hpp"
-#include "support/catch.hpp"
-#include "support/hsa_double.hpp"
-#include "support/queue_double.hpp"
-#include "support/ring_reader.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/hsa_double.hpp"
+#include "test/support/queue_double.hpp"
+#include "test/support/ring_reader.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

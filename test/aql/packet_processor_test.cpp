@@ -1,12 +1,12 @@
 // The processor double that others rely on keeps the rules it claims to keep.
-#include "support/packet_processor.hpp"
+#include "test/support/packet_processor.hpp"
 
 #include <chrono>
 #include <set>
 
 #include "aql/amd_abi.hpp"
 #include "aql/writer.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

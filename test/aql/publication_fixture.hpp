@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "aql/writer.hpp"
-#include "support/catch.hpp"
-#include "support/queue_double.hpp"
-#include "support/ring_reader.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/queue_double.hpp"
+#include "test/support/ring_reader.hpp"
 
 namespace uptempo::test {
 

@@ -5,12 +5,12 @@
 // the reader of the full ring relies on all other rules at once. The rest of back-pressure is in back_pressure_test.cpp.
 #include <vector>
 
-#include "aql/publication_fixture.hpp"
+#include "test/aql/publication_fixture.hpp"
 #include "aql/writer.hpp"
-#include "support/catch.hpp"
-#include "support/hsa_double.hpp"
-#include "support/queue_double.hpp"
-#include "support/ring_reader.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/hsa_double.hpp"
+#include "test/support/queue_double.hpp"
+#include "test/support/ring_reader.hpp"
 
 using namespace uptempo;
 using aql::AqlQueueWriter;

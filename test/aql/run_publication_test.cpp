@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "aql/publication_fixture.hpp"
-#include "aql/shared_ring_fixture.hpp"
+#include "test/aql/publication_fixture.hpp"
+#include "test/aql/shared_ring_fixture.hpp"
 #include "aql/writer.hpp"
-#include "support/catch.hpp"
-#include "support/hsa_double.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/hsa_double.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

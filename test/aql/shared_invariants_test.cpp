@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "aql/shared_ring_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/aql/shared_ring_fixture.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "aql/writer.hpp"
-#include "support/hsa_double.hpp"
-#include "support/queue_double.hpp"
-#include "support/ring_reader.hpp"
+#include "test/support/hsa_double.hpp"
+#include "test/support/queue_double.hpp"
+#include "test/support/ring_reader.hpp"
 
 namespace uptempo::test {
 

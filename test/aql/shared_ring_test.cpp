@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "aql/shared_ring_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/aql/shared_ring_fixture.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::aql;
 

@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "support/catch.hpp"
-#include "support/hsa_double.hpp"
-#include "support/queue_double.hpp"
-#include "support/ring_reader.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/hsa_double.hpp"
+#include "test/support/queue_double.hpp"
+#include "test/support/ring_reader.hpp"
 
 using namespace uptempo;
 using aql::AqlQueueWriter;

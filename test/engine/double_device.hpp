@@ -10,11 +10,11 @@
 #include <memory>
 #include <vector>
 
-#include "double_kernel.hpp"
+#include "test/engine/double_kernel.hpp"
 #include "engine/dispatch/batch.hpp"
 #include "engine/dispatch/queue_state.hpp"
-#include "support/packet_processor.hpp"
-#include "support/queue_double.hpp"
+#include "test/support/packet_processor.hpp"
+#include "test/support/queue_double.hpp"
 
 namespace uptempo::test {
 

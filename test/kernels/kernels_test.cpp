@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 

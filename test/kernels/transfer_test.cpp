@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 

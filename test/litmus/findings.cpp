@@ -1,4 +1,4 @@
-#include "litmus/findings.hpp"
+#include "test/litmus/findings.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

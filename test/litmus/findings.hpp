@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "litmus/rules.hpp"
-#include "litmus/runner.hpp"
+#include "tools/litmus/rules.hpp"
+#include "tools/litmus/runner.hpp"
 
 namespace uptempo::litmus {
 

@@ -15,15 +15,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "litmus/corpus.hpp"
-#include "litmus/findings.hpp"
-#include "litmus/programs.hpp"
-#include "litmus/report.hpp"
-#include "support/device.hpp"
-#include "support/program.hpp"
-#include "support/table.hpp"
-#include "test/support/command.hpp"
-#include "vgpu/launch.hpp"
+#include "tools/litmus/corpus.hpp"
+#include "test/litmus/findings.hpp"
+#include "test/litmus/programs.hpp"
+#include "tools/litmus/report.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/table.hpp"
+#include "tools/support/command.hpp"
+#include "tools/vgpu/launch.hpp"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/dispatch/fence_planner.hpp"
-#include "litmus/litmus.hpp"
-#include "litmus/rules.hpp"
-#include "support/catch.hpp"
+#include "engine/fences/fence_planner.hpp"
+#include "tools/litmus/litmus.hpp"
+#include "tools/litmus/rules.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::litmus;

@@ -1,10 +1,10 @@
-#include "litmus/programs.hpp"
+#include "test/litmus/programs.hpp"
 
 #include <algorithm>
 
 #include "aql/text.hpp"
-#include "engine/dispatch/fence_rules.hpp"
-#include "litmus/rules.hpp"
+#include "engine/fences/fence_rules.hpp"
+#include "tools/litmus/rules.hpp"
 
 namespace uptempo::litmus {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "litmus/litmus.hpp"
+#include "tools/litmus/litmus.hpp"
 
 namespace uptempo::litmus {
 

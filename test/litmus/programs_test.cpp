@@ -1,12 +1,12 @@
 // The programs of the mutation matrix, their mutants, and how findings are told in steps.
-#include "litmus/programs.hpp"
+#include "test/litmus/programs.hpp"
 
 #include <set>
 #include <sstream>
 
-#include "litmus/findings.hpp"
-#include "litmus/rules.hpp"
-#include "support/catch.hpp"
+#include "test/litmus/findings.hpp"
+#include "tools/litmus/rules.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::litmus;

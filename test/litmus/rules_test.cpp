@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <set>
 
-#include "litmus/corpus.hpp"
-#include "litmus/report.hpp"
-#include "litmus/rules.hpp"
-#include "support/catch.hpp"
+#include "tools/litmus/corpus.hpp"
+#include "tools/litmus/report.hpp"
+#include "tools/litmus/rules.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::litmus;

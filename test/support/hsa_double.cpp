@@ -1,4 +1,4 @@
-#include "support/hsa_double.hpp"
+#include "test/support/hsa_double.hpp"
 
 #include <hsa/amd_hsa_queue.h>
 #include <hsa/amd_hsa_signal.h>

@@ -1,4 +1,4 @@
-#include "support/packet_processor.hpp"
+#include "test/support/packet_processor.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/queue_double.hpp"
+#include "test/support/queue_double.hpp"
 
 namespace uptempo::test {
 

@@ -1,4 +1,4 @@
-#include "support/queue_double.hpp"
+#include "test/support/queue_double.hpp"
 
 #include <cstddef>
 #include <cstring>

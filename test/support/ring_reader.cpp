@@ -1,4 +1,4 @@
-#include "support/ring_reader.hpp"
+#include "test/support/ring_reader.hpp"
 
 #include <chrono>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "aql_dump/input.hpp"
+#include "tools/aql_dump/input.hpp"
 
 #include <charconv>
 #include <cstring>

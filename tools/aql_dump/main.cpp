@@ -1,9 +1,9 @@
 // aql_dump: packets, ring dumps and traces as text.
 #include <CLI/CLI.hpp>
 
-#include "aql_dump/input.hpp"
-#include "aql_dump/report.hpp"
-#include "support/program.hpp"
+#include "tools/aql_dump/input.hpp"
+#include "tools/aql_dump/report.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo;
 

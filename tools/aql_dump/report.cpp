@@ -1,4 +1,4 @@
-#include "aql_dump/report.hpp"
+#include "tools/aql_dump/report.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 # What every target of this tree is built with. Used by the tree itself and by tools/vgpu when that is built alone.
 #
-#   uptempo_target(<target>)         warnings (errors with UPTEMPO_WERROR), C++20, sanitizers of UPTEMPO_SANITIZE
+#   uptempo_target(<target>)         warnings (errors with UPTEMPO_WERROR), C++20, sanitizers of UPTEMPO_SANITIZE; includes
+#                                    are spelled from the root of the tree
 #   uptempo_executable(<target> ...)  add_executable + uptempo_target, in bin/
 include_guard(GLOBAL)
 include(GNUInstallDirs)
@@ -30,8 +31,12 @@ foreach(_config RELEASE DEBUG RELWITHDEBINFO MINSIZEREL)
   endif()
 endforeach()
 
+get_filename_component(UPTEMPO_ROOT_DIR ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
+set(UPTEMPO_ROOT_DIR ${UPTEMPO_ROOT_DIR} CACHE INTERNAL "Root of Uptempo's tree")
+
 function(uptempo_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PRIVATE ${UPTEMPO_ROOT_DIR})
   # GCC 12 warns of overlapping copies inside std::string that cannot happen (GCC bug 105651).
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)

@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/runtime/error.hpp"
-#include "fence_scope/commands.hpp"
-#include "fence_scope/experiment.hpp"
-#include "fence_scope/report_packets.hpp"
-#include "fence_scope/report_table.hpp"
-#include "fence_scope/report_words.hpp"
-#include "fence_scope/run_trace.hpp"
-#include "fence_scope/second_opinion.hpp"
-#include "fence_scope/session.hpp"
-#include "fence_scope/subject.hpp"
+#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/experiment.hpp"
+#include "tools/fence_scope/report/report_packets.hpp"
+#include "tools/fence_scope/report/report_table.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "tools/fence_scope/trace/run_trace.hpp"
+#include "tools/fence_scope/verdict/second_opinion.hpp"
+#include "tools/fence_scope/session.hpp"
+#include "tools/fence_scope/subject.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

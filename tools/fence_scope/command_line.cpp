@@ -1,4 +1,4 @@
-#include "fence_scope/command_line.hpp"
+#include "tools/fence_scope/command_line.hpp"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@
 #include <iostream>
 #include <iterator>
 
-#include "fence_scope/report_csv.hpp"
-#include "fence_scope/report_html.hpp"
-#include "fence_scope/report_json.hpp"
-#include "fence_scope/report_machine.hpp"
+#include "tools/fence_scope/report/report_csv.hpp"
+#include "tools/fence_scope/report/report_html.hpp"
+#include "tools/fence_scope/report/report_json.hpp"
+#include "tools/fence_scope/report/report_machine.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

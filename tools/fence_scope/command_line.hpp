@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "fence_scope/measure.hpp"
-#include "fence_scope/report.hpp"
-#include "support/device.hpp"
-#include "support/program.hpp"
+#include "tools/fence_scope/run/measure.hpp"
+#include "tools/fence_scope/report/report.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
 
 namespace CLI {
 class App;

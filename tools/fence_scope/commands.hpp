@@ -2,7 +2,7 @@
 // exit_measured_failure where a device did not do what the rules promise.
 #pragma once
 
-#include "fence_scope/command_line.hpp"
+#include "tools/fence_scope/command_line.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "fence_scope/commands.hpp"
-#include "fence_scope/compare.hpp"
-#include "fence_scope/report_json.hpp"
-#include "fence_scope/report_table.hpp"
+#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/report/compare.hpp"
+#include "tools/fence_scope/report/report_json.hpp"
+#include "tools/fence_scope/report/report_table.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

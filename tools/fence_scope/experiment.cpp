@@ -1,4 +1,4 @@
-#include "fence_scope/experiment.hpp"
+#include "tools/fence_scope/experiment.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <numeric>
 #include <tuple>
 
-#include "fence_scope/report_words.hpp"
-#include "support/program.hpp"
-#include "support/statistics.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/dispatch/fence_planner.hpp"
-#include "fence_scope/measure.hpp"
-#include "fence_scope/report.hpp"
-#include "fence_scope/sequence.hpp"
+#include "engine/fences/fence_planner.hpp"
+#include "tools/fence_scope/run/measure.hpp"
+#include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

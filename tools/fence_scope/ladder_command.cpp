@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "bitonic_sort/options.hpp"
-#include "bitonic_sort/report.hpp"
-#include "bitonic_sort/sorter.hpp"
-#include "fence_scope/commands.hpp"
-#include "fence_scope/profile.hpp"
-#include "fence_scope/workloads.hpp"
-#include "support/table.hpp"
+#include "samples/bitonic_sort/options.hpp"
+#include "samples/bitonic_sort/report.hpp"
+#include "samples/bitonic_sort/sorter.hpp"
+#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/run/profile.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

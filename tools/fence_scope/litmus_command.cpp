@@ -3,10 +3,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "fence_scope/commands.hpp"
-#include "litmus/corpus.hpp"
-#include "litmus/report.hpp"
-#include "litmus/runner.hpp"
+#include "tools/fence_scope/commands.hpp"
+#include "tools/litmus/corpus.hpp"
+#include "tools/litmus/report.hpp"
+#include "tools/litmus/runner.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <iostream>
 
-#include "fence_scope/commands.hpp"
-#include "fence_scope/judge.hpp"
-#include "fence_scope/report_json.hpp"
-#include "fence_scope/run_trace.hpp"
-#include "fence_scope/second_opinion.hpp"
-#include "fence_scope/subject.hpp"
+#include "tools/fence_scope/commands.hpp"
+#include "tools/fence_scope/verdict/judge.hpp"
+#include "tools/fence_scope/report/report_json.hpp"
+#include "tools/fence_scope/trace/run_trace.hpp"
+#include "tools/fence_scope/verdict/second_opinion.hpp"
+#include "tools/fence_scope/subject.hpp"
 
 namespace {
 

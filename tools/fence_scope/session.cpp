@@ -1,9 +1,9 @@
-#include "fence_scope/session.hpp"
+#include "tools/fence_scope/session.hpp"
 
-#include "fence_scope/judge.hpp"
-#include "fence_scope/profile.hpp"
-#include "fence_scope/vgpu_process.hpp"
-#include "support/program.hpp"
+#include "tools/fence_scope/verdict/judge.hpp"
+#include "tools/fence_scope/run/profile.hpp"
+#include "tools/fence_scope/run/vgpu_process.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

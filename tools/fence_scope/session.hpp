@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "fence_scope/bench.hpp"
-#include "fence_scope/experiment.hpp"
-#include "support/device.hpp"
+#include "tools/fence_scope/run/bench.hpp"
+#include "tools/fence_scope/experiment.hpp"
+#include "tools/support/device.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,10 +1,10 @@
-#include "fence_scope/subject.hpp"
+#include "tools/fence_scope/subject.hpp"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
-#include "fence_scope/program_file.hpp"
+#include "tools/fence_scope/sequence/program_file.hpp"
 
 namespace uptempo::fence_scope {
 

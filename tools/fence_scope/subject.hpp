@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "fence_scope/sequence.hpp"
-#include "fence_scope/workloads.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
 
 namespace CLI {
 class App;

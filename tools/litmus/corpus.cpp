@@ -1,4 +1,4 @@
-#include "litmus/corpus.hpp"
+#include "tools/litmus/corpus.hpp"
 
 #include <span>
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "litmus/litmus.hpp"
+#include "tools/litmus/litmus.hpp"
 
 namespace uptempo::litmus {
 

@@ -1,4 +1,4 @@
-#include "litmus/litmus.hpp"
+#include "tools/litmus/litmus.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "litmus/report.hpp"
+#include "tools/litmus/report.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "support/software.hpp"
-#include "support/table.hpp"
+#include "tools/support/software.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::litmus {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/runtime/agent.hpp"
-#include "litmus/litmus.hpp"
-#include "litmus/rules.hpp"
+#include "tools/litmus/litmus.hpp"
+#include "tools/litmus/rules.hpp"
 
 namespace uptempo::litmus {
 

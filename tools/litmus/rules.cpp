@@ -1,4 +1,4 @@
-#include "litmus/rules.hpp"
+#include "tools/litmus/rules.hpp"
 
 #include <algorithm>
 

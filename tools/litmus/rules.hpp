@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "litmus/litmus.hpp"
+#include "tools/litmus/litmus.hpp"
 
 namespace uptempo::litmus {
 

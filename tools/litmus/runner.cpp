@@ -1,4 +1,4 @@
-#include "litmus/runner.hpp"
+#include "tools/litmus/runner.hpp"
 
 #include <hsa/hsa_ext_amd.h>
 
@@ -17,7 +17,7 @@
 #include "engine/runtime/signal.hpp"
 #include "kernels/bitonic_sort.hpp"
 #include "kernels/litmus.hpp"
-#include "support/packet_queue.hpp"
+#include "tools/support/packet_queue.hpp"
 
 namespace uptempo::litmus {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/runtime/agent.hpp"
-#include "litmus/litmus.hpp"
+#include "tools/litmus/litmus.hpp"
 
 namespace uptempo::litmus {
 

@@ -1,4 +1,4 @@
-#include "support/cost_meter.hpp"
+#include "tools/support/cost_meter.hpp"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,12 +1,12 @@
-#include "support/device.hpp"
+#include "tools/support/device.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
 
-#include "support/program.hpp"
-#include "vgpu/launch.hpp"
+#include "tools/support/program.hpp"
+#include "tools/vgpu/launch.hpp"
 
 namespace uptempo::support {
 

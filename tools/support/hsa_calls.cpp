@@ -1,4 +1,4 @@
-#include "support/hsa_calls.hpp"
+#include "tools/support/hsa_calls.hpp"
 
 #include <dlfcn.h>
 #include <hsa/hsa.h>

@@ -1,4 +1,4 @@
-#include "support/packet_queue.hpp"
+#include "tools/support/packet_queue.hpp"
 
 #include <atomic>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "support/program.hpp"
+#include "tools/support/program.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

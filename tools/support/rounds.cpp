@@ -1,4 +1,4 @@
-#include "support/rounds.hpp"
+#include "tools/support/rounds.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "support/program.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::support {
 

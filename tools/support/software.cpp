@@ -1,4 +1,4 @@
-#include "support/software.hpp"
+#include "tools/support/software.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "support/statistics.hpp"
+#include "tools/support/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

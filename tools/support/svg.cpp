@@ -1,4 +1,4 @@
-#include "support/svg.hpp"
+#include "tools/support/svg.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "support/table.hpp"
+#include "tools/support/table.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -1,11 +1,11 @@
-#include "engine/dispatch/handle_check.hpp"
+#include "engine/dispatch/pools/handle_check.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
 
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {

@@ -1,4 +1,4 @@
-#include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
 
 #include <cstring>
 

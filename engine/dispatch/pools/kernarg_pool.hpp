@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/dispatch/handle_check.hpp"
-#include "engine/dispatch/pressure.hpp"
+#include "engine/dispatch/pools/handle_check.hpp"
+#include "engine/dispatch/pools/pressure.hpp"
 
 namespace uptempo {
 

@@ -1,9 +1,9 @@
-#include "engine/dispatch/signal_pool.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
 
 #include <algorithm>
 
 #include "aql/amd_abi.hpp"
-#include "engine/dispatch/handle_check.hpp"
+#include "engine/dispatch/pools/handle_check.hpp"
 #include "engine/runtime/counters.hpp"
 
 namespace uptempo {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "aql/amd_abi.hpp"
-#include "engine/dispatch/pressure.hpp"
+#include "engine/dispatch/pools/pressure.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/signal.hpp"
 

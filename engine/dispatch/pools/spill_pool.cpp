@@ -1,11 +1,11 @@
-#include "engine/dispatch/spill_pool.hpp"
+#include "engine/dispatch/pools/spill_pool.hpp"
 
 #include <bit>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
-#include "engine/dispatch/kernarg_pool.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/runtime/counters.hpp"
 
 namespace uptempo::detail {

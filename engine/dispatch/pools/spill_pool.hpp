@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/memory/buffer.hpp"
 
 namespace uptempo::detail {

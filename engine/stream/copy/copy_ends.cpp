@@ -1,4 +1,4 @@
-#include "engine/stream/copy_ends.hpp"
+#include "engine/stream/copy/copy_ends.hpp"
 
 namespace uptempo {
 

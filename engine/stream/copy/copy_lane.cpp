@@ -1,4 +1,4 @@
-#include "engine/stream/copy_lane.hpp"
+#include "engine/stream/copy/copy_lane.hpp"
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>

@@ -26,9 +26,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/dispatch/timeline_watch.hpp"
-#include "engine/stream/event.hpp"
-#include "engine/stream/track.hpp"
+#include "engine/completion/timeline_watch.hpp"
+#include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/track.hpp"
 
 namespace uptempo::detail {
 

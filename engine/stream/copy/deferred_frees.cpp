@@ -1,4 +1,4 @@
-#include "engine/stream/deferred_frees.hpp"
+#include "engine/stream/copy/deferred_frees.hpp"
 
 #include <algorithm>
 #include <utility>

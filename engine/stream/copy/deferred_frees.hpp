@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/memory/pool.hpp"
-#include "engine/stream/event.hpp"
+#include "engine/stream/event/event.hpp"
 
 namespace uptempo::detail {
 

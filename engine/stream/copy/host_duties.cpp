@@ -1,11 +1,11 @@
-#include "engine/stream/host_duties.hpp"
+#include "engine/stream/copy/host_duties.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
 
 #include "engine/runtime/counters.hpp"
-#include "engine/stream/owed.hpp"
+#include "engine/stream/event/owed.hpp"
 
 namespace uptempo::detail {
 

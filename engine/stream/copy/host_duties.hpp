@@ -16,10 +16,10 @@
 #include <optional>
 #include <vector>
 
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/memory/host_pin.hpp"
-#include "engine/stream/copy_ends.hpp"
-#include "engine/stream/staging.hpp"
+#include "engine/stream/copy/copy_ends.hpp"
+#include "engine/stream/copy/staging.hpp"
 
 namespace uptempo::detail {
 

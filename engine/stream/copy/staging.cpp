@@ -1,4 +1,4 @@
-#include "engine/stream/staging.hpp"
+#include "engine/stream/copy/staging.hpp"
 
 #include <fmt/format.h>
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dispatch/timeline.hpp"
+#include "engine/completion/timeline.hpp"
 #include "engine/memory/buffer.hpp"
 
 namespace uptempo::detail {

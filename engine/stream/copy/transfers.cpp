@@ -1,4 +1,4 @@
-#include "engine/stream/transfers.hpp"
+#include "engine/stream/copy/transfers.hpp"
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -12,8 +12,8 @@
 
 #include "engine/memory/access.hpp"
 #include "engine/runtime/error.hpp"
-#include "engine/stream/host_duties.hpp"
-#include "engine/stream/owed.hpp"
+#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/event/owed.hpp"
 
 namespace uptempo::detail {
 namespace {

@@ -14,10 +14,10 @@
 #include "engine/program/geometry.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/agent.hpp"
-#include "engine/stream/copy_ends.hpp"
-#include "engine/stream/copy_lane.hpp"
-#include "engine/stream/host_duties.hpp"
-#include "engine/stream/staging.hpp"
+#include "engine/stream/copy/copy_ends.hpp"
+#include "engine/stream/copy/copy_lane.hpp"
+#include "engine/stream/copy/host_duties.hpp"
+#include "engine/stream/copy/staging.hpp"
 
 namespace uptempo::detail {
 

@@ -16,8 +16,8 @@
 
 #include <cstdint>
 
-#include "engine/dispatch/completion.hpp"
-#include "engine/stream/owed.hpp"
+#include "engine/completion/completion.hpp"
+#include "engine/stream/event/owed.hpp"
 
 namespace uptempo {
 

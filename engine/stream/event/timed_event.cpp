@@ -1,4 +1,4 @@
-#include "engine/stream/timed_event.hpp"
+#include "engine/stream/event/timed_event.hpp"
 
 #include "engine/runtime/error.hpp"
 

@@ -23,7 +23,7 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/stream/event.hpp"
+#include "engine/stream/event/event.hpp"
 
 namespace uptempo {
 

@@ -1,4 +1,4 @@
-#include "engine/stream/marker_times.hpp"
+#include "engine/stream/queue/marker_times.hpp"
 
 namespace uptempo::detail {
 

@@ -12,8 +12,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/dispatch/timeline.hpp"
-#include "engine/stream/timed_event.hpp"
+#include "engine/completion/timeline.hpp"
+#include "engine/stream/event/timed_event.hpp"
 
 namespace uptempo::detail {
 

@@ -1,4 +1,4 @@
-#include "engine/stream/stream_queue.hpp"
+#include "engine/stream/queue/stream_queue.hpp"
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>

@@ -31,11 +31,11 @@
 #include "aql/packet.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/queue_core.hpp"
-#include "engine/dispatch/spill_pool.hpp"
-#include "engine/stream/event.hpp"
-#include "engine/stream/marker_times.hpp"
-#include "engine/stream/track.hpp"
-#include "engine/stream/track_waits.hpp"
+#include "engine/dispatch/pools/spill_pool.hpp"
+#include "engine/stream/event/event.hpp"
+#include "engine/stream/queue/marker_times.hpp"
+#include "engine/stream/queue/track.hpp"
+#include "engine/stream/queue/track_waits.hpp"
 
 namespace uptempo {
 

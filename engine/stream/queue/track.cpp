@@ -1,4 +1,4 @@
-#include "engine/stream/track.hpp"
+#include "engine/stream/queue/track.hpp"
 
 #include "engine/runtime/error.hpp"
 

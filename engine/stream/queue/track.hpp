@@ -10,8 +10,8 @@
 #include <functional>
 #include <optional>
 
-#include "engine/dispatch/signal_pool.hpp"
-#include "engine/dispatch/timeline.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
+#include "engine/completion/timeline.hpp"
 
 namespace uptempo::detail {
 

@@ -1,4 +1,4 @@
-#include "engine/stream/track_waits.hpp"
+#include "engine/stream/queue/track_waits.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/signal_pool.hpp"
-#include "engine/dispatch/timeline.hpp"
-#include "engine/stream/track.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
+#include "engine/completion/timeline.hpp"
+#include "engine/stream/queue/track.hpp"
 
 namespace uptempo::detail {
 

@@ -14,12 +14,12 @@
 #include <thread>
 #include <vector>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/errors.hpp"
-#include "task.hpp"
-#include "thread_time.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/support/errors.hpp"
+#include "test/engine/completion/task.hpp"
+#include "test/engine/completion/thread_time.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

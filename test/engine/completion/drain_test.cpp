@@ -12,16 +12,16 @@
 #include <thread>
 #include <vector>
 
-#include "double_device.hpp"
-#include "engine/dispatch/awaitable.hpp"
-#include "engine/dispatch/drain.hpp"
-#include "engine/dispatch/notifier.hpp"
+#include "test/engine/double_device.hpp"
+#include "engine/completion/awaitable.hpp"
+#include "engine/completion/drain.hpp"
+#include "engine/completion/notifier.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
-#include "task.hpp"
-#include "thread_time.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "test/engine/completion/task.hpp"
+#include "test/engine/completion/thread_time.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "double_device.hpp"
-#include "support/catch.hpp"
-#include "support/hsa_double.hpp"
+#include "test/engine/double_device.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/hsa_double.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -13,11 +13,11 @@
 #include <thread>
 #include <vector>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/cost_meter.hpp"
-#include "support/errors.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "tools/support/cost_meter.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

@@ -12,10 +12,10 @@
 #include <string>
 #include <thread>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/errors.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

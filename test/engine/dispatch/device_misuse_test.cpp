@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "engine/memory/host_pin.hpp"
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

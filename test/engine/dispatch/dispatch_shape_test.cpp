@@ -4,10 +4,10 @@
 #include <random>
 #include <vector>
 
-#include "double_device.hpp"
+#include "test/engine/double_device.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::detail;

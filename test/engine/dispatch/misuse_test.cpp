@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "double_device.hpp"
-#include "engine/dispatch/recording.hpp"
+#include "test/engine/double_device.hpp"
+#include "engine/recording/recording.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

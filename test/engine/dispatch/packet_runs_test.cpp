@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using detail::PacketRuns;

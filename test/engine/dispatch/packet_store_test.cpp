@@ -4,11 +4,11 @@
 #include <random>
 #include <vector>
 
-#include "double_device.hpp"
+#include "test/engine/double_device.hpp"
 #include "engine/dispatch/packet_store.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -5,12 +5,12 @@
 #include <tuple>
 #include <vector>
 
-#include "double_device.hpp"
+#include "test/engine/double_device.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/catch.hpp"
-#include "support/cost_meter.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/cost_meter.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

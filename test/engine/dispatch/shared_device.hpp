@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "double_device.hpp"
+#include "test/engine/double_device.hpp"
 #include "engine/dispatch/common_queue.hpp"
 
 namespace uptempo::test {

@@ -10,11 +10,11 @@
 
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
-#include "shared_device.hpp"
-#include "support/catch.hpp"
-#include "support/cost_meter.hpp"
-#include "support/errors.hpp"
-#include "support/hsa_double.hpp"
+#include "test/engine/dispatch/shared_device.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/cost_meter.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/hsa_double.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

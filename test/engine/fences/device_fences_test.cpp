@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "vgpu/findings.h"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "tools/vgpu/findings.h"
 
 using namespace uptempo;
 

@@ -4,8 +4,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/dispatch/fence_planner.hpp"
-#include "support/catch.hpp"
+#include "engine/fences/fence_planner.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using aql::Barrier;

@@ -1,14 +1,14 @@
 // Plans of the fewest fences: what they choose and say, that they are correct, and that none is cheaper. The judge here knows the rules only: it looks at
 // each pair of packets and each byte.
-#include "engine/dispatch/fence_plan.hpp"
+#include "engine/fences/fence_plan.hpp"
 
 #include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using aql::Barrier;

@@ -1,10 +1,10 @@
 // The fence plan as a pure function: what each packet gets, and why.
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/fence_rules.hpp"
 
 #include <vector>
 
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using aql::Barrier;

@@ -12,8 +12,8 @@
 #include "engine/program/code_object.hpp"
 #include "engine/program/metadata.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 

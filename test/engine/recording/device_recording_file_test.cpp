@@ -10,9 +10,9 @@
 
 #include "engine/program/code_object.hpp"
 #include "engine/program/target_id.hpp"
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "support/cost_meter.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "double_device.hpp"
-#include "engine/dispatch/recording.hpp"
-#include "support/catch.hpp"
+#include "test/engine/double_device.hpp"
+#include "engine/recording/recording.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

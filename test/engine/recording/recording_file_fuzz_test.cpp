@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "saved_world.hpp"
-#include "support/catch.hpp"
+#include "test/engine/recording/saved_world.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "saved_world.hpp"
-#include "support/catch.hpp"
-#include "support/command.hpp"
+#include "test/engine/recording/saved_world.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -13,11 +13,11 @@
 
 #include <fmt/format.h>
 
-#include "double_device.hpp"
-#include "engine/dispatch/recording_file.hpp"
+#include "test/engine/double_device.hpp"
+#include "engine/recording/recording_file.hpp"
 #include "engine/program/code_identity.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/errors.hpp"
+#include "test/support/errors.hpp"
 
 namespace uptempo::test {
 

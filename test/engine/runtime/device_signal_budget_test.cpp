@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/topology/topology.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 

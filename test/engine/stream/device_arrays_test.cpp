@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
 #include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;

@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 

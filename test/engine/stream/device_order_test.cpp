@@ -10,8 +10,8 @@
 #include <optional>
 #include <random>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 

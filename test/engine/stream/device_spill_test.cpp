@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "on_device.hpp"
-#include "support/catch.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

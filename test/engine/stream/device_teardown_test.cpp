@@ -10,9 +10,9 @@
 #include <memory>
 #include <optional>
 
-#include "holdings.hpp"
-#include "on_device.hpp"
-#include "support/catch.hpp"
+#include "test/engine/stream/holdings.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace std::chrono_literals;

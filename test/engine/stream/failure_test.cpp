@@ -1,9 +1,9 @@
 // What becomes of streams when a hardware queue fails: nobody waits for ever, nobody is told that lost work is complete, and who has nothing to do with it goes on.
 #include <string>
 
-#include "stream_devices.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/engine/stream/stream_devices.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

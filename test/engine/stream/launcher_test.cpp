@@ -12,9 +12,9 @@
 #include <string>
 
 #include "engine/runtime/counters.hpp"
-#include "stream_devices.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/engine/stream/stream_devices.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 #include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "holdings.hpp"
+#include "test/engine/stream/holdings.hpp"
 
 using namespace uptempo;
 

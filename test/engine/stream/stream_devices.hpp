@@ -11,12 +11,12 @@
 #include <mutex>
 #include <vector>
 
-#include "double_device.hpp"
+#include "test/engine/double_device.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/stream/stream.hpp"
 #include "engine/stream/streams_state.hpp"
-#include "support/packet_processor.hpp"
-#include "support/queue_double.hpp"
+#include "test/support/packet_processor.hpp"
+#include "test/support/queue_double.hpp"
 
 namespace uptempo::test {
 

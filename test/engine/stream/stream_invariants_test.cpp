@@ -1,6 +1,6 @@
 // One test for each rule that streams stand on; the patches of test/mutants turn each of them red.
-#include "stream_devices.hpp"
-#include "support/catch.hpp"
+#include "test/engine/stream/stream_devices.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

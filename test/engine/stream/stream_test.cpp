@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "engine/runtime/counters.hpp"
-#include "stream_devices.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/engine/stream/stream_devices.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -8,8 +8,8 @@
 #include <random>
 #include <thread>
 
-#include "stream_devices.hpp"
-#include "support/catch.hpp"
+#include "test/engine/stream/stream_devices.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

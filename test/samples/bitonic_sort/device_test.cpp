@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "bitonic_sort/sorter.hpp"
-#include "support/catch.hpp"
-#include "support/process_memory.hpp"
+#include "samples/bitonic_sort/sorter.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/process_memory.hpp"
 
 using namespace uptempo;
 using namespace uptempo::sort;

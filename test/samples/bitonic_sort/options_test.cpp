@@ -1,10 +1,10 @@
-#include "bitonic_sort/options.hpp"
+#include "samples/bitonic_sort/options.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include "bitonic_sort/network.hpp"
-#include "support/catch.hpp"
-#include "support/program.hpp"
+#include "samples/bitonic_sort/network.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo::sort;
 

@@ -1,9 +1,9 @@
-#include "bitonic_sort/report.hpp"
+#include "samples/bitonic_sort/report.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::sort;

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "launch_loop/loop.hpp"
-#include "support/catch.hpp"
+#include "samples/launch_loop/loop.hpp"
+#include "test/support/catch.hpp"
 #include "tools/support/cost_meter.hpp"
 
 using namespace uptempo;

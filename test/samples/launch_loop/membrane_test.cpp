@@ -1,12 +1,12 @@
 // The simulation on the host: what the device is compared with must itself be worth something.
-#include "launch_loop/membrane.hpp"
+#include "samples/launch_loop/membrane.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::launch_loop;
 

@@ -1,8 +1,8 @@
 // The samples about streams, as a user runs them.
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
-#include "support/command.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using nlohmann::json;
 using uptempo::test::CommandResult;

@@ -1,8 +1,8 @@
 // task_graph as a user runs it.
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
-#include "support/command.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using nlohmann::json;
 using uptempo::test::CommandResult;

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "aql/text.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 

@@ -1,6 +1,6 @@
-#include "fence_scope/command_line.hpp"
+#include "tools/fence_scope/command_line.hpp"
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

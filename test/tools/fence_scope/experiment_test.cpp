@@ -1,15 +1,15 @@
-#include "fence_scope/experiment.hpp"
+#include "tools/fence_scope/experiment.hpp"
 
 #include <set>
 #include <tuple>
 #include <vector>
 
-#include "fence_scope/judge.hpp"
-#include "fence_scope/profile.hpp"
-#include "fence_scope/workloads.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
-#include "support/program.hpp"
+#include "tools/fence_scope/verdict/judge.hpp"
+#include "tools/fence_scope/run/profile.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

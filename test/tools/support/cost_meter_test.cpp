@@ -1,5 +1,5 @@
 // The meter sees what it is there to see: without this, a count of zero would mean nothing.
-#include "support/cost_meter.hpp"
+#include "tools/support/cost_meter.hpp"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #include <new>
 #include <thread>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using uptempo::support::Cost;
 using uptempo::support::cost_of;

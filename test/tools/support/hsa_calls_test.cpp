@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using support::HsaCalls;

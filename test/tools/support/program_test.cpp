@@ -1,11 +1,11 @@
-#include "support/program.hpp"
+#include "tools/support/program.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstring>
 
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo::support;
 using uptempo::test::error_of;

@@ -1,11 +1,11 @@
-#include "support/rounds.hpp"
+#include "tools/support/rounds.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 #include <vector>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::support;
 

@@ -1,11 +1,11 @@
-#include "support/software.hpp"
+#include "tools/support/software.hpp"
 
 #include <sys/utsname.h>
 
 #include <cstdlib>
 
 #include "engine/runtime/runtime.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 

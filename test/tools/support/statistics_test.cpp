@@ -1,9 +1,9 @@
-#include "support/statistics.hpp"
+#include "tools/support/statistics.hpp"
 
 #include <numeric>
 #include <vector>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using uptempo::support::median;
 using uptempo::support::median_absolute_deviation;

@@ -1,6 +1,6 @@
-#include "support/svg.hpp"
+#include "tools/support/svg.hpp"
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::support;
 

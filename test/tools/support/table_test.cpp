@@ -1,6 +1,6 @@
-#include "support/table.hpp"
+#include "tools/support/table.hpp"
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using uptempo::support::Align;
 using uptempo::support::Table;

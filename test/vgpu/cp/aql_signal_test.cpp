@@ -3,7 +3,7 @@
 
 #include "device/clock.hpp"
 #include "device_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

@@ -11,7 +11,7 @@
 #include "device/delays.hpp"
 #include "device_fixture.hpp"
 #include "sdma_ring.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

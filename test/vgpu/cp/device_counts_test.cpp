@@ -2,7 +2,7 @@
 #include "device/device_counts.hpp"
 
 #include "device_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

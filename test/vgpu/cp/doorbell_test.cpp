@@ -13,7 +13,7 @@
 #include "cp/idle_policy.hpp"
 #include "device/fault_chain.hpp"
 #include "device_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

@@ -8,7 +8,7 @@
 #include "cp/sdma_queue.hpp"
 #include "device_fixture.hpp"
 #include "sdma_ring.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

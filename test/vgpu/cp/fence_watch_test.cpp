@@ -5,7 +5,7 @@
 #include "device/observer.hpp"
 #include "device_fixture.hpp"
 #include "sdma_ring.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

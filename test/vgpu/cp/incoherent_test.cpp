@@ -7,7 +7,7 @@
 #include "cp/aql_packet.hpp"
 #include "device/incoherent.hpp"
 #include "device_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

@@ -5,7 +5,7 @@
 
 #include "cp/kernel_name.hpp"
 #include "device_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 

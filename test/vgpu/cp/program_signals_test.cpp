@@ -9,7 +9,7 @@
 #include <cstring>
 #include <thread>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace {
 

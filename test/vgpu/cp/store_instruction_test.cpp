@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using uptempo::vgpu::decode_store;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

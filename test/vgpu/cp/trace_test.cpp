@@ -1,7 +1,7 @@
 // The packet trace as device/trace.hpp describes it.
 #include "cp/doorbell_lines.hpp"
 #include "device_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;

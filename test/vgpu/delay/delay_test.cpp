@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "programs/run.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -1,6 +1,6 @@
 #include "device/caching.hpp"
 #include "device/description.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 

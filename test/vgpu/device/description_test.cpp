@@ -4,7 +4,7 @@
 #include <string>
 
 #include "device/clock.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "device/fences/advice.hpp"
 #include "fence_random_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::test;
 using namespace uptempo::vgpu;

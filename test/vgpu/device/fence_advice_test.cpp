@@ -5,7 +5,7 @@
 #include <set>
 
 #include "fence_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::test;
 using namespace uptempo::vgpu;

@@ -1,7 +1,7 @@
 // Dispatches and barrier packets: what orders them, and which fences show one the other's data. Every program stands beside what is left of it
 // when one thing is taken away.
 #include "fence_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::test;
 

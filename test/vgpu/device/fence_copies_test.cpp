@@ -1,6 +1,6 @@
 // SDMA engines and the host go to memory beside L2: what dispatches, copies and the host need between them, by kind of memory.
 #include "fence_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::test;
 

@@ -1,6 +1,6 @@
 // The host's own stores and loads, and what completions announce to it.
 #include "fence_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::test;
 

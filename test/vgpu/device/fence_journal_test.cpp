@@ -2,7 +2,7 @@
 #include "device/fences/journal.hpp"
 
 #include "fence_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::test;
 using namespace uptempo::vgpu;

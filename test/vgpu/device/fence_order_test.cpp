@@ -1,7 +1,7 @@
 // What is known to have happened before.
 #include "device/fences/order.hpp"
 #include "device/fences/view.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu::fences;
 using uptempo::vgpu::FenceScope;

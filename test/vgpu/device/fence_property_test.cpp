@@ -1,6 +1,6 @@
 // Thousands of small random programs, judged by the checker and by an oracle that shares nothing with it.
 #include "fence_random_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::test;
 

@@ -8,7 +8,7 @@
 
 #include "device/fences/access_set.hpp"
 #include "page_bytes.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::fences;

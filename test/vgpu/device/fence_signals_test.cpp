@@ -1,6 +1,6 @@
 // Signals, doorbells and the host's knowledge: what they order. The host is given the benefit of the doubt, and no more.
 #include "fence_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::test;
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu::fences;
 using nlohmann::json;

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

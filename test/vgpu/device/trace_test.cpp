@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

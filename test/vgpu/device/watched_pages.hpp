@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "device/host_pages.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::test {
 

@@ -6,7 +6,7 @@
 
 #include "kernels/core_kernels.hpp"
 #include "machine.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "device/observer.hpp"
 #include "fragment.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "code_objects.hpp"
 #include "gfx9/encoding.hpp"
 #include "semantics.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -10,7 +10,7 @@
 #include "code_objects.hpp"
 #include "decoder_oracle.hpp"
 #include "gfx9/encoding.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu::gfx9;
 using namespace uptempo::vgpu::gfx9::test;

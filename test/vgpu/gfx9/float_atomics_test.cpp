@@ -10,7 +10,7 @@
 #include "device/ignored_atomics.hpp"
 #include "fragment.hpp"
 #include "memory_fragment.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -1,6 +1,6 @@
 #include "fragment.hpp"
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

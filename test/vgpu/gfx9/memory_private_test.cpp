@@ -3,7 +3,7 @@
 #include <string>
 
 #include "memory_fragment.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 

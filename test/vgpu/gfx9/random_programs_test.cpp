@@ -10,7 +10,7 @@
 #include "gfx9/vector/entry.hpp"
 #include "machine.hpp"
 #include "random_program.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

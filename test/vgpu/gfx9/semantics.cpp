@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "gfx9/vector/entry.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "fragment.hpp"
 #include "semantics.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "semantics.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "semantics.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "semantics.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

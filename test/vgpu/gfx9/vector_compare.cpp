@@ -1,8 +1,8 @@
 // Every comparison of every type, as v_cmp and v_cmpx.
 #include <cmath>
 
-#include "support/catch.hpp"
-#include "vgpu/gfx9/vector_machine.hpp"
+#include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/vector_machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

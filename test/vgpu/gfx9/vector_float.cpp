@@ -2,8 +2,8 @@
 #include <cfenv>
 #include <cmath>
 
-#include "support/catch.hpp"
-#include "vgpu/gfx9/vector_machine.hpp"
+#include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/vector_machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -1,8 +1,8 @@
 // The forms that an instruction can come in: operand kinds, modifiers, SDWA, DPP, op_sel, packed and mixed operands, lanes and scalars.
 #include <cmath>
 
-#include "support/catch.hpp"
-#include "vgpu/gfx9/vector_machine.hpp"
+#include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/vector_machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -1,8 +1,8 @@
-#include "vgpu/gfx9/vector_machine.hpp"
+#include "test/vgpu/gfx9/vector_machine.hpp"
 
 #include <cmath>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

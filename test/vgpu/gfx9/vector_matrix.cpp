@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "gfx9/encoding.hpp"
-#include "support/catch.hpp"
-#include "vgpu/gfx9/matrix/layouts.hpp"
-#include "vgpu/gfx9/vector_machine.hpp"
+#include "test/support/catch.hpp"
+#include "test/vgpu/gfx9/matrix/layouts.hpp"
+#include "test/vgpu/gfx9/vector_machine.hpp"
 
 namespace uptempo::vgpu::gfx9::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "programs/run.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace {
 

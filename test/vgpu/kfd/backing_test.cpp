@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {

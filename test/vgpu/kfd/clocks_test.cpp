@@ -2,7 +2,7 @@
 
 #include "device/clock.hpp"
 #include "hsakmt_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "hsakmt_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

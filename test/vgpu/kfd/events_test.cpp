@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hsakmt_fixture.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

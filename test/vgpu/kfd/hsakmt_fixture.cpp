@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 

@@ -13,7 +13,7 @@
 
 #include "hsakmt_fixture.hpp"
 #include "kfd/events.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

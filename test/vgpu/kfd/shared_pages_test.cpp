@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "kfd/program_memory.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {

@@ -9,7 +9,7 @@
 #include "kfd/buffers.hpp"
 #include "kfd/events.hpp"
 #include "kfd/queues.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu::kfd {
 namespace {

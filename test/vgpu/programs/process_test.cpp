@@ -4,7 +4,7 @@
 #include <string>
 
 #include "run.hpp"
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

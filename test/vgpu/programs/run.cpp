@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <cstdlib>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 namespace uptempo::vgpu {
 namespace {

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "aql/writer.hpp"
-#include "support/device.hpp"
-#include "support/program.hpp"
-#include "support/rounds.hpp"
-#include "support/statistics.hpp"
-#include "support/table.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/rounds.hpp"
+#include "tools/support/statistics.hpp"
+#include "tools/support/table.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "dispatch_bench/bars.hpp"
+#include "tools/bench/dispatch/bars.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "support/table.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "dispatch_bench/experiment.hpp"
+#include "tools/bench/dispatch/experiment.hpp"
 
 namespace uptempo::bench {
 

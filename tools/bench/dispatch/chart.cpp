@@ -1,4 +1,4 @@
-#include "dispatch_bench/chart.hpp"
+#include "tools/bench/dispatch/chart.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "support/svg.hpp"
+#include "tools/support/svg.hpp"
 
 namespace uptempo::bench {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "dispatch_bench/report.hpp"
+#include "tools/bench/dispatch/report.hpp"
 
 namespace uptempo::bench {
 

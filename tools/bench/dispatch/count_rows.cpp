@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "dispatch_bench/counters.h"
-#include "dispatch_bench/counts.hpp"
-#include "dispatch_bench/experiment.hpp"
-#include "support/program.hpp"
+#include "tools/bench/dispatch/counters.h"
+#include "tools/bench/dispatch/counts.hpp"
+#include "tools/bench/dispatch/experiment.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::bench {
 namespace {

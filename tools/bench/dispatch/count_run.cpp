@@ -16,9 +16,9 @@
 #include <string_view>
 #include <thread>
 
-#include "dispatch_bench/counts.hpp"
-#include "support/program.hpp"
-#include "vgpu/launch.hpp"
+#include "tools/bench/dispatch/counts.hpp"
+#include "tools/support/program.hpp"
+#include "tools/vgpu/launch.hpp"
 
 namespace uptempo::bench {
 namespace {

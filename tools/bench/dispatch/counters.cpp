@@ -1,12 +1,12 @@
 // The library that counts; see counters.h.
-#include "dispatch_bench/counters.h"
+#include "tools/bench/dispatch/counters.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 
-#include "support/cost_meter.hpp"
+#include "tools/support/cost_meter.hpp"
 
 // One thunk for each entry of ROCr's tables, whatever its arguments are: it counts in the thread's own counter and goes on to the function that was there.
 // R11 is free at the start of any function.

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "dispatch_bench/row.hpp"
+#include "tools/bench/dispatch/row.hpp"
 
 namespace uptempo::bench {
 

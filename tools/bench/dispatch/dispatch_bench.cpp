@@ -7,14 +7,14 @@
 #include <optional>
 #include <set>
 
-#include "dispatch_bench/bars.hpp"
-#include "dispatch_bench/chart.hpp"
-#include "dispatch_bench/counts.hpp"
-#include "dispatch_bench/earlier.hpp"
-#include "dispatch_bench/raw_queue.hpp"
-#include "dispatch_bench/report.hpp"
-#include "support/device.hpp"
-#include "support/program.hpp"
+#include "tools/bench/dispatch/bars.hpp"
+#include "tools/bench/dispatch/chart.hpp"
+#include "tools/bench/dispatch/counts.hpp"
+#include "tools/bench/dispatch/earlier.hpp"
+#include "tools/bench/dispatch/raw_queue.hpp"
+#include "tools/bench/dispatch/report.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "dispatch_bench/earlier.hpp"
+#include "tools/bench/dispatch/earlier.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "support/program.hpp"
-#include "support/table.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "dispatch_bench/report.hpp"
+#include "tools/bench/dispatch/report.hpp"
 
 namespace uptempo::bench {
 

@@ -1,4 +1,4 @@
-#include "dispatch_bench/experiment.hpp"
+#include "tools/bench/dispatch/experiment.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "support/program.hpp"
-#include "vgpu/counts.h"
+#include "tools/support/program.hpp"
+#include "tools/vgpu/counts.h"
 
 namespace uptempo::bench {
 namespace {

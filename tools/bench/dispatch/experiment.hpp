@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "dispatch_bench/counts.hpp"
-#include "dispatch_bench/row.hpp"
-#include "support/rounds.hpp"
-#include "support/statistics.hpp"
+#include "tools/bench/dispatch/counts.hpp"
+#include "tools/bench/dispatch/row.hpp"
+#include "tools/support/rounds.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace uptempo::bench {
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "aql/amd_abi.hpp"
-#include "dispatch_bench/raw_queue.hpp"
+#include "tools/bench/dispatch/raw_queue.hpp"
 
 namespace uptempo::bench {
 namespace {

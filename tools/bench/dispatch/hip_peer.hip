@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "dispatch_bench/hip_peer.h"
+#include "tools/bench/dispatch/hip_peer.h"
 
 namespace {
 

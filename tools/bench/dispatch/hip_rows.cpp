@@ -2,9 +2,9 @@
 // works on it.
 #include <stdexcept>
 
-#include "dispatch_bench/hip_peer.h"
-#include "dispatch_bench/peer_library.hpp"
-#include "dispatch_bench/row.hpp"
+#include "tools/bench/dispatch/hip_peer.h"
+#include "tools/bench/dispatch/peer_library.hpp"
+#include "tools/bench/dispatch/row.hpp"
 
 namespace uptempo::bench {
 namespace {

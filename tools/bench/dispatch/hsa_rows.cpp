@@ -1,7 +1,7 @@
 // Loops on the HSA API as its users write them: everything through hsa.h, nothing of this library on the way.
 #include <atomic>
 
-#include "dispatch_bench/raw_queue.hpp"
+#include "tools/bench/dispatch/raw_queue.hpp"
 
 namespace uptempo::bench {
 namespace {

@@ -1,8 +1,8 @@
-#include "dispatch_bench/pocl_peer.h"
+#include "tools/bench/dispatch/pocl_peer.h"
 
 #include <string>
 
-#include "dispatch_bench/pocl.hpp"
+#include "tools/bench/pocl/pocl.hpp"
 
 namespace {
 

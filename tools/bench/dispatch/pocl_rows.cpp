@@ -1,9 +1,9 @@
 // PoCL's own way. It works while it is handed more, as HIP does, and its kernels run on the host's cores.
 #include <stdexcept>
 
-#include "dispatch_bench/peer_library.hpp"
-#include "dispatch_bench/pocl_peer.h"
-#include "dispatch_bench/row.hpp"
+#include "tools/bench/dispatch/peer_library.hpp"
+#include "tools/bench/dispatch/pocl_peer.h"
+#include "tools/bench/dispatch/row.hpp"
 
 namespace uptempo::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "dispatch_bench/raw_queue.hpp"
+#include "tools/bench/dispatch/raw_queue.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "dispatch_bench/row.hpp"
+#include "tools/bench/dispatch/row.hpp"
 #include "engine/memory/buffer.hpp"
 #include "engine/runtime/signal.hpp"
 

@@ -1,4 +1,4 @@
-#include "dispatch_bench/report.hpp"
+#include "tools/bench/dispatch/report.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "support/table.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::bench {
 namespace {

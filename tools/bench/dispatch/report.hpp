@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "dispatch_bench/experiment.hpp"
+#include "tools/bench/dispatch/experiment.hpp"
 
 namespace uptempo::bench {
 

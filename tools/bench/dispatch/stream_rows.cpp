@@ -2,7 +2,7 @@
 #include <memory>
 #include <string_view>
 
-#include "dispatch_bench/row.hpp"
+#include "tools/bench/dispatch/row.hpp"
 #include "engine/stream/launcher.hpp"
 #include "engine/stream/stream.hpp"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "dispatch_bench/row.hpp"
+#include "tools/bench/dispatch/row.hpp"
 #include "engine/dispatch/batch.hpp"
-#include "engine/dispatch/recording.hpp"
+#include "engine/recording/recording.hpp"
 
 namespace uptempo::bench {
 namespace {

@@ -1,6 +1,6 @@
 #include <kernels/basics.hpp>
 
-#include "dispatch_bench/raw_queue.hpp"
+#include "tools/bench/dispatch/raw_queue.hpp"
 
 namespace uptempo::bench {
 

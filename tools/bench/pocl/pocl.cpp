@@ -1,4 +1,4 @@
-#include "dispatch_bench/pocl.hpp"
+#include "tools/bench/pocl/pocl.hpp"
 
 #include <vector>
 

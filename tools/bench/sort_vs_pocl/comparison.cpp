@@ -1,10 +1,10 @@
-#include "dispatch_bench/comparison.hpp"
+#include "tools/bench/sort_vs_pocl/comparison.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "support/table.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::bench {
 

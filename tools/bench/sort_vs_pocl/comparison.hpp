@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/statistics.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace uptempo::bench {
 

@@ -1,4 +1,4 @@
-#include "dispatch_bench/pocl_sort.hpp"
+#include "tools/bench/sort_vs_pocl/pocl_sort.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "bitonic_sort_source.hpp"
-#include "dispatch_bench/pocl.hpp"
-#include "support/program.hpp"
+#include "tools/bench/pocl/pocl.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::bench {
 namespace {

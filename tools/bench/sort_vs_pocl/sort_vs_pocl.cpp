@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "bitonic_sort/options.hpp"
-#include "bitonic_sort/sorter.hpp"
-#include "dispatch_bench/comparison.hpp"
-#include "dispatch_bench/pocl_sort.hpp"
-#include "support/device.hpp"
-#include "support/program.hpp"
+#include "samples/bitonic_sort/options.hpp"
+#include "samples/bitonic_sort/sorter.hpp"
+#include "tools/bench/sort_vs_pocl/comparison.hpp"
+#include "tools/bench/sort_vs_pocl/pocl_sort.hpp"
+#include "tools/support/device.hpp"
+#include "tools/support/program.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/compare.hpp"
+#include "tools/fence_scope/report/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <set>
 #include <tuple>
 
-#include "fence_scope/report_columns.hpp"
-#include "support/program.hpp"
-#include "support/statistics.hpp"
+#include "tools/fence_scope/report/report_columns.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

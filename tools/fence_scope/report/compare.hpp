@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "fence_scope/rank_test.hpp"
-#include "fence_scope/report.hpp"
+#include "tools/fence_scope/report/rank_test.hpp"
+#include "tools/fence_scope/report/report.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/rank_test.hpp"
+#include "tools/fence_scope/report/rank_test.hpp"
 
 #include <algorithm>
 #include <cmath>

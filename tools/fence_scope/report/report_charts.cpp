@@ -1,4 +1,4 @@
-#include "fence_scope/report_charts.hpp"
+#include "tools/fence_scope/report/report_charts.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 
 #include "aql/text.hpp"
-#include "support/svg.hpp"
+#include "tools/support/svg.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fence_scope/report_words.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
 
 namespace uptempo::fence_scope {
 

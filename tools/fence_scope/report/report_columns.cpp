@@ -1,4 +1,4 @@
-#include "fence_scope/report_columns.hpp"
+#include "tools/fence_scope/report/report_columns.hpp"
 
 #include <fmt/format.h>
 

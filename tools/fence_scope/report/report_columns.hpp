@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fence_scope/report_words.hpp"
-#include "support/table.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::fence_scope {
 

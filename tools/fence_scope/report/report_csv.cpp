@@ -1,11 +1,11 @@
-#include "fence_scope/report_csv.hpp"
+#include "tools/fence_scope/report/report_csv.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "aql/text.hpp"
-#include "fence_scope/report_words.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

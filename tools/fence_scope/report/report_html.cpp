@@ -1,4 +1,4 @@
-#include "fence_scope/report_html.hpp"
+#include "tools/fence_scope/report/report_html.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "aql/text.hpp"
-#include "fence_scope/report_charts.hpp"
-#include "fence_scope/report_columns.hpp"
-#include "fence_scope/report_packets.hpp"
+#include "tools/fence_scope/report/report_charts.hpp"
+#include "tools/fence_scope/report/report_columns.hpp"
+#include "tools/fence_scope/report/report_packets.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -1,4 +1,4 @@
-#include "fence_scope/report_json.hpp"
+#include "tools/fence_scope/report/report_json.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "aql/text.hpp"
-#include "fence_scope/report_words.hpp"
-#include "support/program.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

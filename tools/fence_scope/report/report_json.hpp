@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "fence_scope/report.hpp"
+#include "tools/fence_scope/report/report.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,7 +1,7 @@
-#include "fence_scope/report_machine.hpp"
+#include "tools/fence_scope/report/report_machine.hpp"
 
-#include "support/program.hpp"
-#include "support/software.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/software.hpp"
 
 namespace uptempo::fence_scope {
 

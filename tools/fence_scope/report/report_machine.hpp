@@ -1,8 +1,8 @@
 // On what a report was made.
 #pragma once
 
-#include "fence_scope/report.hpp"
-#include "support/device.hpp"
+#include "tools/fence_scope/report/report.hpp"
+#include "tools/support/device.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/report_packets.hpp"
+#include "tools/fence_scope/report/report_packets.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "aql/text.hpp"
-#include "fence_scope/report_columns.hpp"
+#include "tools/fence_scope/report/report_columns.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -1,4 +1,4 @@
-#include "fence_scope/report_table.hpp"
+#include "tools/fence_scope/report/report_table.hpp"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "fence_scope/report_columns.hpp"
-#include "fence_scope/report_packets.hpp"
-#include "support/table.hpp"
+#include "tools/fence_scope/report/report_columns.hpp"
+#include "tools/fence_scope/report/report_packets.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

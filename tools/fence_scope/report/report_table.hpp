@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "fence_scope/report.hpp"
+#include "tools/fence_scope/report/report.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/report_words.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
 
 #include <fmt/format.h>
 

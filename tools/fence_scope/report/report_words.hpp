@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fence_scope/report.hpp"
+#include "tools/fence_scope/report/report.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/bench.hpp"
+#include "tools/fence_scope/run/bench.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,9 +16,9 @@
 #include "engine/memory/pool.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/signal.hpp"
-#include "fence_scope/step_kernels.hpp"
+#include "tools/fence_scope/sequence/step_kernels.hpp"
 #include "kernels/transfer.hpp"
-#include "support/packet_queue.hpp"
+#include "tools/support/packet_queue.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

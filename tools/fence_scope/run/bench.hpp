@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "engine/runtime/agent.hpp"
-#include "fence_scope/report.hpp"
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/measure.hpp"
+#include "tools/fence_scope/run/measure.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <chrono>
 #include <limits>
 
-#include "support/program.hpp"
-#include "support/rounds.hpp"
-#include "support/statistics.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/rounds.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

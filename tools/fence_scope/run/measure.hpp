@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "fence_scope/bench.hpp"
-#include "fence_scope/report.hpp"
+#include "tools/fence_scope/run/bench.hpp"
+#include "tools/fence_scope/report/report.hpp"
 
 namespace uptempo::fence_scope {
 

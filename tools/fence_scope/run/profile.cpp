@@ -1,4 +1,4 @@
-#include "fence_scope/profile.hpp"
+#include "tools/fence_scope/run/profile.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "support/program.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fence_scope/report.hpp"
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

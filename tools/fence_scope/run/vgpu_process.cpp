@@ -1,4 +1,4 @@
-#include "fence_scope/vgpu_process.hpp"
+#include "tools/fence_scope/run/vgpu_process.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "test/support/command.hpp"
-#include "vgpu/launch.hpp"
-#include "vgpu/queues.h"
+#include "tools/support/command.hpp"
+#include "tools/vgpu/launch.hpp"
+#include "tools/vgpu/queues.h"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "fence_scope/bench.hpp"
-#include "fence_scope/case_file.hpp"
-#include "vgpu/device_counts.h"
+#include "tools/fence_scope/run/bench.hpp"
+#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/vgpu/device_counts.h"
 
 namespace uptempo::fence_scope {
 

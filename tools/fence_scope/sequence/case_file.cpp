@@ -1,4 +1,4 @@
-#include "fence_scope/case_file.hpp"
+#include "tools/fence_scope/sequence/case_file.hpp"
 
 #include <algorithm>
 #include <cstring>

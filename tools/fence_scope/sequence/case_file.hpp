@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/program_file.hpp"
+#include "tools/fence_scope/sequence/program_file.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 #include <fmt/format.h>
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/dispatch/fence_rules.hpp"
+#include "engine/fences/fence_rules.hpp"
 #include "engine/program/geometry.hpp"
 #include "engine/runtime/agent.hpp"
-#include "support/program.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
 

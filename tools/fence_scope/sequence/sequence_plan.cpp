@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "engine/dispatch/fence_plan.hpp"
-#include "fence_scope/sequence.hpp"
-#include "fence_scope/sequence_rules.hpp"
+#include "engine/fences/fence_plan.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
+#include "tools/fence_scope/sequence/sequence_rules.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -1,4 +1,4 @@
-#include "fence_scope/sequence_rules.hpp"
+#include "tools/fence_scope/sequence/sequence_rules.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "litmus/rules.hpp"
+#include "tools/litmus/rules.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -1,4 +1,4 @@
-#include "fence_scope/step_kernels.hpp"
+#include "tools/fence_scope/sequence/step_kernels.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

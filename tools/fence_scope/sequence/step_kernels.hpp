@@ -8,7 +8,7 @@
 
 #include "engine/program/program.hpp"
 #include "engine/runtime/agent.hpp"
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/workloads.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

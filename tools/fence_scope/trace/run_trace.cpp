@@ -1,4 +1,4 @@
-#include "fence_scope/run_trace.hpp"
+#include "tools/fence_scope/trace/run_trace.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "fence_scope/vgpu_process.hpp"
-#include "support/program.hpp"
-#include "test/support/command.hpp"
+#include "tools/fence_scope/run/vgpu_process.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/command.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

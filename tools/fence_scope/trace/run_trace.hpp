@@ -14,10 +14,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "fence_scope/bench.hpp"
-#include "fence_scope/case_file.hpp"
-#include "fence_scope/trace.hpp"
-#include "support/device.hpp"
+#include "tools/fence_scope/run/bench.hpp"
+#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/fence_scope/trace/trace.hpp"
+#include "tools/support/device.hpp"
 
 namespace uptempo::fence_scope {
 

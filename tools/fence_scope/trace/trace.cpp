@@ -1,4 +1,4 @@
-#include "fence_scope/trace.hpp"
+#include "tools/fence_scope/trace/trace.hpp"
 
 #include <fmt/format.h>
 

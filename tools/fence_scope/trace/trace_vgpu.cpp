@@ -4,9 +4,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "fence_scope/report_words.hpp"
-#include "fence_scope/trace.hpp"
-#include "support/program.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "tools/fence_scope/trace/trace.hpp"
+#include "tools/support/program.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -1,4 +1,4 @@
-#include "fence_scope/findings.hpp"
+#include "tools/fence_scope/verdict/findings.hpp"
 
 #include <fmt/format.h>
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fence_scope/bench.hpp"
-#include "fence_scope/sequence_rules.hpp"
+#include "tools/fence_scope/run/bench.hpp"
+#include "tools/fence_scope/sequence/sequence_rules.hpp"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-#include "fence_scope/judge.hpp"
+#include "tools/fence_scope/verdict/judge.hpp"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include <stdexcept>
 
 #include "engine/runtime/runtime.hpp"
-#include "fence_scope/bench.hpp"
-#include "fence_scope/sequence_rules.hpp"
-#include "fence_scope/vgpu_process.hpp"
-#include "test/support/command.hpp"
+#include "tools/fence_scope/run/bench.hpp"
+#include "tools/fence_scope/sequence/sequence_rules.hpp"
+#include "tools/fence_scope/run/vgpu_process.hpp"
+#include "tools/support/command.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

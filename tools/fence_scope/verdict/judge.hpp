@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
-#include "fence_scope/case_file.hpp"
-#include "fence_scope/findings.hpp"
-#include "fence_scope/report.hpp"
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/fence_scope/verdict/findings.hpp"
+#include "tools/fence_scope/report/report.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

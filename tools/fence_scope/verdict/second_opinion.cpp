@@ -1,4 +1,4 @@
-#include "fence_scope/second_opinion.hpp"
+#include "tools/fence_scope/verdict/second_opinion.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "engine/runtime/runtime.hpp"
-#include "fence_scope/report_words.hpp"
-#include "fence_scope/vgpu_process.hpp"
-#include "test/support/command.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "tools/fence_scope/run/vgpu_process.hpp"
+#include "tools/support/command.hpp"
 
 namespace uptempo::fence_scope {
 namespace {

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "fence_scope/findings.hpp"
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/verdict/findings.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 namespace uptempo::fence_scope {
 

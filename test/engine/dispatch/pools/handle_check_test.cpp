@@ -2,13 +2,13 @@
 #include <csignal>
 #include <vector>
 
-#include "double_device.hpp"
-#include "engine/dispatch/handle_check.hpp"
+#include "test/engine/double_device.hpp"
+#include "engine/dispatch/pools/handle_check.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/errors.hpp"
-#include "support/hsa_double.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/support/errors.hpp"
+#include "test/support/hsa_double.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "engine/dispatch/batch.hpp"
-#include "engine/dispatch/kernarg_pool.hpp"
-#include "engine/dispatch/pressure.hpp"
-#include "engine/dispatch/signal_pool.hpp"
+#include "engine/dispatch/pools/kernarg_pool.hpp"
+#include "engine/dispatch/pools/pressure.hpp"
+#include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/runtime/counters.hpp"
-#include "support/catch.hpp"
-#include "support/queue_double.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/queue_double.hpp"
 
 using namespace uptempo;
 using test::SignalDouble;

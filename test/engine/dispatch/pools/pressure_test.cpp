@@ -5,10 +5,10 @@
 #include <thread>
 #include <vector>
 
-#include "double_device.hpp"
+#include "test/engine/double_device.hpp"
 #include "engine/runtime/error.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -3,12 +3,12 @@
 #include <string>
 #include <thread>
 
-#include "copy_engine.hpp"
+#include "test/engine/stream/copy/copy_engine.hpp"
 #include "engine/runtime/counters.hpp"
-#include "engine/stream/host_duties.hpp"
-#include "stream_devices.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "engine/stream/copy/host_duties.hpp"
+#include "test/engine/stream/stream_devices.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

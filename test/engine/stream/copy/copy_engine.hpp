@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine/runtime/error.hpp"
-#include "engine/stream/transfers.hpp"
-#include "support/queue_double.hpp"
+#include "engine/stream/copy/transfers.hpp"
+#include "test/support/queue_double.hpp"
 
 namespace uptempo::test {
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/stream/host_duties.hpp"
-#include "on_device.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "engine/stream/copy/host_duties.hpp"
+#include "test/engine/on_device.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::test;

@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "support/catch.hpp"
-#include "support/command.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using nlohmann::json;
 using uptempo::test::run_command;

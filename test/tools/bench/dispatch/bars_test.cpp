@@ -1,12 +1,12 @@
 // How bars are judged.
-#include "dispatch_bench/bars.hpp"
+#include "tools/bench/dispatch/bars.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo::bench;
 

@@ -1,5 +1,5 @@
 // What a chart shows. (That it is legible is for eyes.)
-#include "dispatch_bench/chart.hpp"
+#include "tools/bench/dispatch/chart.hpp"
 
 #include <array>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::bench;
 using uptempo::test::Approx;

@@ -2,10 +2,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "dispatch_bench/counts.hpp"
-#include "dispatch_bench/report.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "tools/bench/dispatch/counts.hpp"
+#include "tools/bench/dispatch/report.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo::bench;
 using nlohmann::ordered_json;

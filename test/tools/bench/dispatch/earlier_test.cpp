@@ -1,11 +1,11 @@
 // Earlier reports: which are read, and how they compare.
-#include "dispatch_bench/earlier.hpp"
+#include "tools/bench/dispatch/earlier.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
-#include "support/errors.hpp"
-#include "support/program.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo::bench;
 using nlohmann::ordered_json;

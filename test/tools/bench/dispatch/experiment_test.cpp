@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "dispatch_bench/experiment.hpp"
-#include "dispatch_bench/report.hpp"
+#include "tools/bench/dispatch/experiment.hpp"
+#include "tools/bench/dispatch/report.hpp"
 #include "engine/dispatch/batch.hpp"
 #include "engine/runtime/runtime.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::bench;

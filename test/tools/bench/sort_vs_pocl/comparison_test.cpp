@@ -1,8 +1,8 @@
-#include "dispatch_bench/comparison.hpp"
+#include "tools/bench/sort_vs_pocl/comparison.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::bench;
 using uptempo::test::Approx;

@@ -1,8 +1,8 @@
 // sort_vs_pocl as a user runs it. PoCL is a test dependency (Debian: pocl-opencl-icd).
 #include <nlohmann/json.hpp>
 
-#include "support/catch.hpp"
-#include "support/command.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using nlohmann::json;
 using uptempo::test::run_command;

@@ -1,7 +1,7 @@
 // How vgpu_consume_bench judges what it has measured.
-#include "bench/consume/report.hpp"
-#include "bench/consume/shares.hpp"
-#include "support/catch.hpp"
+#include "tools/bench/vgpu/consume/report.hpp"
+#include "tools/bench/vgpu/consume/shares.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::vgpu::consume;
 using uptempo::test::Approx;

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "support/catch.hpp"
-#include "support/command.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
 
 using nlohmann::json;
 using uptempo::test::run_command;

@@ -1,13 +1,13 @@
-#include "fence_scope/compare.hpp"
+#include "tools/fence_scope/report/compare.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/catch.hpp"
-#include "support/program.hpp"
-#include "tools/fence_scope/example_reports.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/program.hpp"
+#include "test/tools/fence_scope/report/example_reports.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

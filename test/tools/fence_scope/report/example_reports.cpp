@@ -1,10 +1,10 @@
-#include "tools/fence_scope/example_reports.hpp"
+#include "test/tools/fence_scope/report/example_reports.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "fence_scope/report_words.hpp"
-#include "support/statistics.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace uptempo::fence_scope::examples {
 namespace {

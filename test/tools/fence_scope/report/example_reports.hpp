@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "fence_scope/report.hpp"
+#include "tools/fence_scope/report/report.hpp"
 
 namespace uptempo::fence_scope::examples {
 

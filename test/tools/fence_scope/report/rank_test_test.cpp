@@ -1,4 +1,4 @@
-#include "fence_scope/rank_test.hpp"
+#include "tools/fence_scope/report/rank_test.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::fence_scope;
 using uptempo::test::Approx;

@@ -1,11 +1,11 @@
-#include "fence_scope/report_csv.hpp"
+#include "tools/fence_scope/report/report_csv.hpp"
 
 #include <algorithm>
 #include <map>
 #include <stdexcept>
 
-#include "support/catch.hpp"
-#include "tools/fence_scope/example_reports.hpp"
+#include "test/support/catch.hpp"
+#include "test/tools/fence_scope/report/example_reports.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -1,9 +1,9 @@
-#include "fence_scope/report_html.hpp"
+#include "tools/fence_scope/report/report_html.hpp"
 
 #include <vector>
 
-#include "support/catch.hpp"
-#include "tools/fence_scope/example_reports.hpp"
+#include "test/support/catch.hpp"
+#include "test/tools/fence_scope/report/example_reports.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -1,14 +1,14 @@
-#include "fence_scope/report_json.hpp"
+#include "tools/fence_scope/report/report_json.hpp"
 
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "fence_scope/report_words.hpp"
-#include "support/catch.hpp"
-#include "support/program.hpp"
-#include "tools/fence_scope/example_reports.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/program.hpp"
+#include "test/tools/fence_scope/report/example_reports.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

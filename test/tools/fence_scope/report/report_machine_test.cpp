@@ -1,8 +1,8 @@
-#include "fence_scope/report_machine.hpp"
+#include "tools/fence_scope/report/report_machine.hpp"
 
 #include <cstdlib>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -1,4 +1,4 @@
-#include "fence_scope/report_table.hpp"
+#include "tools/fence_scope/report/report_table.hpp"
 
 #include <cstdlib>
 #include <limits>
@@ -6,9 +6,9 @@
 
 #include <unistd.h>
 
-#include "fence_scope/report_words.hpp"
-#include "support/catch.hpp"
-#include "tools/fence_scope/example_reports.hpp"
+#include "tools/fence_scope/report/report_words.hpp"
+#include "test/support/catch.hpp"
+#include "test/tools/fence_scope/report/example_reports.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

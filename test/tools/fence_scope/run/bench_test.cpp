@@ -1,5 +1,5 @@
 // Sequences carried out on the virtual GPU: coherent, under the fence checker, and with caches that go stale.
-#include "fence_scope/bench.hpp"
+#include "tools/fence_scope/run/bench.hpp"
 
 #include <dlfcn.h>
 
@@ -12,15 +12,15 @@
 
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/runtime.hpp"
-#include "fence_scope/program_file.hpp"
-#include "fence_scope/run_trace.hpp"
-#include "fence_scope/workloads.hpp"
+#include "tools/fence_scope/sequence/program_file.hpp"
+#include "tools/fence_scope/trace/run_trace.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
 #include "kernels/basics.hpp"
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/errors.hpp"
-#include "trace_rules.hpp"
-#include "vgpu/findings.h"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/support/errors.hpp"
+#include "test/tools/fence_scope/trace/trace_rules.hpp"
+#include "tools/vgpu/findings.h"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

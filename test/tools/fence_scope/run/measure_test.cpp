@@ -1,4 +1,4 @@
-#include "fence_scope/measure.hpp"
+#include "tools/fence_scope/run/measure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/catch.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo::fence_scope;
 using uptempo::test::Approx;

@@ -1,11 +1,11 @@
 // The model: that it gives back what it was fitted to, says where its parameters come from, and orders what can be ordered.
-#include "fence_scope/profile.hpp"
+#include "tools/fence_scope/run/profile.hpp"
 
 #include <set>
 
-#include "fence_scope/workloads.hpp"
-#include "support/catch.hpp"
-#include "support/program.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/program.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -1,7 +1,7 @@
 // Whether a missing fence shows: the broken sequences of bench_test.cpp on caches that go stale.
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/support/errors.hpp"
 
 using uptempo::test::contains;
 using uptempo::test::run_command;

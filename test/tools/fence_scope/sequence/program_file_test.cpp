@@ -1,13 +1,13 @@
 // Sequences from JSON files.
-#include "fence_scope/program_file.hpp"
+#include "tools/fence_scope/sequence/program_file.hpp"
 
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "support/errors.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

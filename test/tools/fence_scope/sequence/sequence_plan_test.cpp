@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <random>
 
-#include "fence_scope/sequence.hpp"
-#include "fence_scope/sequence_rules.hpp"
-#include "support/catch.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
+#include "tools/fence_scope/sequence/sequence_rules.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -1,10 +1,10 @@
 // Which pairs of a sequence's steps lack order or a fence, on sequences whose verdict is known from the specification.
-#include "fence_scope/sequence_rules.hpp"
+#include "tools/fence_scope/sequence/sequence_rules.hpp"
 
 #include <stdexcept>
 
-#include "fence_scope/workloads.hpp"
-#include "support/catch.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -1,11 +1,11 @@
 // What makes a sequence valid, and what is planned for one.
-#include "fence_scope/sequence.hpp"
+#include "tools/fence_scope/sequence/sequence.hpp"
 
 #include <set>
 
-#include "fence_scope/workloads.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

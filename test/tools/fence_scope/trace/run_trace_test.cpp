@@ -1,12 +1,12 @@
 // A run as a trace: which packets, copies and dependencies it has, from whichever times are known.
-#include "fence_scope/run_trace.hpp"
+#include "tools/fence_scope/trace/run_trace.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "fence_scope/workloads.hpp"
-#include "support/catch.hpp"
-#include "support/errors.hpp"
-#include "trace_rules.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/errors.hpp"
+#include "test/tools/fence_scope/trace/trace_rules.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "support/catch.hpp"
-#include "support/command.hpp"
-#include "trace_rules.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/command.hpp"
+#include "test/tools/fence_scope/trace/trace_rules.hpp"
 
 using nlohmann::ordered_json;
 using uptempo::test::broken_trace_rules;

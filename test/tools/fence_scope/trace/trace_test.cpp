@@ -1,4 +1,4 @@
-#include "fence_scope/trace.hpp"
+#include "tools/fence_scope/trace/trace.hpp"
 
 #include <unistd.h>
 #include <algorithm>
@@ -10,9 +10,9 @@
 #include <random>
 #include <stdexcept>
 
-#include "support/catch.hpp"
-#include "support/program.hpp"
-#include "trace_rules.hpp"
+#include "test/support/catch.hpp"
+#include "tools/support/program.hpp"
+#include "test/tools/fence_scope/trace/trace_rules.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

@@ -1,14 +1,14 @@
 // Verdicts: what follows from which evidence; and what the virtual GPU's instruments make of workloads with fences too few. A program of its own, because it
 // starts itself.
-#include "fence_scope/judge.hpp"
+#include "tools/fence_scope/verdict/judge.hpp"
 
 #include <algorithm>
 #include <random>
 
-#include "fence_scope/case_file.hpp"
-#include "fence_scope/sequence_rules.hpp"
-#include "fence_scope/workloads.hpp"
-#include "support/catch.hpp"
+#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/fence_scope/sequence/sequence_rules.hpp"
+#include "tools/fence_scope/sequence/workloads.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

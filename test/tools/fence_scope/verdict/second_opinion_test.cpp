@@ -1,7 +1,7 @@
-#include "fence_scope/second_opinion.hpp"
+#include "tools/fence_scope/verdict/second_opinion.hpp"
 
-#include "fence_scope/report_packets.hpp"
-#include "support/catch.hpp"
+#include "tools/fence_scope/report/report_packets.hpp"
+#include "test/support/catch.hpp"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

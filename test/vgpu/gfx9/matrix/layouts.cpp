@@ -1,4 +1,4 @@
-#include "vgpu/gfx9/matrix/layouts.hpp"
+#include "test/vgpu/gfx9/matrix/layouts.hpp"
 
 #include <charconv>
 #include <fstream>

@@ -7,14 +7,14 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "bench/consume/cores.hpp"
-#include "bench/consume/floors.hpp"
-#include "bench/consume/report.hpp"
-#include "bench/consume/rows.hpp"
-#include "launch.hpp"
-#include "support/program.hpp"
-#include "support/rounds.hpp"
-#include "support/statistics.hpp"
+#include "tools/bench/vgpu/consume/cores.hpp"
+#include "tools/bench/vgpu/consume/floors.hpp"
+#include "tools/bench/vgpu/consume/report.hpp"
+#include "tools/bench/vgpu/consume/rows.hpp"
+#include "tools/vgpu/launch.hpp"
+#include "tools/support/program.hpp"
+#include "tools/support/rounds.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace {
 

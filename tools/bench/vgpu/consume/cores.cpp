@@ -1,4 +1,4 @@
-#include "bench/consume/cores.hpp"
+#include "tools/bench/vgpu/consume/cores.hpp"
 
 #include <sched.h>
 

@@ -1,4 +1,4 @@
-#include "bench/consume/floors.hpp"
+#include "tools/bench/vgpu/consume/floors.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <thread>
 
-#include "bench/consume/clock.hpp"
-#include "bench/consume/cores.hpp"
+#include "tools/bench/vgpu/consume/clock.hpp"
+#include "tools/bench/vgpu/consume/cores.hpp"
 
 namespace uptempo::vgpu::consume {
 namespace {

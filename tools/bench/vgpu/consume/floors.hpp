@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "bench/consume/gpu.hpp"
+#include "tools/bench/vgpu/consume/gpu.hpp"
 
 namespace uptempo::vgpu::consume {
 

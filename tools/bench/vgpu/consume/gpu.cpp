@@ -1,4 +1,4 @@
-#include "bench/consume/gpu.hpp"
+#include "tools/bench/vgpu/consume/gpu.hpp"
 
 #include <dlfcn.h>
 
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "counts.h"
+#include "tools/vgpu/counts.h"
 
 namespace uptempo::vgpu::consume {
 namespace {

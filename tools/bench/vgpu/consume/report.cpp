@@ -1,4 +1,4 @@
-#include "bench/consume/report.hpp"
+#include "tools/bench/vgpu/consume/report.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "support/table.hpp"
+#include "tools/support/table.hpp"
 
 namespace uptempo::vgpu::consume {
 namespace {

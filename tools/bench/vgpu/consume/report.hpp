@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/statistics.hpp"
+#include "tools/support/statistics.hpp"
 
 namespace uptempo::vgpu::consume {
 

@@ -1,4 +1,4 @@
-#include "bench/consume/rows.hpp"
+#include "tools/bench/vgpu/consume/rows.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "bench/consume/clock.hpp"
-#include "bench/consume/cores.hpp"
+#include "tools/bench/vgpu/consume/clock.hpp"
+#include "tools/bench/vgpu/consume/cores.hpp"
 
 namespace uptempo::vgpu::consume {
 namespace {

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bench/consume/gpu.hpp"
-#include "bench/consume/shares.hpp"
+#include "tools/bench/vgpu/consume/gpu.hpp"
+#include "tools/bench/vgpu/consume/shares.hpp"
 
 namespace uptempo::vgpu::consume {
 

@@ -1,4 +1,4 @@
-#include "bench/consume/shares.hpp"
+#include "tools/bench/vgpu/consume/shares.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,0 +1,117 @@
+# Tests: one Catch2 binary and one ctest test of the same name for each call. Used by test/ and by test/vgpu when tools/vgpu is built
+# alone.
+#
+#   uptempo_test(<name> SOURCES file... [LIBRARIES target...] [LABELS label...] [TIMEOUT seconds])
+#       A test without a device.
+#   uptempo_vgpu_test(<name> SOURCES file... [LIBRARIES target...] [OPTIONS launcher option...] [TIMEOUT seconds])
+#       A test that runs under uptempo-vgpu.
+#   uptempo_program_test(<name> SOURCES file... PROGRAMS macro=target... [LIBRARIES ...] [LABELS ...] [TIMEOUT seconds])
+#       A test that starts programs as a user does. Each macro is the path of that target's file.
+#
+# The following add one ctest test each for COMMAND, a program that is right on the plain device. <name> gets the suffix that is given.
+#
+#   uptempo_checked_test(<name> COMMAND program [argument...] [RULES rules])
+#       _checked: `--check fences`, or `--check RULES`, finds nothing.
+#   uptempo_incoherent_test(<name> COMMAND program [argument...] SEEDS n [LONG n])
+#       _incoherent: right with caches that go stale, for the seeds 1 to n; _incoherent_long, with the label long: up to LONG. With
+#       the cache variable UPTEMPO_SEEDS, _incoherent runs that many seeds and there is no _incoherent_long:
+#         cmake --preset release -DUPTEMPO_SEEDS=1000 && cmake --build build && ctest --test-dir build -R '_incoherent$'
+#   uptempo_delay_test(<name> COMMAND program [argument...] SEEDS n)
+#       _delay: right with random delays in each step of the device, for the seeds 1 to n.
+include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/UptempoBuild.cmake)
+find_package(Catch2 REQUIRED)  # Debian: catch2
+find_package(Threads REQUIRED)
+
+set(_test_root ${CMAKE_CURRENT_LIST_DIR}/../../test)
+set(UPTEMPO_SEEDS "" CACHE STRING "Seeds of each _incoherent test; empty: each test's own number")
+# Suppressions for sanitized tests under the launcher.
+set(UPTEMPO_VGPU_TEST_ENVIRONMENT
+  "LSAN_OPTIONS=print_suppressions=0:suppressions=${_test_root}/vgpu/lsan.supp"
+  "TSAN_OPTIONS=suppressions=${_test_root}/vgpu/tsan.supp" CACHE INTERNAL "")
+set(_UPTEMPO_EVERY_SEED ${_test_root}/vgpu/every_seed.cmake CACHE INTERNAL "")
+
+if(TARGET Catch2::Catch2WithMain)
+  add_library(uptempo_test_main INTERFACE)
+  target_link_libraries(uptempo_test_main INTERFACE Catch2::Catch2WithMain)
+else()
+  add_library(uptempo_test_main STATIC ${_test_root}/support/catch_main.cpp)
+  uptempo_target(uptempo_test_main)
+  target_link_libraries(uptempo_test_main PUBLIC Catch2::Catch2)
+endif()
+
+function(_uptempo_set_up_test name labels timeout)
+  if(NOT timeout)
+    set(timeout 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+                       ENVIRONMENT "${UPTEMPO_VGPU_TEST_ENVIRONMENT}")
+endfunction()
+
+function(uptempo_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS")
+  uptempo_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
+  add_test(NAME ${name} COMMAND ${name})
+  _uptempo_set_up_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+endfunction()
+
+function(uptempo_vgpu_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES;OPTIONS")
+  uptempo_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE uptempo_test_main ${arg_LIBRARIES} Threads::Threads)
+  add_dependencies(${name} uptempo_vgpu_launcher)
+  add_test(NAME ${name} COMMAND uptempo_vgpu_launcher ${arg_OPTIONS} -- $<TARGET_FILE:${name}>)
+  _uptempo_set_up_test(${name} vgpu "${arg_TIMEOUT}")
+endfunction()
+
+function(uptempo_program_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;PROGRAMS;LIBRARIES;LABELS")
+  uptempo_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT})
+  foreach(program IN LISTS arg_PROGRAMS)
+    string(REPLACE "=" ";" program ${program})
+    list(GET program 0 macro)
+    list(GET program 1 target)
+    target_compile_definitions(${name} PRIVATE ${macro}="$<TARGET_FILE:${target}>")
+    add_dependencies(${name} ${target})
+  endforeach()
+  add_dependencies(${name} uptempo_vgpu_launcher)
+endfunction()
+
+function(uptempo_checked_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "RULES" "COMMAND")
+  if(NOT arg_RULES)
+    set(arg_RULES fences)
+  endif()
+  add_test(NAME ${name}_checked COMMAND uptempo_vgpu_launcher --check ${arg_RULES} -- ${arg_COMMAND})
+  _uptempo_set_up_test(${name}_checked vgpu 120)
+  # The checker writes each finding to stderr.
+  set_tests_properties(${name}_checked PROPERTIES FAIL_REGULAR_EXPRESSION "uptempo-vgpu: (unordered|stale|unreleased):")
+endfunction()
+
+function(_uptempo_seed_test name option first last labels timeout)
+  list(JOIN ARGN "\;" program)
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DLAUNCHER=$<TARGET_FILE:uptempo_vgpu_launcher> -DOPTION=${option}
+           -DFIRST=${first} -DLAST=${last} -DPROGRAM=${program} -P ${_UPTEMPO_EVERY_SEED})
+  _uptempo_set_up_test(${name} "${labels}" ${timeout})
+endfunction()
+
+function(uptempo_incoherent_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS;LONG" "COMMAND")
+  if(UPTEMPO_SEEDS)
+    set(arg_SEEDS ${UPTEMPO_SEEDS})
+    set(arg_LONG "")
+  endif()
+  math(EXPR timeout "300 + 10 * ${arg_SEEDS}")
+  _uptempo_seed_test(${name}_incoherent --incoherent 1 ${arg_SEEDS} vgpu ${timeout} ${arg_COMMAND})
+  if(arg_LONG)
+    math(EXPR first "${arg_SEEDS} + 1")
+    _uptempo_seed_test(${name}_incoherent_long --incoherent ${first} ${arg_LONG} "vgpu;long" 1800 ${arg_COMMAND})
+  endif()
+endfunction()
+
+function(uptempo_delay_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "COMMAND")
+  math(EXPR timeout "120 + 20 * ${arg_SEEDS}")
+  _uptempo_seed_test(${name}_delay --delay 1 ${arg_SEEDS} vgpu ${timeout} ${arg_COMMAND})
+endfunction()
