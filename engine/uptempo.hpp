@@ -21,7 +21,7 @@
 #pragma once
 
 #include "engine/completion/awaitable.hpp"
-#include "engine/dispatch/batch.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
 #include "engine/completion/completion.hpp"
 #include "engine/fences/fence_plan.hpp"
 #include "engine/completion/notifier.hpp"

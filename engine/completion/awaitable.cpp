@@ -1,6 +1,6 @@
 #include "engine/completion/awaitable.hpp"
 
-#include "engine/completion/drain.hpp"
+#include "engine/completion/completion_thread.hpp"
 
 namespace uptempo::detail {
 
@@ -16,7 +16,7 @@ void CompletionAwaiter::await_suspend(std::coroutine_handle<> coroutine) {
   coroutine_ = coroutine;
   added_ = true;
   try {
-    Drain::of_process().add(*this);
+    CompletionThread::of_process().add(*this);
   } catch (...) {
     added_ = false;
     throw;
@@ -30,6 +30,6 @@ void CompletionAwaiter::hand_back(Awaited& awaited) noexcept {
   self.resume_(self, self.coroutine_);
 }
 
-void CompletionAwaiter::take_back() noexcept { Drain::of_process().remove(*this); }
+void CompletionAwaiter::take_back() noexcept { CompletionThread::of_process().remove(*this); }
 
 }  // namespace uptempo::detail

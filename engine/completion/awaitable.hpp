@@ -8,7 +8,7 @@
 //   }
 //
 // Where it goes on. A completion that is complete already does not suspend. After `co_await completion` the coroutine runs on the process's drain
-// thread (drain.hpp), which serves every other awaited completion too: keep it short there, hand long work on, and never wait there for another
+// thread (completion_thread.hpp), which serves every other awaited completion too: keep it short there, hand long work on, and never wait there for another
 // awaited completion. `resume_on(executor, completion)` calls executor(std::coroutine_handle<>) on the drain thread, and whatever thread
 // resumes the handle runs the coroutine; the executor outlives the wait. Neither may throw: an executor, or a promise whose unhandled_exception
 // throws again, ends the program (std::terminate).

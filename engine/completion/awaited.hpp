@@ -1,4 +1,4 @@
-// A completion that somebody has asked the drain (drain.hpp) to look out for. Private to engine/dispatch.
+// A completion that somebody has asked the drain (completion_thread.hpp) to look out for. Private to engine/dispatch.
 //
 // The object lies with who awaits: in a coroutine's frame, in a notifier's array. So asking allocates nothing, and a publication
 // that nobody awaits costs nothing.

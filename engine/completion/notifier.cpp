@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/completion/drain.hpp"
+#include "engine/completion/completion_thread.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -37,7 +37,7 @@ CompletionNotifier::CompletionNotifier(uint32_t capacity, int eventfd)
 
 CompletionNotifier::~CompletionNotifier() {
   uint32_t removed = 0;
-  for (uint32_t i = 0; i < capacity_; ++i) removed += detail::Drain::of_process().remove(slots_[i]);
+  for (uint32_t i = 0; i < capacity_; ++i) removed += detail::CompletionThread::of_process().remove(slots_[i]);
   {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [&] { return pending_ == removed; });
@@ -67,7 +67,7 @@ bool CompletionNotifier::try_watch(const Completion& completion, uint64_t tag) {
     return true;
   }
   try {
-    detail::Drain::of_process().add(*slot);
+    detail::CompletionThread::of_process().add(*slot);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     slot->next = std::exchange(free_, slot);

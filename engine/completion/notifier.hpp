@@ -13,7 +13,7 @@
 // before it: many completions, one write. So read it first and then take until there is none; whoever stops earlier is not told again.
 //
 // Cost: watching is a lock and no allocation, and nothing for publications that nobody watches. One thread of the process looks out for all
-// that is watched (drain.hpp); it starts at the first watch(), sleeps when nothing is pending, and handles all that has finished at a wake-up.
+// that is watched (completion_thread.hpp); it starts at the first watch(), sleeps when nothing is pending, and handles all that has finished at a wake-up.
 //
 // Back-pressure: `capacity` completions may be watched and not yet taken. Beyond, try_watch() refuses and watch() throws.
 //

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
-#include "engine/completion/drain.hpp"
+#include "engine/completion/completion_thread.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"
@@ -68,8 +68,8 @@ bool Timeline::enter() noexcept {
 }
 
 // Without mutex_: the drain takes it.
-void Timeline::tell_drain() noexcept {
-  if (is_awaited_.load(std::memory_order_seq_cst)) detail::Drain::of_process().look_again();
+void Timeline::wake_completion_thread() noexcept {
+  if (is_awaited_.load(std::memory_order_seq_cst)) detail::CompletionThread::of_process().look_again();
 }
 
 Timeline::Timeline(uint32_t capacity)
@@ -105,7 +105,7 @@ void Timeline::close() noexcept {
     closed_.store(true, std::memory_order_seq_cst);
     changed_.notify_all();
   }
-  tell_drain();
+  wake_completion_thread();
   while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::sleep_for(microseconds(50));
 }
 
@@ -272,7 +272,7 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     changed_.notify_all();
     if (!std::exchange(e.relied, false)) continue;
     lock.unlock();
-    tell_drain();
+    wake_completion_thread();
   }
 }
 
@@ -339,7 +339,7 @@ bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
   // Without the lock: they may wait for this one, too.
   for (const Dependent& dependent : dependents)
     if (!noted(dependent.value)) dependent.timeline->fail(status, passed_on);
-  tell_drain();
+  wake_completion_thread();
   return !noted(last_.load(std::memory_order_acquire));
 }
 

@@ -6,7 +6,7 @@
 // Who may call what
 //   owner      begin, cancel, reclaim, has_room: the thread that owns the queue.
 //   any thread is_done, wait, times, fail, failed, failure, last_begun, close.
-//   the drain  begin_lookout, end_lookout (drain.hpp).
+//   the drain  begin_lookout, end_lookout (completion_thread.hpp).
 // The owner takes no lock and never waits here; waiters and the owner meet in atomics only. Who asks from another thread counts as a
 // visitor while it may look at a signal or at the watched error source; close() waits until the last visitor has left.
 //
@@ -44,7 +44,7 @@
 namespace uptempo {
 
 namespace detail {
-class Drain;
+class CompletionThread;
 }
 
 enum class WaitMode : uint8_t {
@@ -157,7 +157,7 @@ class Timeline {
   void close() noexcept;
 
  private:
-  friend class detail::Drain;
+  friend class detail::CompletionThread;
   explicit Timeline(uint32_t capacity);
 
   struct Entry {
@@ -197,7 +197,7 @@ class Timeline {
   bool enter() noexcept;
   // Release: close() sees this thread's last look at a signal done.
   void leave() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
-  void tell_drain() noexcept;
+  void wake_completion_thread() noexcept;
 
   bool noted(uint64_t value) const noexcept { return done_.load(std::memory_order_acquire) >= value; }
   // is_done() and failed() for visitors and the owner.

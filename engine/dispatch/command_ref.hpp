@@ -29,7 +29,7 @@ void drop_barrier(const PacketRef& packet);
 // `Self` is the class that offers these functions, `Ref` tells them what they are about. Valid until its batch or recording is touched again; with handle checks
 // (handle_check.hpp) they throw Error after that.
 template <class Self, class Ref = PacketRef>
-class Sayings {
+class Declaring {
  public:
   // Bytes that the dispatch reads or writes. Once one range is declared, all must be: the plan may then leave out the barrier bit.
   template <class T>
@@ -64,7 +64,7 @@ class Sayings {
   }
 
  protected:
-  explicit Sayings(const Ref& packet) noexcept : packet_(packet) {}
+  explicit Declaring(const Ref& packet) noexcept : packet_(packet) {}
 
  private:
   Self& self() noexcept { return static_cast<Self&>(*this); }
@@ -74,10 +74,10 @@ class Sayings {
 }  // namespace detail
 
 // The packet just appended to a batch.
-class CommandRef : public detail::Sayings<CommandRef> {
+class CommandRef : public detail::Declaring<CommandRef> {
  private:
   friend class BatchSubmitter;
-  using Sayings::Sayings;
+  using Declaring::Declaring;
 };
 
 }  // namespace uptempo

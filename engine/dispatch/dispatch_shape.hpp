@@ -16,7 +16,7 @@
 #include "aql/packet.hpp"
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/program/arguments.hpp"
-#include "engine/program/geometry.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 
 namespace uptempo::detail {

@@ -1,7 +1,7 @@
 // Where a batch keeps its packets until they are published: in the slots of the ring that they will be published from, or in memory of its own.
 // Private to engine/dispatch.
 //
-// In the ring a packet is written where it will be executed, header included. That takes a queue whose free slots nobody else writes (QueueState sees to it), and
+// In the ring a packet is written where it will be executed, header included. That takes a queue whose free slots nobody else writes (BatchQueue sees to it), and
 // two things keep a packet processor from such packets: they lie beyond the write index, and behind an INVALID header. For the first packet stays in memory:
 // it is the gate of all others (writer.hpp), and its slot gets it when the batch is published.
 //

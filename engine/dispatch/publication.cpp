@@ -23,7 +23,7 @@ FencePolicy policy_of_nothing_said(FencePolicy policy) noexcept {
 }  // namespace
 
 Publication::PlainHeaders Publication::plan_plain(FencePolicy policy) noexcept {
-  static constexpr std::array<PacketIntent, 3> nothing_said{};
+  static constexpr std::array<Declarations, 3> nothing_said{};
   std::array<PacketPlan, 3> plans;
   policy = policy_of_nothing_said(policy);
   plan_fences(std::span(nothing_said).first(1), {}, policy, std::span(plans).first(1));
@@ -43,43 +43,43 @@ Publication::Publication(FencePolicy the_policy, bool is_kept, const Agent* agen
       planner_(overwrites_on(agent)) {}
 
 size_t Publication::place_of(uint32_t packet) const noexcept {
-  const auto place = std::lower_bound(said.begin(), said.end(), packet,
-                                      [](const Said& what, uint32_t of) { return what.packet < of; });
-  return static_cast<size_t>(place - said.begin());
+  const auto place = std::lower_bound(declared.begin(), declared.end(), packet,
+                                      [](const PacketDeclarations& what, uint32_t of) { return what.packet < of; });
+  return static_cast<size_t>(place - declared.begin());
 }
 
-const Publication::Said* Publication::said_of(uint32_t packet) const noexcept {
+const Publication::PacketDeclarations* Publication::find_declared(uint32_t packet) const noexcept {
   const size_t place = place_of(packet);
-  return place != said.size() && said[place].packet == packet ? &said[place] : nullptr;
+  return place != declared.size() && declared[place].packet == packet ? &declared[place] : nullptr;
 }
 
-PacketIntent& Publication::intent_of_earlier(uint32_t packet) {
+Declarations& Publication::declarations_of_earlier(uint32_t packet) {
   const size_t place = place_of(packet);
-  if (place == said.size() || said[place].packet != packet)
-    said.insert(said.begin() + static_cast<ptrdiff_t>(place), {.packet = packet, .intent = {}});
-  return said[place].intent;
+  if (place == declared.size() || declared[place].packet != packet)
+    declared.insert(declared.begin() + static_cast<ptrdiff_t>(place), {.packet = packet, .declarations = {}});
+  return declared[place].declarations;
 }
 
 bool Publication::is_declared(uint32_t packet) const noexcept {
-  const Said* const what = said_of(packet);
-  return what != nullptr && what->intent.declared;
+  const PacketDeclarations* const what = find_declared(packet);
+  return what != nullptr && what->declarations.declared;
 }
 
-bool Publication::forget_intent(uint32_t packet) {
-  const Said* const what = said_of(packet);
+bool Publication::forget_declarations(uint32_t packet) {
+  const PacketDeclarations* const what = find_declared(packet);
   if (what == nullptr) return false;
-  const uint32_t first = what->intent.first_access, count = what->intent.access_count;
-  said.erase(said.begin() + (what - said.data()));
+  const uint32_t first = what->declarations.first_access, count = what->declarations.access_count;
+  declared.erase(declared.begin() + (what - declared.data()));
   if (count == 0) return true;
   accesses.erase(accesses.begin() + first, accesses.begin() + first + count);
-  for (Said& other : said)
-    if (other.intent.first_access > first) other.intent.first_access -= count;
+  for (PacketDeclarations& other : declared)
+    if (other.declarations.first_access > first) other.declarations.first_access -= count;
   return true;
 }
 
 void Publication::put(const aql::Packet64& finished) {
   const aql::HeaderFlags flags = aql::header_flags(finished.header());
-  intent_of(static_cast<uint32_t>(packets.size())) = {.as_it_is = true,
+  declarations_of(static_cast<uint32_t>(packets.size())) = {.is_finished = true,
                                                       .without_barrier = flags.barrier == aql::Barrier::off,
                                                       .acquire = flags.acquire,
                                                       .release = flags.release};
@@ -88,45 +88,45 @@ void Publication::put(const aql::Packet64& finished) {
 
 void Publication::put_barrier() {
   put(aql::to_packet(aql::BarrierAnd{}));
-  said.back().intent = {.declared = true};  // it touches nothing
+  declared.back().declarations = {.declared = true};  // it touches nothing
 }
 
 void Publication::drop_barrier() noexcept {
   packets.drop_last();
-  said.pop_back();
+  declared.pop_back();
   planned_ = 0;
 }
 
 void Publication::make_plan(size_t count) {
   forget_plan();
-  intents_.resize(count);
+  declarations_.resize(count);
   size_t next = 0;
-  for (const Said& what : said) {
-    for (; next < what.packet; ++next) intents_[next] = {};
-    intents_[next++] = what.intent;
+  for (const PacketDeclarations& what : declared) {
+    for (; next < what.packet; ++next) declarations_[next] = {};
+    declarations_[next++] = what.declarations;
   }
-  for (; next < count; ++next) intents_[next] = {};
+  for (; next < count; ++next) declarations_[next] = {};
   plans_.resize(count);
   if (policy == FencePolicy::minimal) {
-    planner_.plan(intents_, accesses, plans_);
+    planner_.plan(declarations_, accesses, plans_);
   } else {
-    plan_fences(intents_, accesses, policy, plans_);
+    plan_fences(declarations_, accesses, policy, plans_);
   }
   if (kept) return;  // planned once
-  last_.said = said;
+  last_.declared = declared;
   last_.accesses = accesses;
   last_.packets = count;
 }
 
 void Publication::plan_packets(size_t count) {
-  if (last_.packets != count || last_.said != said || last_.accesses != accesses) make_plan(count);
-  said_costs_ = {};
+  if (last_.packets != count || last_.declared != declared || last_.accesses != accesses) make_plan(count);
+  planned_costs_ = {};
   for (size_t i = 0; i < count; ++i) {
     aql::Packet64& packet = packets[i];
     // What is as it is has these flags already.
     const uint16_t header = aql::with_flags(packet.header(), plans_[i].flags);
-    said_costs_ += aql::costs_of(header);
-    if (!intents_[i].as_it_is) packet.word[0] = aql::first_word(header, packet.setup());
+    planned_costs_ += aql::costs_of(header);
+    if (!declarations_[i].is_finished) packet.word[0] = aql::first_word(header, packet.setup());
   }
 }
 
@@ -185,9 +185,9 @@ void Publication::emit(uint64_t first, std::span<aql::Packet64> slots) noexcept 
 
 std::span<const PacketPlan> Publication::last_plan() {
   if (plans_.empty() && planned_ != 0) {
-    intents_.assign(planned_, {});
+    declarations_.assign(planned_, {});
     plans_.resize(planned_);
-    plan_fences(intents_, {}, policy_of_nothing_said(policy), plans_);
+    plan_fences(declarations_, {}, policy_of_nothing_said(policy), plans_);
   }
   return plans_;
 }
@@ -201,7 +201,7 @@ void Publication::reopen() noexcept {
 
 void Publication::clear() noexcept {
   packets.clear();
-  said.clear();
+  declared.clear();
   accesses.clear();
   own_signal = {0};
   reopen();
@@ -224,12 +224,12 @@ void refuse_stale_handle() {
                .remedy = "say everything about a dispatch before the next call"});
 }
 
-void observe(const PacketRef& packet, Observer observer) { intent(packet).observer = observer; }
+void observe(const PacketRef& packet, Observer observer) { declarations_of(packet).observer = observer; }
 
 void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release) {
-  intent(packet).give_fences(acquire, release);
+  declarations_of(packet).give_fences(acquire, release);
 }
 
-void drop_barrier(const PacketRef& packet) { intent(packet).without_barrier = true; }
+void drop_barrier(const PacketRef& packet) { declarations_of(packet).without_barrier = true; }
 
 }  // namespace uptempo::detail

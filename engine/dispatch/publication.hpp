@@ -43,12 +43,12 @@ struct Publication {
   explicit Publication(FencePolicy the_policy, bool is_kept = false, const Agent* agent = nullptr);
 
   PacketStore packets;
-  struct Said {
+  struct PacketDeclarations {
     uint32_t packet;
-    PacketIntent intent;
-    bool operator==(const Said&) const = default;
+    Declarations declarations;
+    bool operator==(const PacketDeclarations&) const = default;
   };
-  std::vector<Said> said;  // of packets of which the caller says something, in order
+  std::vector<PacketDeclarations> declared;  // of packets of which the caller says something, in order
   std::vector<AccessRange> accesses;
   std::vector<hsa_signal_t> timing_signals;  // of the first packets, 0 where there is none
   KernargPool::Cursor kernargs;
@@ -67,22 +67,22 @@ struct Publication {
   hsa_signal_t completion{0};
 
   // Nothing is said of any packet and none is timed.
-  bool is_plain() const noexcept { return said.empty() && timing == Timing::none; }
+  bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
   PacketRef ref_of(size_t packet) noexcept { return {this, static_cast<uint32_t>(packet), touched}; }
   PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
   // For saying something about a packet, the last one mostly.
-  PacketIntent& intent_of(uint32_t packet) {
+  Declarations& declarations_of(uint32_t packet) {
     if (kept) replan();
-    if (said.empty() || said.back().packet < packet)
-      return said.emplace_back(Said{.packet = packet, .intent = {}}).intent;
-    if (said.back().packet == packet) return said.back().intent;
-    return intent_of_earlier(packet);
+    if (declared.empty() || declared.back().packet < packet)
+      return declared.emplace_back(PacketDeclarations{.packet = packet, .declarations = {}}).declarations;
+    if (declared.back().packet == packet) return declared.back().declarations;
+    return declarations_of_earlier(packet);
   }
   bool is_declared(uint32_t packet) const noexcept;
   // What was said of a packet; null if nothing was.
-  const Said* said_of(uint32_t packet) const noexcept;
+  const PacketDeclarations* find_declared(uint32_t packet) const noexcept;
   // Nothing is said of the packet any more; true if something was. The ranges that it declared are dropped.
-  bool forget_intent(uint32_t packet);
+  bool forget_declarations(uint32_t packet);
   // Adds a finished packet; its header and its completion signal stay as they are. There is room. Strong guarantee.
   void put(const aql::Packet64& finished);
   // The same for a barrier-AND packet without dependencies; its header is planned.
@@ -126,7 +126,7 @@ struct Publication {
   // What packets [from, from + count) cost by their headers.
   aql::HeaderCosts costs(uint64_t from, uint64_t count) const noexcept {
     if (count != planned_) return costs_by_packet(from, count);
-    if (!is_plain()) return said_costs_;
+    if (!is_plain()) return planned_costs_;
     return count == 1 ? plain_costs_.alone : plain_costs_.ends + plain_costs_.interior * (count - 2);
   }
   // Of a packet in the midst of a batch, of which nothing is said.
@@ -149,7 +149,7 @@ struct Publication {
  private:
   // Of the first entry in `said` that is not for an earlier packet.
   size_t place_of(uint32_t packet) const noexcept;
-  PacketIntent& intent_of_earlier(uint32_t packet);
+  Declarations& declarations_of_earlier(uint32_t packet);
   void plan_packets(size_t count);
   void make_plan(size_t count);
   void forget_plan() noexcept {
@@ -177,13 +177,13 @@ struct Publication {
   const PlainHeaders plain_;
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
   FencePlanner planner_;               // for FencePolicy::minimal
-  std::vector<PacketIntent> intents_;  // one for each packet, where something is said
+  std::vector<Declarations> declarations_;  // one for each packet, where something is said
   std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
-  aql::HeaderCosts said_costs_{};      // of all packets, where something is said
+  aql::HeaderCosts planned_costs_{};      // of all packets, where something is said
   // What plans_ were made of, where something was said: a program that submits the same batch again is not planned anew.
   struct {
     size_t packets = 0;  // 0: nothing
-    std::vector<Said> said;
+    std::vector<PacketDeclarations> declared;
     std::vector<AccessRange> accesses;
   } last_;
   PacketRuns runs_;  // of a kept one
@@ -192,14 +192,14 @@ struct Publication {
 
 // What is said of a packet. Throws Error if the handle is not valid any more.
 [[noreturn]] void refuse_stale_handle();
-inline PacketIntent& intent(const PacketRef& packet) {
+inline Declarations& declarations_of(const PacketRef& packet) {
   if (packet.generation != packet.publication->touched) [[unlikely]]
     refuse_stale_handle();
-  return packet.publication->intent_of(packet.packet);
+  return packet.publication->declarations_of(packet.packet);
 }
 
 inline void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes) {
-  intent(packet).declare(packet.publication->accesses, data, bytes, writes);
+  declarations_of(packet).declare(packet.publication->accesses, data, bytes, writes);
 }
 
 }  // namespace detail

@@ -2,15 +2,15 @@
 
 #include <utility>
 
-#include "engine/dispatch/queue_state.hpp"
+#include "engine/dispatch/batch_queue.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
 
 Queue::Queue(const Agent& agent, const QueueOptions& options)
-    : state_(std::make_unique<detail::QueueState>(agent, options)) {}
+    : state_(std::make_unique<detail::BatchQueue>(agent, options)) {}
 
-Queue::Queue(std::unique_ptr<detail::QueueState> state) noexcept : state_(std::move(state)) {}
+Queue::Queue(std::unique_ptr<detail::BatchQueue> state) noexcept : state_(std::move(state)) {}
 
 Queue Queue::borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
                     const std::atomic<hsa_status_t>* error, const QueueOptions& options) {
@@ -21,9 +21,9 @@ Queue Queue::borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers produ
                  .found = "threads can share only a queue that was made for it",
                  .remedy = "make a SharedQueue, or borrow with Producers::foreign"});
   }
-  return Queue(std::make_unique<detail::QueueState>(
+  return Queue(std::make_unique<detail::BatchQueue>(
       agent, options,
-      detail::QueueState::Parts{
+      detail::BatchQueue::Parts{
           .queue = queue, .producers = producers, .kernargs = {}, .foreign_error = error}));
 }
 
@@ -31,7 +31,7 @@ Queue::Queue(Queue&&) noexcept = default;
 Queue& Queue::operator=(Queue&&) noexcept = default;
 Queue::~Queue() = default;
 
-detail::QueueState& Queue::state(const char* call) const {
+detail::BatchQueue& Queue::state(const char* call) const {
   if (state_) return *state_;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
                .call = call,
@@ -41,12 +41,12 @@ detail::QueueState& Queue::state(const char* call) const {
 }
 
 Completion Queue::last_submitted() const {
-  detail::QueueState& queue = state("Queue::last_submitted");
+  detail::BatchQueue& queue = state("Queue::last_submitted");
   return {queue.timeline(), queue.timeline().last_begun()};
 }
 
 Pressure Queue::pressure() const {
-  detail::QueueState& queue = state("Queue::pressure");
+  detail::BatchQueue& queue = state("Queue::pressure");
   if (queue.usable()) return queue.pressure();
   throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                .call = "Queue::pressure",
@@ -66,7 +66,7 @@ uint32_t Queue::free_signals() const {
   return state("Queue::free_signals").signals().free(SignalKind::interrupt);
 }
 void Queue::reclaim() {
-  if (detail::QueueState& queue = state("Queue::reclaim"); queue.usable()) queue.reclaim(UINT32_MAX);
+  if (detail::BatchQueue& queue = state("Queue::reclaim"); queue.usable()) queue.reclaim(UINT32_MAX);
 }
 
 }  // namespace uptempo

@@ -18,7 +18,7 @@
 // end of the Runtime, and the caller's kernels, buffers and signals must live until the queue's owner has destroyed it. After the Runtime has
 // gone the destructor does nothing.
 //
-// Misuse: batches that outlive their Queue refuse their use (batch.hpp). Every function of a Queue
+// Misuse: batches that outlive their Queue refuse their use (batch_submitter.hpp). Every function of a Queue
 // that was moved from throws Error, and so does what is made over it; it may be destroyed, and
 // another Queue may be assigned to it. After the Runtime has gone, pressure() throws Error as well,
 // as submissions do.
@@ -39,7 +39,7 @@
 namespace uptempo {
 
 namespace detail {
-class QueueState;
+class BatchQueue;
 }
 
 struct QueueOptions {
@@ -90,11 +90,11 @@ class Queue {
   friend class BatchSubmitter;
   friend class SharedQueue;
   friend class Recording;
-  explicit Queue(std::unique_ptr<detail::QueueState> state) noexcept;
+  explicit Queue(std::unique_ptr<detail::BatchQueue> state) noexcept;
   // Throws Error, as `call`, for a Queue that was moved from.
-  detail::QueueState& state(const char* call) const;
+  detail::BatchQueue& state(const char* call) const;
 
-  std::unique_ptr<detail::QueueState> state_;
+  std::unique_ptr<detail::BatchQueue> state_;
 };
 
 }  // namespace uptempo

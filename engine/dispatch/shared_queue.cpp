@@ -1,7 +1,7 @@
 #include "engine/dispatch/shared_queue.hpp"
 
-#include "engine/dispatch/common_queue.hpp"
-#include "engine/dispatch/queue_state.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
+#include "engine/dispatch/batch_queue.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo {
@@ -9,9 +9,9 @@ namespace uptempo {
 SharedQueue::SharedQueue(const Agent& agent, const QueueOptions& options)
     : agent_(agent),
       options_(detail::checked(options)),
-      common_(std::make_shared<detail::CommonQueue>(agent, options.packets)) {}
+      common_(std::make_shared<detail::SharedHsaQueue>(agent, options.packets)) {}
 
-detail::CommonQueue& SharedQueue::common(const char* call) const {
+detail::SharedHsaQueue& SharedQueue::common(const char* call) const {
   if (common_) return *common_;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_QUEUE,
                .call = call,
@@ -28,9 +28,9 @@ Queue SharedQueue::producer() {
                  .found = "that queue has gone with the Runtime in which it was made",
                  .remedy = "make a new SharedQueue"});
   }
-  return Queue(std::make_unique<detail::QueueState>(
+  return Queue(std::make_unique<detail::BatchQueue>(
       agent_, options_,
-      detail::QueueState::Parts{.queue = handle(), .producers = aql::Producers::shared, .common = common_}));
+      detail::BatchQueue::Parts{.queue = handle(), .producers = aql::Producers::shared, .common = common_}));
 }
 
 hsa_queue_t* SharedQueue::handle() const { return common("SharedQueue::handle").ring().queue(); }

@@ -43,7 +43,7 @@
 namespace uptempo {
 
 namespace detail {
-class CommonQueue;
+class SharedHsaQueue;
 }
 
 class SharedQueue {
@@ -61,11 +61,11 @@ class SharedQueue {
 
  private:
   // Throws Error, as `call`, for a SharedQueue that was moved from.
-  detail::CommonQueue& common(const char* call) const;
+  detail::SharedHsaQueue& common(const char* call) const;
 
   Agent agent_;
   QueueOptions options_;
-  std::shared_ptr<detail::CommonQueue> common_;
+  std::shared_ptr<detail::SharedHsaQueue> common_;
 };
 
 }  // namespace uptempo

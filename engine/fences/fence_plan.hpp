@@ -55,10 +55,10 @@ class FencePlan {
   explicit FencePlan(const Agent& agent) : planner_(detail::overwrites_on(&agent)) {}
 
   // The dispatch just added. Only the last one may be declared; valid until the plan goes.
-  class Dispatch : public detail::Sayings<Dispatch, detail::PlannedRef> {
+  class Dispatch : public detail::Declaring<Dispatch, detail::PlannedRef> {
    private:
     friend class FencePlan;
-    using Sayings::Sayings;
+    using Declaring::Declaring;
   };
   // One more. Of which nothing is said, may read and write everything.
   Dispatch dispatch();
@@ -77,13 +77,13 @@ class FencePlan {
   friend void detail::observe(const detail::PlannedRef&, Observer);
   friend void detail::set_fences(const detail::PlannedRef&, aql::FenceScope, aql::FenceScope);
   friend void detail::drop_barrier(const detail::PlannedRef&);
-  PacketIntent& say(uint32_t packet) noexcept {
+  Declarations& say(uint32_t packet) noexcept {
     plans_.clear();
     return packets_[packet];
   }
 
   detail::FencePlanner planner_;
-  std::vector<PacketIntent> packets_;
+  std::vector<Declarations> packets_;
   std::vector<AccessRange> accesses_;
   std::vector<PacketPlan> plans_;
 };

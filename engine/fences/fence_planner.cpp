@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/fences/fence_promises.hpp"
+#include "engine/fences/overrides.hpp"
 #include "engine/fences/fence_search.hpp"
 
 namespace uptempo {
@@ -11,8 +11,8 @@ namespace {
 using aql::Barrier;
 using aql::FenceScope;
 
-bool scopes_are_given(const PacketIntent& packet) noexcept {
-  return packet.as_it_is || packet.explicit_fences;
+bool scopes_are_given(const Declarations& packet) noexcept {
+  return packet.is_finished || packet.explicit_fences;
 }
 
 }  // namespace
@@ -35,14 +35,14 @@ Overwrites overwrites_on(const Agent* agent) noexcept {
   return agent != nullptr && has_gfx9_caches(*agent) ? Overwrites::ordered : Overwrites::handed_over;
 }
 
-void FencePlanner::plan(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+void FencePlanner::plan(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
                         std::span<PacketPlan> plans) {
   relations_.find(packets, accesses, overwrites_ == Overwrites::handed_over);
   sweep(packets, plans);
   if (packets.size() <= searched) search_fences(packets, relations_, plans);
 }
 
-void FencePlanner::sweep(std::span<const PacketIntent> packets, std::span<PacketPlan> plans) {
+void FencePlanner::sweep(std::span<const Declarations> packets, std::span<PacketPlan> plans) {
   epoch_.resize(packets.size());
   deferred_.clear();
   acquired_ = 0;
@@ -51,12 +51,12 @@ void FencePlanner::sweep(std::span<const PacketIntent> packets, std::span<Packet
   auto pair = relations_.hand_overs().begin();
   const auto pairs_end = relations_.hand_overs().end();
   for (uint32_t i = 0; i < packets.size(); ++i) {
-    const PacketIntent& packet = packets[i];
+    const Declarations& packet = packets[i];
     PacketPlan& plan = plans[i];
-    const bool is_last = i + 1 == packets.size(), is_first = !begun && !packet.as_it_is;
+    const bool is_last = i + 1 == packets.size(), is_first = !begun && !packet.is_finished;
     begun = begun || is_first;
-    if (packet.as_it_is) {
-      plan = plan_as_it_is(packet);
+    if (packet.is_finished) {
+      plan = plan_finished_packet(packet);
     } else {
       plan = {};
       const uint32_t after = relations_.comes_after(i);
@@ -77,8 +77,8 @@ void FencePlanner::sweep(std::span<const PacketIntent> packets, std::span<Packet
       plan.acquire = is_first ? ScopeReason::host_wrote : ScopeReason::nothing_new;
       plan.flags.release = FenceScope::none;
       plan.release = ScopeReason::nobody_reads;
-      release_outside(packet, is_last, plan);
-      heed_caller(packet, is_first, is_last, plan);
+      release_to_observers(packet, is_last, plan);
+      apply_overrides(packet, is_first, is_last, plan);
     }
 
     if (plan.flags.barrier == Barrier::on) {
@@ -107,7 +107,7 @@ void release_for(const HandOver& pair, uint32_t packet, std::span<PacketPlan> pl
 }  // namespace
 
 // All that one packet reads.
-void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const PacketIntent> packets,
+void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const Declarations> packets,
                              std::span<PacketPlan> plans) {
   for (const HandOver& pair : pairs) {
     if (acquired_ > epoch_[pair.writer]) continue;
@@ -132,7 +132,7 @@ void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const Pa
 }
 
 // Their acquires come in order, so a release at the end of the epoch before one of them serves all later ones whose writers are over by then.
-void FencePlanner::place_deferred(std::span<const PacketIntent> packets, std::span<PacketPlan> plans) {
+void FencePlanner::place_deferred(std::span<const Declarations> packets, std::span<PacketPlan> plans) {
   epochs_.assign(epoch_.back() + 1, {});
   for (uint32_t i = 0; i < packets.size(); ++i) {
     if (!scopes_are_given(packets[i])) epochs_[epoch_[i]].last_packet = i + 1;

@@ -56,7 +56,7 @@ class FencePlanner {
 
   // Fills plans[i] for packets[i]; both have the same length. What the caller has chosen stays, as in plan_fences(), and may serve others. May throw
   // std::bad_alloc.
-  void plan(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+  void plan(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
             std::span<PacketPlan> plans);
 
  private:
@@ -66,10 +66,10 @@ class FencePlanner {
     uint32_t acquire;
   };
 
-  void sweep(std::span<const PacketIntent> packets, std::span<PacketPlan> plans);
-  void hand_over(std::span<const HandOver> pairs, std::span<const PacketIntent> packets,
+  void sweep(std::span<const Declarations> packets, std::span<PacketPlan> plans);
+  void hand_over(std::span<const HandOver> pairs, std::span<const Declarations> packets,
                  std::span<PacketPlan> plans);
-  void place_deferred(std::span<const PacketIntent> packets, std::span<PacketPlan> plans);
+  void place_deferred(std::span<const Declarations> packets, std::span<PacketPlan> plans);
 
   const Overwrites overwrites_;
   FenceRelations relations_;

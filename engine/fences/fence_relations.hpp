@@ -22,7 +22,7 @@ class FenceRelations {
  public:
   // A packet that declares nothing may read and write everything. With `overwrites_are_handed_over` a packet that overwrites counts as a reader.
   // Cost: linear in packets and in the segments that each touches. May throw std::bad_alloc.
-  void find(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+  void find(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
             bool overwrites_are_handed_over);
 
   // The last packet that must be over before this one begins, plus one; 0 if there is none. Whoever comes after it comes after the others as well.
@@ -41,7 +41,7 @@ class FenceRelations {
   void begin(size_t packets);
 
   void touch_everything(uint32_t packet);
-  void touch(uint32_t packet, const PacketIntent& intent, std::span<const AccessRange> accesses,
+  void touch(uint32_t packet, const Declarations& declarations, std::span<const AccessRange> accesses,
              bool overwrites_are_handed_over);
   void hand_over(Count writer, uint32_t reader);
   Count count_of(uint32_t packet) const noexcept { return before_ + packet + 1; }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "aql/text.hpp"
-#include "engine/fences/fence_promises.hpp"
+#include "engine/fences/overrides.hpp"
 
 namespace uptempo {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using aql::Barrier;
 using aql::FenceScope;
 
-std::span<const AccessRange> accesses_of(const PacketIntent& packet,
+std::span<const AccessRange> accesses_of(const Declarations& packet,
                                          std::span<const AccessRange> accesses) noexcept {
   return accesses.subspan(packet.first_access, packet.access_count);
 }
@@ -36,7 +36,7 @@ struct BarrierChoice {
 };
 
 // `since` is the packet that last had its barrier bit set; it and all after it may still run when packet i is looked at.
-BarrierChoice choose_barrier(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+BarrierChoice choose_barrier(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
                              size_t i, size_t since) noexcept {
   if (i == 0) return {BarrierReason::first_of_batch};
   if (!packets[i].declared) return {BarrierReason::undeclared};
@@ -103,24 +103,24 @@ const char* words(ScopeReason reason) noexcept {
 
 }  // namespace
 
-void PacketIntent::move_to_end(std::vector<AccessRange>& accesses) {
+void Declarations::move_to_end(std::vector<AccessRange>& accesses) {
   const auto end = static_cast<uint32_t>(accesses.size());
   for (uint32_t i = 0; i < access_count; ++i) accesses.push_back(accesses[first_access + i]);
   first_access = end;
 }
 
-void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+void plan_fences(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
                  FencePolicy policy, std::span<PacketPlan> plans) noexcept {
   size_t since = 0;
   bool acquired = false;  // a packet of this plan has: what a raw packet acquires is its author's affair
   for (size_t i = 0; i < packets.size(); ++i) {
-    const PacketIntent& packet = packets[i];
-    const bool first = !acquired && !packet.as_it_is;
+    const Declarations& packet = packets[i];
+    const bool first = !acquired && !packet.is_finished;
     acquired = acquired || first;
     const bool last = i + 1 == packets.size();
     PacketPlan& plan = plans[i];
-    if (packet.as_it_is) {
-      plan = detail::plan_as_it_is(packet);
+    if (packet.is_finished) {
+      plan = detail::plan_finished_packet(packet);
       if (plan.flags.barrier == Barrier::on) since = i;
       continue;
     }
@@ -138,9 +138,9 @@ void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRa
       plan.acquire = first ? ScopeReason::host_wrote : ScopeReason::within_agent;
       plan.flags.release = FenceScope::agent;
       plan.release = ScopeReason::within_agent;
-      detail::release_outside(packet, last, plan);
+      detail::release_to_observers(packet, last, plan);
     }
-    detail::heed_caller(packet, first, last, plan);
+    detail::apply_overrides(packet, first, last, plan);
     if (plan.flags.barrier == Barrier::on) since = i;
   }
 }

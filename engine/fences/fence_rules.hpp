@@ -45,8 +45,8 @@ enum class Observer : uint8_t {
 };
 
 // What the plan needs to know of one packet.
-struct PacketIntent {
-  bool as_it_is = false;  // a finished packet of the caller's: barrier bit and scopes are those of its header
+struct Declarations {
+  bool is_finished = false;  // a finished packet of the caller's: barrier bit and scopes are those of its header
   bool declared = false;  // its accesses are accesses[first_access, first_access + access_count)
   bool without_barrier = false;
   bool explicit_fences = false;  // acquire and release are the caller's
@@ -74,7 +74,7 @@ struct PacketIntent {
     acquire = its_acquire;
     release = its_release;
   }
-  bool operator==(const PacketIntent&) const = default;
+  bool operator==(const Declarations&) const = default;
 
  private:
   void move_to_end(std::vector<AccessRange>& accesses);
@@ -127,7 +127,7 @@ struct PacketPlan {
 };
 
 // Fills plans[i] for packets[i]; both have the same length. Never fails, never allocates. Not for FencePolicy::minimal.
-void plan_fences(std::span<const PacketIntent> packets, std::span<const AccessRange> accesses,
+void plan_fences(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
                  FencePolicy policy, std::span<PacketPlan> plans) noexcept;
 
 // Why a packet has its barrier bit and its scopes, in words: "it touches what packet 3 touches, and one of them writes".

@@ -208,11 +208,11 @@ void write(const Search::Choice& choice, const FenceRelations& relations,
 
 }  // namespace
 
-void search_fences(std::span<const PacketIntent> packets, const FenceRelations& relations,
+void search_fences(std::span<const Declarations> packets, const FenceRelations& relations,
                    std::span<PacketPlan> plans) noexcept {
   if (packets.size() < 3) return;  // nothing to choose
-  for (const PacketIntent& packet : packets)
-    if (packet.as_it_is || packet.explicit_fences || packet.without_barrier) return;
+  for (const Declarations& packet : packets)
+    if (packet.is_finished || packet.explicit_fences || packet.without_barrier) return;
   if (const auto choice = Search(relations, plans).run()) write(*choice, relations, plans);
 }
 

@@ -12,7 +12,7 @@ namespace uptempo::detail {
 
 // `plans` hold a correct plan with as few system fences and barrier bits as may be; they hold the cheapest one afterwards. 32 packets at most. Does nothing where the
 // caller has chosen anything himself, or where a bound shows that there is nothing to gain.
-void search_fences(std::span<const PacketIntent> packets, const FenceRelations& relations,
+void search_fences(std::span<const Declarations> packets, const FenceRelations& relations,
                    std::span<PacketPlan> plans) noexcept;
 
 }  // namespace uptempo::detail

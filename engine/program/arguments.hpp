@@ -25,7 +25,7 @@
 
 #include "aql/packet.hpp"
 #include "engine/program/argument_type.hpp"
-#include "engine/program/geometry.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/program/metadata.hpp"
 
 namespace uptempo {
@@ -91,7 +91,7 @@ class ArgumentLayout {
 
 namespace detail {
 
-// LocalBytes arrays follow the kernel's static LDS and Grid::lds_bytes (geometry.hpp), each aligned
+// LocalBytes arrays follow the kernel's static LDS and Grid::lds_bytes (grid.hpp), each aligned
 // for any type (16 bytes: the largest OpenCL C needs of LDS accesses).
 inline constexpr uint32_t local_alignment = 16;
 

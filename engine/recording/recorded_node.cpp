@@ -17,12 +17,12 @@ RecordedNode RecordedNode::of(const Recording& recording, size_t index) {
     if (!node.arguments.empty()) std::memcpy(node.arguments.data(), recorded.block, node.arguments.size());
     node.group_segment_size = packet.word[7];
   }
-  const Publication::Said* const said = publication.said_of(static_cast<uint32_t>(index));
-  if (said == nullptr) return node;
-  node.intent = said->intent;
-  const auto first = publication.accesses.begin() + node.intent.first_access;
-  node.accesses.assign(first, first + node.intent.access_count);
-  if (node.intent.as_it_is) node.finished = packet;
+  const Publication::PacketDeclarations* const declared = publication.find_declared(static_cast<uint32_t>(index));
+  if (declared == nullptr) return node;
+  node.declarations = declared->declarations;
+  const auto first = publication.accesses.begin() + node.declarations.first_access;
+  node.accesses.assign(first, first + node.declarations.access_count);
+  if (node.declarations.is_finished) node.finished = packet;
   return node;
 }
 
@@ -36,13 +36,13 @@ void RecordedNode::append(Recording& recording, const RecordedNode& node) {
                 layout.size(i));
   recording.publication_.edit(index).set_group_segment_size(node.group_segment_size);
   const PacketRef packet = recording.publication_.ref_of(index);
-  const PacketIntent& intent = node.intent;
-  if (intent.declared) declare(packet, nullptr, 0, false);
+  const Declarations& declarations = node.declarations;
+  if (declarations.declared) declare(packet, nullptr, 0, false);
   for (const AccessRange& access : node.accesses)
     declare(packet, reinterpret_cast<const void*>(access.begin), access.end - access.begin, access.writes);
-  if (intent.observer != Observer::none) observe(packet, intent.observer);
-  if (intent.explicit_fences) set_fences(packet, intent.acquire, intent.release);
-  if (intent.without_barrier) drop_barrier(packet);
+  if (declarations.observer != Observer::none) observe(packet, declarations.observer);
+  if (declarations.explicit_fences) set_fences(packet, declarations.acquire, declarations.release);
+  if (declarations.without_barrier) drop_barrier(packet);
 }
 
 }  // namespace uptempo::detail

@@ -13,7 +13,7 @@
 #include "aql/packet.hpp"
 #include "engine/fences/fence_rules.hpp"
 #include "engine/recording/recording.hpp"
-#include "engine/program/geometry.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 
 namespace uptempo::detail {
@@ -23,7 +23,7 @@ struct RecordedNode {
   Grid grid{1};
   std::vector<std::byte> arguments{};  // as the kernarg block; of hidden arguments nothing is said
   uint32_t group_segment_size = 0;
-  PacketIntent intent{};  // but for the place of its accesses
+  Declarations declarations{};  // but for the place of its accesses
   std::vector<AccessRange> accesses{};
   // A finished packet, with its header. If neither it nor a kernel is there, the node is the barrier packet with which a replay completes a recording that ends
   // with a finished packet.

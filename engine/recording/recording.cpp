@@ -27,7 +27,7 @@ uint64_t next_id() noexcept {
                .remedy = std::move(remedy)});
 }
 
-std::optional<Agent> agent_of(const detail::QueueState& state) {
+std::optional<Agent> agent_of(const detail::BatchQueue& state) {
   return state.agent() == nullptr ? std::nullopt : std::optional(*state.agent());
 }
 
@@ -47,7 +47,7 @@ Recording::Recording(Queue& queue, const RecordingOptions& options)
     : Recording(queue.state("Recording"), options,
                 [this](size_t bytes) { return memory_.emplace_back(*agent_, bytes).span(); }) {}
 
-Recording::Recording(detail::QueueState& state, std::span<std::byte> kernargs,
+Recording::Recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
                      const RecordingOptions& options)
     : Recording(state, options, [rest = kernargs](size_t bytes) mutable {
         if (rest.size() < bytes)
@@ -58,7 +58,7 @@ Recording::Recording(detail::QueueState& state, std::span<std::byte> kernargs,
         return chunk;
       }) {}
 
-Recording::Recording(detail::QueueState& state, const RecordingOptions& options,
+Recording::Recording(detail::BatchQueue& state, const RecordingOptions& options,
                      detail::RecordedBlocks::Allocate allocate)
     : agent_(agent_of(state)),
       facts_(state.facts()),
@@ -74,17 +74,17 @@ Recording::Recording(detail::QueueState& state, const RecordingOptions& options,
   if (!state.usable())
     refuse("a recording for a queue", "the Runtime of that queue has gone",
            "make a new Runtime and a new Queue");
-  (void)detail::QueueState::ended();  // made where it may fail
+  (void)detail::BatchQueue::ended();  // made where it may fail
   session_end_.start([this]() noexcept {
     publication_.end(detail::Ending::runtime);
-    if (partly_out_.state == nullptr) partly_out_.state = &detail::QueueState::ended();
+    if (partly_out_.state == nullptr) partly_out_.state = &detail::BatchQueue::ended();
   });
 }
 
 Recording::~Recording() {
   session_end_.stop();
   abandon();
-  detail::QueueState::leave(partly_out_);
+  detail::BatchQueue::leave(partly_out_);
   const Deadline deadline = Deadline::after(drain);
   for (; flight_count_ != 0; --flight_count_) {
     const Flight& flight = flights_[first_flight_];
@@ -97,7 +97,7 @@ Recording::~Recording() {
 }
 
 void Recording::require_not_ended() const {
-  if (publication_.ended != detail::Ending::none) detail::QueueState::refuse_ended(publication_);
+  if (publication_.ended != detail::Ending::none) detail::BatchQueue::refuse_ended(publication_);
 }
 
 // After the end of the Runtime partly_out_ has a queue, so this one look is for both.
@@ -217,7 +217,7 @@ void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& 
               .generation = recorded.generation + 1,
               .since = replays_};
   put_packet(index, shape);
-  if (publication_.forget_intent(index)) publication_.replan();
+  if (publication_.forget_declarations(index)) publication_.replan();
 }
 
 void Recording::change_grid(uint32_t index, const Grid& grid) {
@@ -343,18 +343,18 @@ void Recording::make_room_for_flight() {
   if (flight_count_ < flights_.size()) return;
   all_landed();
   if (flight_count_ < flights_.size()) return;
-  std::rotate(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(first_flight_),
+  std::rotate(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(first_flight_),
               flights_.end());
   first_flight_ = 0;
   flights_.resize(std::max<size_t>(16, 2 * flights_.size()));
 }
 
-void Recording::note_flight(detail::QueueState& state, uint64_t value) noexcept {
+void Recording::note_flight(detail::BatchQueue& state, uint64_t value) noexcept {
   flights_[(first_flight_ + flight_count_) % flights_.size()] = {++replays_, &state.timeline(), value};
   ++flight_count_;
 }
 
-void Recording::require_queue(detail::QueueState& state) const {
+void Recording::require_queue(detail::BatchQueue& state) const {
   if (partly_out_.state != nullptr && partly_out_.state != &state)
     require_not_partly_out("a replay on another queue");
   const Agent* const agent = state.agent();
@@ -372,7 +372,7 @@ void Recording::require_queue(detail::QueueState& state) const {
          "replay it on the queue that it was recorded for, or record it for this one too");
 }
 
-std::optional<Completion> Recording::submit(detail::QueueState& state, Deadline deadline) {
+std::optional<Completion> Recording::submit(detail::BatchQueue& state, Deadline deadline) {
   publication_.touched.next();
   require_queue(state);
   const bool fresh = partly_out_.state == nullptr;
@@ -386,14 +386,14 @@ std::optional<Completion> Recording::submit(detail::QueueState& state, Deadline 
     // Partly out; or the queue has failed, with some of the packets out perhaps.
     const uint64_t begun = state.timeline().last_begun();
     if (fresh && begun != before) note_flight(state, begun);
-    detail::QueueState::leave(partly_out_);
+    detail::BatchQueue::leave(partly_out_);
     partly_out_.state = nullptr;
     if (publication_.published != 0) state.join(partly_out_);
     throw;
   }
   if (!value) return {};
   if (!fresh) {
-    detail::QueueState::leave(partly_out_);
+    detail::BatchQueue::leave(partly_out_);
     partly_out_.state = nullptr;
   }
   nodes_.resize(
@@ -403,17 +403,17 @@ std::optional<Completion> Recording::submit(detail::QueueState& state, Deadline 
   return Completion{state.timeline(), *value};
 }
 
-Completion Recording::replay(detail::QueueState& state, Deadline deadline) {
+Completion Recording::replay(detail::BatchQueue& state, Deadline deadline) {
   if (const std::optional<Completion> completion = submit(state, deadline)) return *completion;
   state.throw_last_refusal();
 }
 
-std::optional<Completion> Recording::try_replay(detail::QueueState& state) {
+std::optional<Completion> Recording::try_replay(detail::BatchQueue& state) {
   return submit(state, Deadline::now());
 }
 
 Completion Recording::replay(Queue& queue) {
-  detail::QueueState& state = queue.state("Recording::replay");
+  detail::BatchQueue& state = queue.state("Recording::replay");
   // The common case finds room at once and reads no clock.
   if (publication_.packets.size() < state.ring_size()) {
     if (const std::optional<Completion> completion = submit(state, Deadline::now())) return *completion;
@@ -432,7 +432,7 @@ std::optional<Completion> Recording::try_replay(Queue& queue) {
 void Recording::abandon() noexcept {
   if (partly_out_.state == nullptr || publication_.ended != detail::Ending::none) return;
   partly_out_.state->drop(publication_);
-  detail::QueueState::leave(partly_out_);
+  detail::BatchQueue::leave(partly_out_);
   partly_out_.state = nullptr;
 }
 

@@ -9,7 +9,7 @@
 //
 // Replay. To the queue a replay is a batch: one publication, one completion signal, fences as planned for a batch that the host has
 // prepared. It goes to any queue of the agent that the recording was made for; several replays may be in flight, in one queue or in
-// several. What is said in queue.hpp and batch.hpp of room, deadlines and a publication longer than the ring holds here too: a replay that is cut off by
+// several. What is said in queue.hpp and batch_submitter.hpp of room, deadlines and a publication longer than the ring holds here too: a replay that is cut off by
 // its deadline is partly out, goes on with the next replay() on the same queue, and can be given up with abandon().
 //
 // Patching. Changes hold from the next replay on; replays in flight go on with what they were given. A block that a replay in flight may still read is not
@@ -49,9 +49,9 @@
 #include "engine/dispatch/dispatch_shape.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/queue_state.hpp"
+#include "engine/dispatch/batch_queue.hpp"
 #include "engine/recording/recorded_blocks.hpp"
-#include "engine/program/geometry.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 
 namespace uptempo {
@@ -86,7 +86,7 @@ class Node {
 
 // The dispatch just recorded or replaced, for saying more about it. Becomes a Node.
 template <class... Args>
-class NodeRef : public detail::Sayings<NodeRef<Args...>> {
+class NodeRef : public detail::Declaring<NodeRef<Args...>> {
  public:
   operator Node<Args...>() const noexcept { return node_; }  // NOLINT: a NodeRef is a Node with more to say
   Node<Args...> node() const noexcept { return node_; }
@@ -94,7 +94,7 @@ class NodeRef : public detail::Sayings<NodeRef<Args...>> {
  private:
   friend class Recording;
   NodeRef(const detail::PacketRef& packet, Node<Args...> node) noexcept
-      : detail::Sayings<NodeRef>(packet), node_(node) {}
+      : detail::Declaring<NodeRef>(packet), node_(node) {}
   Node<Args...> node_;
 };
 template <class... Args>
@@ -104,8 +104,8 @@ class Recording {
  public:
   // For the queue's agent. Throws Error.
   explicit Recording(Queue& queue, const RecordingOptions& options = {});
-  // Over a queue without ROCr; kernarg memory is `kernargs`, spare bytes included. See queue_state.hpp.
-  Recording(detail::QueueState& state, std::span<std::byte> kernargs, const RecordingOptions& options);
+  // Over a queue without ROCr; kernarg memory is `kernargs`, spare bytes included. See batch_queue.hpp.
+  Recording(detail::BatchQueue& state, std::span<std::byte> kernargs, const RecordingOptions& options);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -164,8 +164,8 @@ class Recording {
   // Empty if it would have to wait. A recording longer than the ring cannot be replayed without waiting: throws Error.
   std::optional<Completion> try_replay(Queue& queue);
   // The same over a queue without ROCr.
-  Completion replay(detail::QueueState& state, Deadline deadline);
-  std::optional<Completion> try_replay(detail::QueueState& state);
+  Completion replay(detail::BatchQueue& state, Deadline deadline);
+  std::optional<Completion> try_replay(detail::BatchQueue& state);
   // Ends a replay that is partly out, with a barrier packet (waiting for a slot); otherwise does nothing.
   void abandon() noexcept;
 
@@ -199,7 +199,7 @@ class Recording {
     uint64_t value;
   };
 
-  Recording(detail::QueueState& state, const RecordingOptions& options,
+  Recording(detail::BatchQueue& state, const RecordingOptions& options,
             detail::RecordedBlocks::Allocate allocate);
   void require_not_ended() const;
   void require_not_partly_out(const char* asked) const;
@@ -220,13 +220,13 @@ class Recording {
   // The node's block, or a copy of it that no replay uses.
   std::byte* writable_block(uint32_t index);
   std::byte* wait_for_spare(uint32_t size);
-  void require_queue(detail::QueueState& state) const;
-  std::optional<Completion> submit(detail::QueueState& state, Deadline deadline);
+  void require_queue(detail::BatchQueue& state) const;
+  std::optional<Completion> submit(detail::BatchQueue& state, Deadline deadline);
   // Takes note of replays that have completed; true if all have.
   bool all_landed() noexcept;
   void keep_spare();
   void make_room_for_flight();
-  void note_flight(detail::QueueState& state, uint64_t value) noexcept;
+  void note_flight(detail::BatchQueue& state, uint64_t value) noexcept;
 
   template <class... Args>
   void store(uint32_t index, const Args&... args) {

@@ -237,7 +237,7 @@ std::unique_ptr<Recording> load_recording(Queue& queue, std::istream& in,
               [&] { return std::make_unique<Recording>(queue, options); });
 }
 
-std::unique_ptr<Recording> load_recording(detail::QueueState& state, std::span<std::byte> kernargs,
+std::unique_ptr<Recording> load_recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
                                           std::istream& in, const std::vector<KernelSource>& kernels,
                                           const Bindings& memory, const RecordingOptions& options) {
   return load(in, "a stream", false, kernels, memory,

@@ -66,7 +66,7 @@ std::unique_ptr<Recording> load_recording(Queue& queue, std::istream& in,
                                           const std::vector<KernelSource>& kernels, const Bindings& memory,
                                           const RecordingOptions& options = {});
 // Over a queue without ROCr; kernarg memory is `kernargs`. See recording.hpp.
-std::unique_ptr<Recording> load_recording(detail::QueueState& state, std::span<std::byte> kernargs,
+std::unique_ptr<Recording> load_recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
                                           std::istream& in, const std::vector<KernelSource>& kernels,
                                           const Bindings& memory, const RecordingOptions& options = {});
 

@@ -210,7 +210,7 @@ class Reader {
                                      error.asked(), error.found()));
       }
       arguments(map, node);
-      said(map, node);
+      read_declarations(map, node);
     }
     map.require_no_more();
     return node;
@@ -310,9 +310,9 @@ class Reader {
     }
   }
 
-  void said(Map& map, RecordedNode& node) const {
+  void read_declarations(Map& map, RecordedNode& node) const {
     if (map.has("accesses")) {
-      node.intent.declared = true;
+      node.declarations.declared = true;
       for (const json& entry : map.list("accesses")) {
         Map access(origin_, fmt::format("access {} of {}", node.accesses.size(), map.path("accesses")),
                    entry);
@@ -323,12 +323,12 @@ class Reader {
       }
     }
     if (map.has("acquire") || map.has("release")) {
-      node.intent.explicit_fences = true;
-      node.intent.acquire = map.one_of("acquire", scope_names);
-      node.intent.release = map.one_of("release", scope_names);
+      node.declarations.explicit_fences = true;
+      node.declarations.acquire = map.one_of("acquire", scope_names);
+      node.declarations.release = map.one_of("release", scope_names);
     }
-    if (map.has("observer")) node.intent.observer = map.one_of("observer", observer_names);
-    if (map.has("without_barrier")) node.intent.without_barrier = map.flag("without_barrier");
+    if (map.has("observer")) node.declarations.observer = map.one_of("observer", observer_names);
+    if (map.has("without_barrier")) node.declarations.without_barrier = map.flag("without_barrier");
   }
 
   const Origin& origin_;

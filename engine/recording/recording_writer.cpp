@@ -73,8 +73,8 @@ class Writer {
     json& arguments = object["arguments"] = json::array();
     for (size_t i = 0; i < node.kernel->arguments.explicit_count(); ++i)
       arguments.push_back(argument(node, i));
-    const PacketIntent& intent = node.intent;
-    if (intent.declared) {
+    const Declarations& declarations = node.declarations;
+    if (declarations.declared) {
       json& accesses = object["accesses"] = json::array();
       for (const AccessRange& access : node.accesses) {
         const size_t bytes = access.end - access.begin;
@@ -84,9 +84,9 @@ class Writer {
         accesses.push_back(std::move(entry));
       }
     }
-    if (intent.explicit_fences) put_scopes(object, intent.acquire, intent.release);
-    if (intent.observer != Observer::none) object["observer"] = name_of(observer_names, intent.observer);
-    if (intent.without_barrier) object["without_barrier"] = true;
+    if (declarations.explicit_fences) put_scopes(object, declarations.acquire, declarations.release);
+    if (declarations.observer != Observer::none) object["observer"] = name_of(observer_names, declarations.observer);
+    if (declarations.without_barrier) object["without_barrier"] = true;
     return object;
   }
 

@@ -41,8 +41,8 @@ namespace uptempo {
   X(waits_elided, "waits of streams that took no signal: over, or implied by another")        \
   X(host_waits, "waits of the host for a completion")                                         \
   X(blocked_waits, "of these, waits that slept in the runtime")                               \
-  X(drain_wake_ups, "wake-ups of the drain thread that found something finished")             \
-  X(drained, "awaited completions that the drain thread handed back")                         \
+  X(completion_thread_wake_ups, "wake-ups of the drain thread that found something finished")             \
+  X(completions_handed_back, "awaited completions that the drain thread handed back")                         \
   X(memory_allocations, "allocations from HSA memory pools, kernargs included")               \
   X(bytes_to_device, "bytes copied from host to device")                                      \
   X(bytes_to_host, "bytes copied from device to host")                                        \

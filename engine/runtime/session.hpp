@@ -26,7 +26,7 @@ namespace uptempo {
 class Session {
  public:
   // What is released first when a session ends comes first.
-  enum class Kind : uint8_t { listener, drain, queue, executable, signal, memory };
+  enum class Kind : uint8_t { listener, completion_thread, queue, executable, signal, memory };
   using Release = void (*)(uint64_t handle) noexcept;
   using Ticket = std::pair<Kind, uint64_t>;
 

@@ -31,14 +31,14 @@ LauncherCore::~LauncherCore() {
   };
   give_back(blocks_, blocks_.uses());
   const Standing& last = scratch_.standing;
-  if (last.queue != nullptr) give_back(scratch_, {{last.queue, last.tail.epoch}});
+  if (last.queue != nullptr) give_back(scratch_, {{last.queue, last.position.epoch}});
 }
 
 void LauncherCore::begin_arrays(Stream& stream) {
   if (stream.streams_ != streams_) refuse_stream();
   const Standing& last = scratch_.standing;
   if (last.queue != nullptr && scratch_.stream != stream.number_ &&
-      !QueueUse{last.queue, last.tail.epoch}.is_over())
+      !QueueUse{last.queue, last.position.epoch}.is_over())
     stream.follow(last);
   scratch_.stream = stream.number_;
 }

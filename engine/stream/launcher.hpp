@@ -35,7 +35,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/program/geometry.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/stream/argument_blocks.hpp"
 #include "engine/stream/launch_arrays.hpp"
@@ -69,7 +69,7 @@ class LauncherCore {
     return stream.prepare();
   }
   void launch(Stream& stream, StreamQueue& queue, StreamQueue::Turn&& turn, aql::Packet64& packet) {
-    queue.launch(std::move(turn), stream.tail_, packet);
+    queue.launch(std::move(turn), stream.position_, packet);
     if (stream.follows_others_) [[unlikely]]
       stream.note_order();
   }
@@ -78,8 +78,8 @@ class LauncherCore {
               uint32_t group_segment) {
     aql::Packet64 packet;
     aql::store_behind_gate(packet, turn.shape->packet, block.block, group_segment);
-    queue.launch(std::move(turn), stream.tail_, packet);
-    block.note_use(queue, stream.tail_.epoch);
+    queue.launch(std::move(turn), stream.position_, packet);
+    block.note_use(queue, stream.position_.epoch);
     blocks_.note_last(block);
     if (stream.follows_others_) [[unlikely]]
       stream.note_order();
@@ -89,7 +89,7 @@ class LauncherCore {
   // The last launch on the stream uses it.
   void end_arrays(Stream& stream) {
     scratch_.standing = {
-        .queue = stream.queue_, .tail = stream.tail_, .behind_host = stream.is_behind_host()};
+        .queue = stream.queue_, .position = stream.position_, .behind_host = stream.is_behind_host()};
   }
   // Nobody knows what uses it.
   void abandon_arrays(const Stream& stream);

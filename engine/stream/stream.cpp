@@ -40,7 +40,7 @@ Stream::~Stream() {
 void Stream::settle() {
   if (follows_others_) settle_order();
   drop_finished();
-  if (tail_.empty() && waits_.empty()) settle_place();
+  if (position_.empty() && waits_.empty()) settle_place();
   put_waits();
 }
 
@@ -67,16 +67,16 @@ void Stream::settle_order() {
 
 void Stream::follow(detail::Standing standing) {
   if (standing.queue == queue_) {
-    queue_->come_after(tail_, standing.tail);
+    queue_->come_after(position_, standing.position);
     return;
   }
-  Event event = standing.queue->event_for(standing.tail);
+  Event event = standing.queue->event_for(standing.position);
   event.behind_host_ = standing.behind_host;
   wait(event);
 }
 
 void Stream::note_order() {
-  const detail::Standing standing{.queue = queue_, .tail = tail_, .behind_host = is_behind_host()};
+  const detail::Standing standing{.queue = queue_, .position = position_, .behind_host = is_behind_host()};
   if (is_default_) {
     streams_->note_default(standing);
   } else {
@@ -85,8 +85,8 @@ void Stream::note_order() {
 }
 
 void Stream::move_to(StreamQueue& queue) {
-  if (!tail_.empty()) add(queue_->event_for(tail_));
-  tail_ = {};
+  if (!position_.empty()) add(queue_->event_for(position_));
+  position_ = {};
   queue_ = &queue;
 }
 
@@ -133,7 +133,7 @@ void Stream::add(const Event& event) {
 void Stream::drop_finished() {
   std::erase_if(waits_, [this](const Event& event) {
     if (!event.completion_.ready()) return false;
-    queue_->note_finished(event, tail_);
+    queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
     return true;
   });
@@ -142,19 +142,19 @@ void Stream::drop_finished() {
 // What the stream waits for is in its queue afterwards.
 void Stream::put_waits() {
   if (waits_.empty()) return;
-  queue_->wait_for(tail_, waits_);
+  queue_->wait_for(position_, waits_);
   waits_.clear();
 }
 
 Event Stream::record() {
   if (follows_others_ && is_default_) settle_order();
   drop_finished();
-  if (tail_.empty() && waits_.size() == 1) {
+  if (position_.empty() && waits_.size() == 1) {
     count(&CounterBlock::markers_elided);
     return waits_.front();
   }
   put_waits();
-  Event event = queue_->event_for(tail_);
+  Event event = queue_->event_for(position_);
   event.behind_host_ = is_behind_host();
   return event;
 }
@@ -164,9 +164,9 @@ void Stream::record(TimedEvent& event) {
   drop_finished();
   put_waits();
   event.event_ = {};
-  if (!tail_.empty()) event.event_ = queue_->timed_event_for(tail_, event.time_);
+  if (!position_.empty()) event.event_ = queue_->timed_event_for(position_, event.time_);
   event.event_.behind_host_ = is_behind_host();
-  if (event.event_.track_ != nullptr) return;
+  if (event.event_.source_ != nullptr) return;
   count(&CounterBlock::markers_elided);
   uint64_t now_ns = 0;
   check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &now_ns), "hsa_system_get_info", "the system's time");
@@ -174,8 +174,8 @@ void Stream::record(TimedEvent& event) {
 }
 
 void Stream::wait(const Event& event) {
-  if (event.track_ == nullptr || event.completion_.ready()) {
-    queue_->note_finished(event, tail_);
+  if (event.source_ == nullptr || event.completion_.ready()) {
+    queue_->note_finished(event, position_);
     count(&CounterBlock::waits_elided);
     return;
   }
@@ -197,7 +197,7 @@ void Stream::wait(hsa_signal_t signal) {
          .remedy = "pass the Signal that it was moved to, or a new one"});
   }
   if (aql::load_acquire(signal) == 0) {
-    tail_.acquires_system = true;
+    position_.acquires_system = true;
     count(&CounterBlock::waits_elided);
     return;
   }
@@ -206,7 +206,7 @@ void Stream::wait(hsa_signal_t signal) {
   take_own_queue();
   drop_finished();
   put_waits();
-  gates_.push_back(queue_->wait_for(tail_, signal));
+  gates_.push_back(queue_->wait_for(position_, signal));
   if (follows_others_) note_order();
 }
 
@@ -215,8 +215,8 @@ bool Stream::all_of_it(F&& is_over) {
   if (follows_others_ && is_default_) settle_order();
   for (const Event& event : waits_)
     if (!is_over(event)) return false;
-  if (!tail_.empty() && !is_over(queue_->event_for(tail_))) return false;
-  tail_ = {};
+  if (!position_.empty() && !is_over(queue_->event_for(position_))) return false;
+  position_ = {};
   waits_.clear();
   detail::finish_host_duties();
   return true;

@@ -39,7 +39,7 @@
 #include <vector>
 
 #include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/program/geometry.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/signal.hpp"
 #include "engine/stream/copy/copy_ends.hpp"
@@ -80,7 +80,7 @@ class Stream {
     aql::Packet64 packet;
     detail::write_dispatch(packet, turn.block, *turn.shape, turn.shape->packet,
                            detail::offsets<Args...>(kernel.info()), args...);
-    queue.launch(std::move(turn), tail_, packet);
+    queue.launch(std::move(turn), position_, packet);
     if (follows_others_) [[unlikely]]
       note_order();
   }
@@ -128,7 +128,7 @@ class Stream {
   }
 
   // Later launches see what the host wrote to coarse-grained memory.
-  void host_wrote() noexcept { tail_.acquires_system = true; }
+  void host_wrote() noexcept { position_.acquires_system = true; }
 
   // Returns when everything put on the stream so far is complete. Throws Error if its queue has failed.
   void synchronize(WaitPolicy policy = {});
@@ -147,7 +147,7 @@ class Stream {
 
   // The queue for the stream's next packet, with all that it waits for ahead of it.
   detail::StreamQueue& prepare() {
-    if (tail_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
+    if (position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
       settle();
     return *queue_;
   }
@@ -188,7 +188,7 @@ class Stream {
   const uint64_t number_;  // no other stream of these Streams has had it
   const StreamOptions options_;
   detail::StreamQueue* queue_;
-  detail::Tail tail_;
+  detail::StreamPosition position_;
   std::vector<Event> waits_;                 // for the next packet: of each timeline one at most
   std::vector<detail::Standing> to_follow_;  // of blocking streams, by the default stream
   std::vector<Event> gates_;                 // of its waits for the host, those that may not be over

@@ -120,7 +120,7 @@ CopyPath Stream::fill_with(const CopyTarget& to, const CopyRows& rows, const voi
 // Without a packet that asks: nothing that was put on the stream is unfinished.
 bool Stream::is_known_idle() {
   drop_finished();
-  return waits_.empty() && (tail_.empty() || queue_->timeline().is_done(tail_.epoch));
+  return waits_.empty() && (position_.empty() || queue_->timeline().is_done(position_.epoch));
 }
 
 CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
@@ -247,14 +247,14 @@ void Stream::carry_out_on_host(const Transfer& transfer) {
     const size_t bytes = extent(transfer.rows.to_pitch, transfer.rows);
     streams_->transfers().flush_host_stores(transfer.to.data + bytes - 1);
   }
-  tail_.acquires_system = true;
+  position_.acquires_system = true;
 }
 
 // Both ends are in reach of the device. Returns what will be reached when it is complete.
 TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
   if (path == CopyPath::kernel) {
     launch_copy(transfer);
-    return {&queue_->timeline(), tail_.epoch};
+    return {&queue_->timeline(), position_.epoch};
   }
   Transfers& transfers = streams_->transfers();
   const hsa_agent_t own = transfers.agent() != nullptr ? transfers.agent()->handle() : hsa_agent_t{0};
@@ -264,7 +264,7 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
   };
   const bool within_host = is_host(transfer.to.place) && is_host(transfer.from.place);
   CopyLane& lane = transfers.lane(direction_of(transfer.to, transfer.from));
-  if (!tail_.empty()) add(queue_->event_for(tail_));
+  if (!position_.empty()) add(queue_->event_for(position_));
   const Event copied =
       lane.copy({.to = transfer.to.data,
                  .to_agent = agent_of(transfer.to),
@@ -273,19 +273,19 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
                  .from_agent = within_host ? own : agent_of(transfer.from),
                  .bytes = transfer.bytes()},
                 waits_);
-  tail_ = {};
+  position_ = {};
   waits_.assign(1, copied);
   if (follows_others_) {  // who follows this stream follows its place in its queue
     put_waits();
     note_order();
   }
-  return {&copied.track_->track_timeline(), copied.completion_.value()};
+  return {&copied.source_->source_timeline(), copied.completion_.value()};
 }
 
 void Stream::launch_copy(const Transfer& transfer) {
   Transfers& transfers = streams_->transfers();
   if (transfer.from.place == CopyPlace::peer)
-    tail_.acquires_system = true;  // this agent's caches know nothing of it
+    position_.acquires_system = true;  // this agent's caches know nothing of it
   auto* const to = reinterpret_cast<uint8_t*>(transfer.to.data);
   const auto* const from = reinterpret_cast<const uint8_t*>(transfer.from.data);
   const CopyRows& rows = transfer.rows;
@@ -381,7 +381,7 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
   CopyEnd& end = to_device ? pinned.from : pinned.to;
   end.data = static_cast<std::byte*>(pin.device_address());
   end.place = CopyPlace::pinned;
-  tail_.acquires_system = true;  // memory that was not the device's until now
+  position_.acquires_system = true;  // memory that was not the device's until now
   const TimelinePoint after = begin(pinned, path);
   HostDuties::of_process().add({.after = after,
                                 .used = pageable.data,

@@ -201,8 +201,8 @@ void StreamsState::give_back_later(std::shared_ptr<void> memory, std::vector<Que
 void StreamsState::take_blocking(std::vector<Standing>& standings) {
   const std::lock_guard lock(order_mutex_);
   for (Standing& standing : blocking_)
-    if (!standing.tail.empty())
-      standings.push_back(std::exchange(standing, {.queue = standing.queue, .tail = {}}));
+    if (!standing.position.empty())
+      standings.push_back(std::exchange(standing, {.queue = standing.queue, .position = {}}));
 }
 
 void StreamsState::note_blocking(const Standing& standing) {
@@ -210,7 +210,7 @@ void StreamsState::note_blocking(const Standing& standing) {
   auto at = std::ranges::find(blocking_, standing.queue, &Standing::queue);
   if (at == blocking_.end()) at = blocking_.insert(at, Standing{});
   // Of several streams in one queue the last packet stands for all: an epoch covers everything before it.
-  if (at->tail.packet < standing.tail.packet) *at = standing;
+  if (at->position.packet < standing.position.packet) *at = standing;
 }
 
 Standing StreamsState::default_standing() {

@@ -86,8 +86,8 @@ std::string text_of(const Timeline& line) {
         return static_cast<size_t>(static_cast<double>(time.ns() - line.begin_ns) / span * (columns - 1));
       };
       const size_t first = column(batch.times[step]), last = column(batch.times[step + 1]);
-      std::fill(row.begin() + static_cast<std::ptrdiff_t>(first),
-                row.begin() + static_cast<std::ptrdiff_t>(last) + 1, step_names[step][0]);
+      std::fill(row.begin() + static_cast<ptrdiff_t>(first),
+                row.begin() + static_cast<ptrdiff_t>(last) + 1, step_names[step][0]);
     }
     text += fmt::format("  batch {}, stream {} |{}|\n", b, batch.stream, row);
   }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "test/engine/double_kernel.hpp"
-#include "engine/dispatch/batch.hpp"
-#include "engine/dispatch/queue_state.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
+#include "engine/dispatch/batch_queue.hpp"
 #include "test/support/packet_processor.hpp"
 #include "test/support/queue_double.hpp"
 
@@ -41,15 +41,15 @@ class DoubleDevice {
           if (effect_) effect_(*static_cast<const volatile uint32_t*>(packet.kernarg_address));
         }) {
     for (uint32_t i = 0; i < options.signals; ++i) handles_.push_back(signals_.emplace_back(0).handle());
-    state_ = std::make_unique<detail::QueueState>(
-        detail::QueueState::Parts{.queue = processor_.queue(),
+    state_ = std::make_unique<detail::BatchQueue>(
+        detail::BatchQueue::Parts{.queue = processor_.queue(),
                                   .producers = aql::Producers::exclusive,
                                   .kernargs = {kernargs_.front().bytes, kernargs_.size() * 64},
                                   .foreign_error = &processor_.error()},
         handles_, options.queue);
   }
 
-  detail::QueueState& state() { return *state_; }
+  detail::BatchQueue& state() { return *state_; }
   PacketProcessor& processor() { return processor_; }
   BatchSubmitter batch(const BatchOptions& options = {}) { return BatchSubmitter(*state_, options); }
   void destroy_queue() { state_.reset(); }
@@ -64,7 +64,7 @@ class DoubleDevice {
   std::deque<SignalDouble> signals_;
   std::vector<hsa_signal_t> handles_;
   PacketProcessor processor_;
-  std::unique_ptr<detail::QueueState> state_;
+  std::unique_ptr<detail::BatchQueue> state_;
 };
 
 inline const WaitPolicy actively{.mode = WaitMode::active, .spin = {}};

@@ -66,7 +66,7 @@ Program random_program(std::mt19937_64& random, size_t packets) {
 
 // A cell is a page of addresses that nobody looks at.
 std::vector<HeaderFlags> planned(Program& program, detail::FencePlanner& planner) {
-  std::vector<PacketIntent> intents(program.packets);
+  std::vector<Declarations> intents(program.packets);
   std::vector<AccessRange> accesses;
   for (size_t i = 0; i < program.packets; ++i)
     for (const Access& access : accesses_of(program.test, program.dispatches()[i]))

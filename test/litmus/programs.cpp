@@ -22,7 +22,7 @@ constexpr HeaderFlags kWait{Barrier::off, FenceScope::none, FenceScope::none};
 // What the engine's fence plan gives to a batch of `count` dispatches that all read and write one buffer.
 std::vector<HeaderFlags> planned_flags(size_t count) {
   const AccessRange buffer{.begin = 0, .end = 1, .writes = true};
-  const std::vector<PacketIntent> intents(count, {.declared = true, .first_access = 0, .access_count = 1});
+  const std::vector<Declarations> intents(count, {.declared = true, .first_access = 0, .access_count = 1});
   std::vector<PacketPlan> plans(count);
   plan_fences(intents, {&buffer, 1}, FencePolicy::planned, plans);
   std::vector<HeaderFlags> flags;
@@ -171,7 +171,7 @@ std::vector<Mutant> mutants_of(const Test& program) {
                ? std::string("wait dropped")
                : "dependency on " + std::to_string(step.after[dependency]) + " dropped",
            [&](Step& changed) {
-             changed.after.erase(changed.after.begin() + static_cast<std::ptrdiff_t>(dependency));
+             changed.after.erase(changed.after.begin() + static_cast<ptrdiff_t>(dependency));
            });
   }
   return mutants;

@@ -156,7 +156,7 @@ void PacketProcessor::advance_active() {
     const size_t at = (start + i) % active_.size();
     if (active_[at].steps_left > 0 || !may_complete(active_[at].packet)) continue;
     const Active through = active_[at];
-    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(at));
+    active_.erase(active_.begin() + static_cast<ptrdiff_t>(at));
     complete(through);
     if (!options_.early_read_index) give_back_slots();
     return;

@@ -2,7 +2,7 @@
 #
 #   uptempo_library(<name> SOURCES file... [INTERFACE])
 #       A static library uptempo_<name>, known as uptempo::<name> in the tree and to consumers. Its headers, beside the sources in the
-#       calling directory and below, are installed under include/uptempo/ at the same place, so that `#include "engine/dispatch/batch.hpp"`
+#       calling directory and below, are installed under include/uptempo/ at the same place, so that `#include "engine/dispatch/batch_submitter.hpp"`
 #       means the same file here and there. Link its dependencies with target_link_libraries as usual; a new external one is
 #       also to be named in uptempoConfig.cmake.in.
 #

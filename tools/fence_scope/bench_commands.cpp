@@ -14,9 +14,9 @@
 #include "tools/fence_scope/report/report_table.hpp"
 #include "tools/fence_scope/report/report_words.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
-#include "tools/fence_scope/verdict/second_opinion.hpp"
+#include "tools/fence_scope/verdict/checker_advice.hpp"
 #include "tools/fence_scope/session.hpp"
-#include "tools/fence_scope/subject.hpp"
+#include "tools/fence_scope/sequence_options.hpp"
 
 namespace uptempo::fence_scope {
 namespace {
@@ -30,7 +30,7 @@ const std::map<std::string, Position> kPositions{{"first", Position::first},
 
 // What the commands on benches have in common.
 struct Options {
-  Subject subject;
+  SequenceOptions sequence_options;
   Method method{};
   TimingMode timing = TimingMode::none;
   std::string device = "auto";
@@ -52,7 +52,7 @@ struct SweepOptions : Options {
 };
 
 void add_options(CLI::App& command, Options& options, bool sized) {
-  add_subject_options(command, options.subject, sized);
+  add_sequence_options(command, options.sequence_options, sized);
   command.add_option("--filter", options.filter, "Only cells whose label contains this, and the baseline")
       ->type_name("TEXT");
   command.add_flag("--list", options.list, "Name the cells and the built-in workloads; needs no device");
@@ -128,7 +128,7 @@ template <class CellsOf, class Add>
 support::ExitCode run_cells(const char* command, const Options& options, const Invocation& call,
                             CellsOf&& cells_of, Add&& add) {
   require_traceable(options);
-  const Sequence sequence = sequence_of(options.subject);
+  const Sequence sequence = sequence_of(options.sequence_options);
   if (options.list) return list(cells_of(sequence, choices_of(sequence)), options);
 
   const support::Device device = support::open_device(options.device, call.argc, call.argv);
@@ -171,7 +171,7 @@ void add_packets(Report& report, const Bench& bench, const support::Device& devi
       report.warnings.push_back("the fence checker gave no advice: the sequence is too long for it");
   }
   report.packets = planned_packets(bench.sequence(), bench.plan(), checker ? &*checker : nullptr);
-  const std::string opinion = second_opinion(report.packets);
+  const std::string opinion = checker_advice(report.packets);
   if (opinion.empty()) return;
   report.conclusion.back() = ';';  // it stays one sentence
   report.conclusion += ' ' + opinion + '.';
@@ -204,10 +204,10 @@ std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
   std::vector<Sequence> sequences;
   for (const Shape& wanted : shapes) {
     try {
-      const Shape shape = resolve(options.subject.workload, wanted);
+      const Shape shape = resolve(options.sequence_options.workload, wanted);
       if (std::ranges::find(seen, shape) != seen.end()) continue;
       seen.push_back(shape);
-      sequences.push_back(make_workload(options.subject.workload, shape));
+      sequences.push_back(make_workload(options.sequence_options.workload, shape));
     } catch (const support::UsageError& error) {
       left_out.push_back(error.what());
     }
@@ -220,12 +220,12 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
   refuse_trace(options.outputs,
                "a sweep has a sequence for each size; trace one of them with fence_scope explain --kernels N "
                "--bytes B");
-  if (!options.subject.program_file.empty())
+  if (!options.sequence_options.program_file.empty())
     throw support::UsageError(
         "--program: its sizes stand in the file, so a sweep has none to vary; scopes and explain take "
         "programs");
   require_writable(options.outputs);
-  (void)resolve(options.subject.workload);
+  (void)resolve(options.sequence_options.workload);
   std::vector<std::string> left_out;
   if (options.list) {
     std::vector<Cell> cells;
@@ -259,7 +259,7 @@ std::shared_ptr<OptionsOfIt> declare(CLI::App& app, Commands& commands, const ch
                                      const char* workload,
                                      support::ExitCode (*run)(const OptionsOfIt&, const Invocation&)) {
   const auto options = std::make_shared<OptionsOfIt>();
-  options->subject.workload = workload;
+  options->sequence_options.workload = workload;
   CLI::App* command = app.add_subcommand(name, help);
   commands.emplace_back(command, [options, run](const Invocation& call) { return run(*options, call); });
   return options;

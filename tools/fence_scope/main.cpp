@@ -8,8 +8,8 @@
 #include "tools/fence_scope/verdict/judge.hpp"
 #include "tools/fence_scope/report/report_json.hpp"
 #include "tools/fence_scope/trace/run_trace.hpp"
-#include "tools/fence_scope/verdict/second_opinion.hpp"
-#include "tools/fence_scope/subject.hpp"
+#include "tools/fence_scope/verdict/checker_advice.hpp"
+#include "tools/fence_scope/sequence_options.hpp"
 
 namespace {
 
@@ -58,7 +58,7 @@ support::ExitCode list(const Commands& commands) {
 int main(int argc, char** argv) {
   if (const auto status = run_judge_process(argc, argv)) return *status;
   if (const auto status = run_trace_process(argc, argv)) return *status;
-  if (const auto status = run_opinion_process(argc, argv)) return *status;
+  if (const auto status = run_advice_process(argc, argv)) return *status;
   CLI::App app(
       "Which barrier bits and fence scopes does a sequence of dispatches need, and what does each cost?",
       "fence_scope");

@@ -259,8 +259,8 @@ struct Runner::Impl {
     hsa_signal_store_relaxed(the_gate, 1);
     std::vector<aql::Packet64> packets[queue_count];
     const bool late =
-        delays_engines && std::any_of(test.steps.begin() + static_cast<std::ptrdiff_t>(first),
-                                      test.steps.begin() + static_cast<std::ptrdiff_t>(last),
+        delays_engines && std::any_of(test.steps.begin() + static_cast<ptrdiff_t>(first),
+                                      test.steps.begin() + static_cast<ptrdiff_t>(last),
                                       [](const Step& step) { return step.kind == Step::Kind::copy; });
     if (late) publish_delay(the_gate, delayed);
     const aql::Packet64 gate_packet = aql::to_packet(aql::BarrierAnd{kOrderOnly, {the_gate}, {}});

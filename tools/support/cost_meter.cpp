@@ -31,29 +31,29 @@ namespace {
 
 // glibc's own names for what is replaced here.
 extern "C" {
-void* __libc_malloc(std::size_t size) noexcept;
-void* __libc_calloc(std::size_t count, std::size_t size) noexcept;
-void* __libc_realloc(void* memory, std::size_t size) noexcept;
-void* __libc_memalign(std::size_t alignment, std::size_t size) noexcept;
+void* __libc_malloc(size_t size) noexcept;
+void* __libc_calloc(size_t count, size_t size) noexcept;
+void* __libc_realloc(void* memory, size_t size) noexcept;
+void* __libc_memalign(size_t alignment, size_t size) noexcept;
 
-void* malloc(std::size_t size) noexcept {
+void* malloc(size_t size) noexcept {
   ++allocations;
   return __libc_malloc(size);
 }
-void* calloc(std::size_t count, std::size_t size) noexcept {
+void* calloc(size_t count, size_t size) noexcept {
   ++allocations;
   return __libc_calloc(count, size);
 }
-void* realloc(void* memory, std::size_t size) noexcept {
+void* realloc(void* memory, size_t size) noexcept {
   ++allocations;
   return __libc_realloc(memory, size);
 }
-void* memalign(std::size_t alignment, std::size_t size) noexcept {
+void* memalign(size_t alignment, size_t size) noexcept {
   ++allocations;
   return __libc_memalign(alignment, size);
 }
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept { return memalign(alignment, size); }
-int posix_memalign(void** memory, std::size_t alignment, std::size_t size) noexcept {
+void* aligned_alloc(size_t alignment, size_t size) noexcept { return memalign(alignment, size); }
+int posix_memalign(void** memory, size_t alignment, size_t size) noexcept {
   if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
   void* const made = memalign(alignment, size);
   if (made == nullptr) return ENOMEM;
@@ -182,43 +182,43 @@ Cost cost_of(const std::function<void()>& work) {
 
 namespace {
 
-void* allocate(std::size_t size) {
+void* allocate(size_t size) {
   ++allocations;
   if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
 
-void* allocate(std::size_t size, std::align_val_t alignment) {
+void* allocate(size_t size, std::align_val_t alignment) {
   ++allocations;
-  const auto a = static_cast<std::size_t>(alignment);
+  const auto a = static_cast<size_t>(alignment);
   if (void* const memory = std::aligned_alloc(a, (size + a - 1) / a * a)) return memory;
   throw std::bad_alloc();
 }
 
 }  // namespace
 
-void* operator new(std::size_t size) { return allocate(size); }
-void* operator new[](std::size_t size) { return allocate(size); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size, alignment); }
-void* operator new[](std::size_t size, std::align_val_t alignment) { return allocate(size, alignment); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+void* operator new(size_t size) { return allocate(size); }
+void* operator new[](size_t size) { return allocate(size); }
+void* operator new(size_t size, std::align_val_t alignment) { return allocate(size, alignment); }
+void* operator new[](size_t size, std::align_val_t alignment) { return allocate(size, alignment); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size == 0 ? 1 : size);
 }
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size == 0 ? 1 : size);
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace uptempo::support {
 

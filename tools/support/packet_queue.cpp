@@ -8,7 +8,7 @@
 #include "aql/amd_abi.hpp"
 #include "aql/text.hpp"
 #include "aql/writer.hpp"
-#include "engine/dispatch/common_queue.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/error.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"

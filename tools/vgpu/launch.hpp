@@ -63,7 +63,7 @@ inline std::string find_launcher() {
     const char* variable = std::getenv("PATH");
     std::string_view path = variable == nullptr ? "" : variable;
     while (!path.empty()) {
-      const std::size_t colon = path.find(':');
+      const size_t colon = path.find(':');
       if (colon != 0) candidates.push_back(fs::path(path.substr(0, colon)) / "uptempo-vgpu");
       path = colon == std::string_view::npos ? std::string_view{} : path.substr(colon + 1);
     }

@@ -125,9 +125,9 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   }
   // Not under the lock: another track may be borrowing from this one.
   for (const Event& event : after) {
-    if (event.track_ == nullptr || event.track_ == this) continue;
+    if (event.source_ == nullptr || event.source_ == this) continue;
     if (std::optional<Borrowed> one =
-            event.track_->borrow_in_time(event.completion_.value(), options_.patience, ask_))
+            event.source_->borrow_in_time(event.completion_.value(), options_.patience, ask_))
       borrowed.push_back(std::move(*one));
   }
   std::unique_lock lock(mutex_);
@@ -156,7 +156,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   lock.unlock();
   // The engine would wait for ever.
   for (const Event& event : after)
-    if (event.track_ != nullptr && event.track_ != this &&
+    if (event.source_ != nullptr && event.source_ != this &&
         !event.completion_.timeline_->is_known(event.completion_.value()))
       event.completion_.timeline_->fail_too(timeline_, event.completion_.value());
   return {*this, Completion(timeline_, value)};
@@ -178,7 +178,7 @@ void CopyLane::finish(Deadline deadline) noexcept {
   if (watch_.usable() && !timeline_.failed()) reclaim();
 }
 
-std::optional<Track::Borrowed> CopyLane::borrow(uint64_t value) {
+std::optional<SignalSource::Borrowed> CopyLane::borrow(uint64_t value) {
   const std::lock_guard lock(mutex_);
   return lend(timeline_, signals_, value, [this] { check_failed(); });
 }

@@ -28,7 +28,7 @@
 
 #include "engine/completion/timeline_watch.hpp"
 #include "engine/stream/event/event.hpp"
-#include "engine/stream/queue/track.hpp"
+#include "engine/stream/queue/signal_source.hpp"
 
 namespace uptempo::detail {
 
@@ -39,7 +39,7 @@ struct CopyLaneOptions {
   std::chrono::nanoseconds drain = std::chrono::seconds(5);
 };
 
-class CopyLane final : public Track {
+class CopyLane final : public SignalSource {
  public:
   struct Copy {
     void* to = nullptr;
@@ -69,7 +69,7 @@ class CopyLane final : public Track {
   // Called, without the lock, when signals are short. Set before the lane is used.
   void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
 
-  Timeline& track_timeline() noexcept override { return timeline_; }
+  Timeline& source_timeline() noexcept override { return timeline_; }
   std::optional<Borrowed> borrow(uint64_t value) override;
   void give_back_loans() noexcept override;
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "engine/runtime/counters.hpp"
-#include "engine/stream/event/owed.hpp"
+#include "engine/stream/event/pending_host_duties.hpp"
 
 namespace uptempo::detail {
 
@@ -18,7 +18,7 @@ void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& row
     std::memcpy(to + row * rows.to_pitch, from + row * rows.from_pitch, rows.width_bytes);
 }
 
-void finish_owed_host_duties() noexcept { HostDuties::of_process().finish(); }
+void finish_pending_host_duties() noexcept { HostDuties::of_process().finish(); }
 
 HostDuties& HostDuties::of_process() {
   static HostDuties* const duties = new HostDuties;  // events may be waited for by what destroys statics
@@ -28,7 +28,7 @@ HostDuties& HostDuties::of_process() {
 void HostDuties::add(HostDuty duty) {
   const std::lock_guard lock(mutex_);
   duties_.push_back(std::move(duty));
-  host_duties_owed.fetch_add(1, std::memory_order_release);
+  pending_host_duties.fetch_add(1, std::memory_order_release);
 }
 
 void HostDuties::finish() noexcept {
@@ -57,12 +57,12 @@ void HostDuties::finish_locked() noexcept {
       ++kept;
     }
   }
-  host_duties_owed.fetch_sub(static_cast<uint32_t>(duties_.size() - kept), std::memory_order_release);
-  duties_.erase(duties_.begin() + static_cast<std::ptrdiff_t>(kept), duties_.end());
+  pending_host_duties.fetch_sub(static_cast<uint32_t>(duties_.size() - kept), std::memory_order_release);
+  duties_.erase(duties_.begin() + static_cast<ptrdiff_t>(kept), duties_.end());
 }
 
 std::optional<TimelinePoint> HostDuties::user_of(const std::byte* data, size_t bytes, Uses uses) noexcept {
-  if (host_duties_owed.load(std::memory_order_acquire) == 0) return {};
+  if (pending_host_duties.load(std::memory_order_acquire) == 0) return {};
   const std::lock_guard lock(mutex_);
   const std::less<> before;
   for (size_t i = duties_.size(); i-- > 0;) {
@@ -80,7 +80,7 @@ void HostDuties::drop(const void* owner) noexcept {
     duty.pin.leave_to_session();
     return true;
   });
-  host_duties_owed.fetch_sub(static_cast<uint32_t>(dropped.size()), std::memory_order_release);
+  pending_host_duties.fetch_sub(static_cast<uint32_t>(dropped.size()), std::memory_order_release);
   duties_.erase(dropped.begin(), dropped.end());
 }
 

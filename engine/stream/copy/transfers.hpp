@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/program/geometry.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/agent.hpp"
 #include "engine/stream/copy/copy_ends.hpp"

@@ -17,14 +17,14 @@
 #include <cstdint>
 
 #include "engine/completion/completion.hpp"
-#include "engine/stream/event/owed.hpp"
+#include "engine/stream/event/pending_host_duties.hpp"
 
 namespace uptempo {
 
 namespace detail {
 class StreamQueue;
 class CopyLane;
-class Track;
+class SignalSource;
 }  // namespace detail
 
 class Event {
@@ -57,11 +57,11 @@ class Event {
   friend class Stream;
   friend class detail::StreamQueue;
   friend class detail::CopyLane;
-  Event(detail::Track& track, Completion completion, hsa_agent_t writer = {}) noexcept
-      : completion_(completion), track_(&track), writer_(writer) {}
+  Event(detail::SignalSource& track, Completion completion, hsa_agent_t writer = {}) noexcept
+      : completion_(completion), source_(&track), writer_(writer) {}
 
   Completion completion_;
-  detail::Track* track_ = nullptr;  // null: complete; may have gone when the event is complete
+  detail::SignalSource* source_ = nullptr;  // null: complete; may have gone when the event is complete
   hsa_agent_t writer_{};            // whose packets alone wrote what the event covers; null: others did, too
   bool behind_host_ = false;        // it may depend on what only the host can do
 };

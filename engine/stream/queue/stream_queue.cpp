@@ -17,7 +17,7 @@ namespace {
 using aql::Barrier;
 using aql::FenceScope;
 
-// The oldest epochs that a queue reclaims when it closes one: see queue_state.cpp.
+// The oldest epochs that a queue reclaims when it closes one: see batch_queue.cpp.
 constexpr uint32_t reclaim_in_passing = 2;
 // Part of the kernarg memory that an open epoch may hold before a launch closes it.
 constexpr uint64_t kernarg_share = 8;
@@ -54,14 +54,14 @@ StreamQueueOptions checked(StreamQueueOptions options) {
 
 StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
     : StreamSpills(options.spill_bytes),
-      QueueCore(agent, checked(options).queue, {}),
+      QueueResources(agent, checked(options).queue, {}),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires || !has_gfx9_caches(agent)),
       shapes_(facts(), in_between),
       waits_(timeline_),
       closers_(timeline_.places()),
       marker_times_(timeline_) {
-  for (Retained& held : retained_) TrackWaits::reserve(held.loans);
+  for (Retained& held : retained_) SignalWaits::reserve(held.loans);
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
           "hsa_amd_queue_set_priority", "another priority than that of most queues");
@@ -75,14 +75,14 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
 StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
                          const StreamQueueOptions& options)
     : StreamSpills(options.spill_bytes),
-      QueueCore(std::move(parts), signals, options.queue),
+      QueueResources(std::move(parts), signals, options.queue),
       stream_options_(checked(options)),
       acquires_system_always_(options.system_acquires),
       shapes_(facts(), in_between),
       waits_(timeline_),
       closers_(timeline_.places()),
       marker_times_(timeline_) {
-  for (Retained& held : retained_) TrackWaits::reserve(held.loans);
+  for (Retained& held : retained_) SignalWaits::reserve(held.loans);
 }
 
 bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block) {
@@ -188,18 +188,18 @@ void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline dea
   reclaim(all);
 }
 
-bool StreamQueue::needs_barrier(const Tail& tail) noexcept {
-  if (tail.empty() || tail.packet < last_barrier_) return false;
-  return tail.epoch == open_epoch() || !timeline_.is_done(tail.epoch);
+bool StreamQueue::needs_barrier(const StreamPosition& position) noexcept {
+  if (position.empty() || position.packet < last_barrier_) return false;
+  return position.epoch == open_epoch() || !timeline_.is_done(position.epoch);
 }
 
-void StreamQueue::follow(Tail& tail, uint64_t packet, uint64_t epoch) noexcept {
-  tail.packet = packet;
-  tail.epoch = epoch;
+void StreamQueue::follow(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept {
+  position.packet = packet;
+  position.epoch = epoch;
 }
 
-void StreamQueue::inherit(Tail& tail, uint64_t packet, uint64_t epoch) noexcept {
-  follow(tail, std::max(tail.packet, packet), std::max(tail.epoch, epoch));
+void StreamQueue::inherit(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept {
+  follow(position, std::max(position.packet, packet), std::max(position.epoch, epoch));
 }
 
 uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept {
@@ -239,10 +239,10 @@ void StreamQueue::mark() noexcept {
   count(&CounterBlock::markers);
 }
 
-void StreamQueue::launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcept {
+void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& packet) noexcept {
   const std::unique_lock lock = std::move(turn.lock);
-  const aql::HeaderFlags flags{.barrier = needs_barrier(tail) ? Barrier::on : Barrier::off,
-                               .acquire = acquires_system_always_ || tail.acquires_system || is_over(tail)
+  const aql::HeaderFlags flags{.barrier = needs_barrier(position) ? Barrier::on : Barrier::off,
+                               .acquire = acquires_system_always_ || position.acquires_system || is_over(position)
                                               ? FenceScope::system
                                               : FenceScope::agent,
                                .release = FenceScope::agent};
@@ -251,8 +251,8 @@ void StreamQueue::launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcep
                        open_bytes_ >= options_.kernarg_bytes / kernarg_share || waits_.has_many_loans();
   const bool closes = is_long && can_close();
   const uint64_t epoch = open_epoch();
-  follow(tail, publish(packet, flags, closes), epoch);
-  tail.acquires_system = false;
+  follow(position, publish(packet, flags, closes), epoch);
+  position.acquires_system = false;
 }
 
 // The lock may have been left meanwhile.
@@ -263,27 +263,27 @@ void StreamQueue::await_closable(std::unique_lock<std::mutex>& lock) {
   while (!can_close());
 }
 
-Event StreamQueue::event_for(Tail& tail) {
-  if (tail.empty()) {
+Event StreamQueue::event_for(StreamPosition& position) {
+  if (position.empty()) {
     count(&CounterBlock::markers_elided);
     return {};
   }
   std::unique_lock lock(mutex_);
   check_failed();
-  if (tail.epoch == open_epoch()) await_closable(lock);
-  if (tail.epoch == open_epoch()) {
+  if (position.epoch == open_epoch()) await_closable(lock);
+  if (position.epoch == open_epoch()) {
     mark();
   } else {
     count(&CounterBlock::markers_elided);
   }
-  return event_at(tail.epoch, tail);
+  return event_at(position.epoch, position);
 }
 
-Event StreamQueue::timed_event_for(Tail& tail, const std::shared_ptr<EventTime>& time) {
+Event StreamQueue::timed_event_for(StreamPosition& position, const std::shared_ptr<EventTime>& time) {
   std::unique_lock lock(mutex_);
   check_failed();
   enable_profiling();
-  uint64_t epoch = tail.epoch;
+  uint64_t epoch = position.epoch;
   const bool is_closed = epoch != open_epoch();
   if (is_closed && timeline_.is_done(epoch)) return {};
   if (is_closed && marker_times_.has(epoch)) {  // somebody else's marker
@@ -299,59 +299,59 @@ Event StreamQueue::timed_event_for(Tail& tail, const std::shared_ptr<EventTime>&
     });
   }
   marker_times_.share(epoch, time);
-  return event_at(epoch, tail);
+  return event_at(epoch, position);
 }
 
 Event StreamQueue::event_for_all() {
-  Tail tail;
+  StreamPosition position;
   {
     const std::lock_guard lock(mutex_);
     const bool is_open = open_packets_.load(std::memory_order_relaxed) != 0;
     if (!is_open && timeline_.is_done(timeline_.last_begun())) return {};
-    follow(tail, last_barrier_ + 1, is_open ? open_epoch() : timeline_.last_begun());
+    follow(position, last_barrier_ + 1, is_open ? open_epoch() : timeline_.last_begun());
   }
-  return event_for(tail);
+  return event_for(position);
 }
 
-bool StreamQueue::is_implied(const Event& event, Tail& tail) noexcept {
+bool StreamQueue::is_implied(const Event& event, StreamPosition& position) noexcept {
   const uint64_t value = event.completion_.value();
-  if (event.track_ == this) {
+  if (event.source_ == this) {
     // What closed its epoch has its barrier bit set: what comes later comes after all before that, but after a launch or a gate itself only by a barrier bit of its own. An
     // event of this stream must cover it, too.
-    inherit(tail, std::max(closers_[timeline_.place(value)], uint64_t{1}), value);
+    inherit(position, std::max(closers_[timeline_.place(value)], uint64_t{1}), value);
     return true;
   }
-  const TrackWaits::Place* const wait = waits_.find(event.track_->track_timeline(), value);
+  const SignalWaits::Place* const wait = waits_.find(event.source_->source_timeline(), value);
   if (wait == nullptr) return false;
-  inherit(tail, wait->packet, wait->epoch);
+  inherit(position, wait->packet, wait->epoch);
   return true;
 }
 
-void StreamQueue::wait_for(Tail& tail, std::span<const Event> events) {
+void StreamQueue::wait_for(StreamPosition& position, std::span<const Event> events) {
   WaitSet waits;
   for (const Event& event : events) {
-    if (event.track_ == nullptr) continue;
-    if (waits.full()) put_wait(tail, waits);
-    if (is_outside(event)) tail.acquires_system = true;
+    if (event.source_ == nullptr) continue;
+    if (waits.full()) put_wait(position, waits);
+    if (is_outside(event)) position.acquires_system = true;
     const uint64_t value = event.completion_.value();
     bool implied;
     {
       const std::lock_guard lock(mutex_);
-      implied = is_implied(event, tail);
+      implied = is_implied(event, position);
     }
     // Not under the lock: another queue may be borrowing from this one.
     std::optional<Borrowed> signal;
-    if (!implied) signal = event.track_->borrow_in_time(value, stream_options_.patience, ask_);
+    if (!implied) signal = event.source_->borrow_in_time(value, stream_options_.patience, ask_);
     if (signal) {
-      waits.add(event.track_->track_timeline(), value, std::move(*signal));
+      waits.add(event.source_->source_timeline(), value, std::move(*signal));
     } else {
       count(&CounterBlock::waits_elided);
     }
   }
-  if (!waits.empty()) put_wait(tail, waits);
+  if (!waits.empty()) put_wait(position, waits);
 }
 
-void StreamQueue::put_wait(Tail& tail, WaitSet& waits) {
+void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
   aql::Packet64 packet = waits.packet();
   std::unique_lock lock(mutex_);
   check_failed();
@@ -362,13 +362,13 @@ void StreamQueue::put_wait(Tail& tail, WaitSet& waits) {
   const uint64_t epoch = open_epoch();
   waits_.keep_loans(waits);
   // The packets of this stream before it need not be over: the next one waits for both.
-  follow(tail, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
+  follow(position, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
   count(&CounterBlock::wait_packets);
-  waits_.note(waits, {.packet = tail.packet, .epoch = epoch});
+  waits_.note(waits, {.packet = position.packet, .epoch = epoch});
   waits = {};
 }
 
-Event StreamQueue::wait_for(Tail& tail, hsa_signal_t signal) {
+Event StreamQueue::wait_for(StreamPosition& position, hsa_signal_t signal) {
   aql::BarrierAnd barrier{};
   barrier.dependencies[0] = signal;
   aql::Packet64 packet = aql::to_packet(barrier);
@@ -376,14 +376,14 @@ Event StreamQueue::wait_for(Tail& tail, hsa_signal_t signal) {
   check_failed();
   await_closable(lock);
   const uint64_t epoch = open_epoch();
-  follow(tail, publish(packet, {Barrier::on, FenceScope::none, FenceScope::system}, true), epoch);
-  closers_[timeline_.place(epoch)] = tail.packet;
-  tail.acquires_system = true;
+  follow(position, publish(packet, {Barrier::on, FenceScope::none, FenceScope::system}, true), epoch);
+  closers_[timeline_.place(epoch)] = position.packet;
+  position.acquires_system = true;
   count(&CounterBlock::wait_packets);
-  return event_at(epoch, tail);
+  return event_at(epoch, position);
 }
 
-std::optional<Track::Borrowed> StreamQueue::borrow(uint64_t value) {
+std::optional<SignalSource::Borrowed> StreamQueue::borrow(uint64_t value) {
   const std::lock_guard lock(mutex_);
   return lend(timeline_, signals_, value, [this] { check_failed(); });
 }

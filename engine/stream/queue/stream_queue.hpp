@@ -30,12 +30,12 @@
 
 #include "aql/packet.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/queue_core.hpp"
+#include "engine/dispatch/queue_resources.hpp"
 #include "engine/dispatch/pools/spill_pool.hpp"
 #include "engine/stream/event/event.hpp"
 #include "engine/stream/queue/marker_times.hpp"
-#include "engine/stream/queue/track.hpp"
-#include "engine/stream/queue/track_waits.hpp"
+#include "engine/stream/queue/signal_source.hpp"
+#include "engine/stream/queue/signal_waits.hpp"
 
 namespace uptempo {
 
@@ -45,7 +45,7 @@ enum class StreamPriority : uint8_t { low, normal, high };
 namespace detail {
 
 // The last packet of a stream in its queue.
-struct Tail {
+struct StreamPosition {
   uint64_t packet = 0;  // its index plus one; 0: nothing unfinished
   uint64_t epoch = 0;
   bool acquires_system = true;  // the next launch
@@ -69,11 +69,11 @@ struct StreamSpills {
   SpillPool spills_;
 };
 
-class StreamQueue final : private StreamSpills, public QueueCore, public Track {
+class StreamQueue final : private StreamSpills, public QueueResources, public SignalSource {
  public:
   // Makes an HSA queue. Throws Error.
   StreamQueue(const Agent& agent, const StreamQueueOptions& options);
-  // Without ROCr; see queue_core.hpp.
+  // Without ROCr; see queue_resources.hpp.
   StreamQueue(Parts parts, std::span<const hsa_signal_t> signals, const StreamQueueOptions& options);
 
   // A dispatch on its way: the queue is locked, there is room for its packet, and its block is taken (null where the kernel takes no arguments).
@@ -94,27 +94,27 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   // A block for it after all. False if there is none at once: then the turn is to be given up.
   bool try_take_block(Turn& turn) noexcept { return try_take(turn.shape->block_bytes, turn.block); }
   // Publishes. `packet` is whole but for its header and its completion signal.
-  void launch(Turn&& turn, Tail& tail, aql::Packet64& packet) noexcept;
+  void launch(Turn&& turn, StreamPosition& position, aql::Packet64& packet) noexcept;
 
-  // What is complete when everything up to the tail is. Throws Error as take_turn().
-  Event event_for(Tail& tail);
-  // The same with the time at which it was reached. Empty, and `time` is not set, where it was reached already; the tail is not empty.
-  Event timed_event_for(Tail& tail, const std::shared_ptr<EventTime>& time);
+  // What is complete when everything up to the position is. Throws Error as take_turn().
+  Event event_for(StreamPosition& position);
+  // The same with the time at which it was reached. Empty, and `time` is not set, where it was reached already; the position is not empty.
+  Event timed_event_for(StreamPosition& position, const std::shared_ptr<EventTime>& time);
   // Everything put into the queue so far. Empty where nothing is unfinished.
   Event event_for_all();
   // Sees to it that later packets of the stream wait for the events. Throws Error as take_turn().
-  void wait_for(Tail& tail, std::span<const Event> events);
+  void wait_for(StreamPosition& position, std::span<const Event> events);
   // The same for a signal of somebody else's: until it is zero. The event is complete when it was.
-  Event wait_for(Tail& tail, hsa_signal_t signal);
+  Event wait_for(StreamPosition& position, hsa_signal_t signal);
 
-  // Later packets of the stream come after the tail of another one in this queue.
-  void come_after(Tail& tail, const Tail& other) noexcept {
-    inherit(tail, other.packet, other.epoch);
-    tail.acquires_system = tail.acquires_system || other.acquires_system;
+  // Later packets of the stream come after the position of another one in this queue.
+  void come_after(StreamPosition& position, const StreamPosition& other) noexcept {
+    inherit(position, other.packet, other.epoch);
+    position.acquires_system = position.acquires_system || other.acquires_system;
   }
   // An event of this or another queue was found complete: nothing need be waited for.
-  void note_finished(const Event& event, Tail& tail) const noexcept {
-    if (event.track_ != nullptr && is_outside(event)) tail.acquires_system = true;
+  void note_finished(const Event& event, StreamPosition& position) const noexcept {
+    if (event.source_ != nullptr && is_outside(event)) position.acquires_system = true;
   }
 
   // Whether something put into the queue may be unfinished.
@@ -134,7 +134,7 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   // Called, without the lock, when signals are short: whoever borrowed some is asked to give them back. Set before the queue is used.
   void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
 
-  Timeline& track_timeline() noexcept override { return timeline_; }
+  Timeline& source_timeline() noexcept override { return timeline_; }
   std::optional<Borrowed> borrow(uint64_t value) override;
   void give_back_loans() noexcept override;
 
@@ -156,29 +156,29 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   }
   std::byte* take_elsewhere(uint32_t block_bytes) noexcept;
   uint64_t open_epoch() const noexcept { return timeline_.last_begun() + 1; }
-  bool needs_barrier(const Tail& tail) noexcept;
+  bool needs_barrier(const StreamPosition& position) noexcept;
   bool can_close() noexcept;
   [[noreturn]] void throw_short() const;
   void await_closable(std::unique_lock<std::mutex>& lock);
   // Returns its index plus one.
   uint64_t publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept;
   void mark() noexcept;
-  void follow(Tail& tail, uint64_t packet, uint64_t epoch) noexcept;
+  void follow(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
   // The stream comes after that packet, and its events cover that epoch, as well.
-  void inherit(Tail& tail, uint64_t packet, uint64_t epoch) noexcept;
+  void inherit(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
   // Passes on what the stream has waited for and no launch has acquired yet.
-  Event event_at(uint64_t epoch, const Tail& tail) noexcept {
-    return {*this, Completion(timeline_, epoch), tail.acquires_system ? hsa_agent_t{} : writer()};
+  Event event_at(uint64_t epoch, const StreamPosition& position) noexcept {
+    return {*this, Completion(timeline_, epoch), position.acquires_system ? hsa_agent_t{} : writer()};
   }
   // Something in the queue makes later packets of the stream come after the event already.
-  bool is_implied(const Event& event, Tail& tail) noexcept;
-  void put_wait(Tail& tail, WaitSet& waits);
+  bool is_implied(const Event& event, StreamPosition& position) noexcept;
+  void put_wait(StreamPosition& position, WaitSet& waits);
   // Whether something else than this agent's packets wrote what the event covers: only an acquire at system scope sees that.
   bool is_outside(const Event& event) const noexcept { return event.writer_.handle != writer().handle; }
   // Queues without an agent are of the same.
   hsa_agent_t writer() const noexcept { return agent_ ? agent_->handle() : hsa_agent_t{UINT64_MAX}; }
   // Complete, and known to be: the host may have written since.
-  bool is_over(const Tail& tail) const noexcept { return tail.empty() || timeline_.is_known(tail.epoch); }
+  bool is_over(const StreamPosition& position) const noexcept { return position.empty() || timeline_.is_known(position.epoch); }
 
   const StreamQueueOptions stream_options_;
   const bool acquires_system_always_;
@@ -186,7 +186,7 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
   std::mutex mutex_;
   DispatchShapes shapes_;
   KernargPool::Cursor kernarg_cursor_;  // of the open epoch
-  TrackWaits waits_;
+  SignalWaits waits_;
   // Of each unfinished epoch, by place: the launch that closed it, or the gate (a wait for somebody else's signal), index plus one. 0: a marker, behind which nothing is to come.
   std::vector<uint64_t> closers_;
   MarkerTimes marker_times_;
@@ -198,7 +198,7 @@ class StreamQueue final : private StreamSpills, public QueueCore, public Track {
 // Where a stream's work stands, for those that must follow it.
 struct Standing {
   StreamQueue* queue = nullptr;
-  Tail tail;
+  StreamPosition position;
   bool behind_host = false;
 };
 

@@ -65,7 +65,7 @@ TEST_CASE("threads over one HSA queue: every dispatch runs once, in order per th
   for (uint32_t i = 0; i < each; ++i) expected = expected * 3 + i;
   std::vector<uint32_t> host(values.size());
   copier.to_host(std::span(host), values, PageablePath::staged);
-  CHECK(std::count(host.begin(), host.end(), expected) == static_cast<std::ptrdiff_t>(host.size()));
+  CHECK(std::count(host.begin(), host.end(), expected) == static_cast<ptrdiff_t>(host.size()));
 }
 
 TEST_CASE("an error of the HSA queue ends the work of every thread that shares it", "[shared]") {

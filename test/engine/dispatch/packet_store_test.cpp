@@ -241,7 +241,7 @@ TEST_CASE("a ring shared with foreign producers is lent to nobody", "[packet_sto
   std::align(64, 64 * 64, aligned, space);
   SignalDouble signal(0);
   const std::vector<hsa_signal_t> signals{signal.handle()};
-  detail::QueueState state({.queue = queue.queue(),
+  detail::BatchQueue state({.queue = queue.queue(),
                             .producers = aql::Producers::foreign,
                             .kernargs = {static_cast<std::byte*>(aligned), 64 * 64}},
                            signals,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "test/engine/double_device.hpp"
-#include "engine/dispatch/common_queue.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
 
 namespace uptempo::test {
 
@@ -18,14 +18,14 @@ class SharedDevice {
                    [this](const hsa_kernel_dispatch_packet_t& packet, uint64_t) {
                      if (effect_) effect_(*static_cast<const volatile uint32_t*>(packet.kernarg_address));
                    }),
-        common_(std::make_shared<detail::CommonQueue>(processor_.queue())) {
+        common_(std::make_shared<detail::SharedHsaQueue>(processor_.queue())) {
     while (members_.size() < queues) members_.emplace_back(*this, options);
   }
 
-  detail::QueueState& operator[](size_t i) { return *members_[i].state; }
+  detail::BatchQueue& operator[](size_t i) { return *members_[i].state; }
   void destroy_queue(size_t i) { members_[i].state.reset(); }
   PacketProcessor& processor() { return processor_; }
-  detail::CommonQueue& common() { return *common_; }
+  detail::SharedHsaQueue& common() { return *common_; }
 
  private:
   struct alignas(64) Line {
@@ -34,8 +34,8 @@ class SharedDevice {
   struct Member {
     Member(SharedDevice& device, const DoubleOptions& options) : kernargs(options.queue.kernarg_bytes / 64) {
       for (uint32_t i = 0; i < options.signals; ++i) handles.push_back(signals.emplace_back(0).handle());
-      state = std::make_unique<detail::QueueState>(
-          detail::QueueState::Parts{.queue = device.processor_.queue(),
+      state = std::make_unique<detail::BatchQueue>(
+          detail::BatchQueue::Parts{.queue = device.processor_.queue(),
                                     .producers = aql::Producers::shared,
                                     .kernargs = {kernargs.front().bytes, kernargs.size() * 64},
                                     .foreign_error = &device.processor_.error(),
@@ -45,12 +45,12 @@ class SharedDevice {
     std::vector<Line> kernargs;
     std::deque<SignalDouble> signals;
     std::vector<hsa_signal_t> handles;
-    std::unique_ptr<detail::QueueState> state;
+    std::unique_ptr<detail::BatchQueue> state;
   };
 
   DoubleDevice::Effect effect_;
   PacketProcessor processor_;
-  std::shared_ptr<detail::CommonQueue> common_;
+  std::shared_ptr<detail::SharedHsaQueue> common_;
   std::deque<Member> members_;
 };
 

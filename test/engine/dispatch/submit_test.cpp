@@ -271,7 +271,7 @@ TEST_CASE("the plan of the last submission is told, packet by packet and in word
         const auto kernel = number_kernel();
         BatchSubmitter batch(device.state(), {.fences = policy});
         CHECK(batch.plan().empty());
-        std::vector<PacketIntent> intents(count);
+        std::vector<Declarations> intents(count);
         for (uint32_t i = 0; i < count; ++i) batch.dispatch(kernel, Grid{1}, i);
         if (said) {
           batch.dispatch(kernel, Grid{1}, count).without_barrier();

@@ -26,7 +26,7 @@ class PlannedProgram {
  public:
   PlannedProgram(std::mt19937_64& random, size_t count) : packets_(count), plans_(count) {
     const auto byte = [&] { return 1u << random() % memory_bytes; };
-    std::vector<PacketIntent> intents(count);
+    std::vector<Declarations> intents(count);
     std::vector<AccessRange> accesses;
     for (size_t i = 0; i < count; ++i) {
       for (uint64_t n = random() % 3; n > 0; --n) packets_[i].reads |= byte();
@@ -44,7 +44,7 @@ class PlannedProgram {
   // How often a packet waited for all before it, up to this one.
   size_t epoch(size_t packet) const {
     return static_cast<size_t>(
-        std::count_if(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(packet) + 1,
+        std::count_if(plans_.begin(), plans_.begin() + static_cast<ptrdiff_t>(packet) + 1,
                       [](const PacketPlan& plan) { return plan.flags.barrier == Barrier::on; }));
   }
   bool acquires(size_t packet) const { return plans_[packet].flags.acquire != FenceScope::none; }

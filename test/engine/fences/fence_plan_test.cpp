@@ -164,7 +164,7 @@ struct Planned {
   explicit Planned(const Program& program, bool overwrites = true)
       : planner(overwrites ? detail::Overwrites::handed_over : detail::Overwrites::ordered) {
     for (const Packet& packet : program) {
-      PacketIntent& intent = intents.emplace_back();
+      Declarations& intent = intents.emplace_back();
       intent.observer = packet.observer;
       if (packet.undeclared) continue;
       intent.declare(accesses, nullptr, 0, false);
@@ -175,7 +175,7 @@ struct Planned {
     planner.plan(intents, accesses, plans);
   }
   detail::FencePlanner planner;
-  std::vector<PacketIntent> intents;
+  std::vector<Declarations> intents;
   std::vector<AccessRange> accesses;
   std::vector<PacketPlan> plans;
 };
@@ -250,7 +250,7 @@ TEST_CASE("where nothing is said, the fewest fences are those of FencePolicy::pl
     FencePlan plan;
     for (size_t i = 0; i < count; ++i) plan.dispatch();
     std::vector<PacketPlan> expected(count);
-    plan_fences(std::vector<PacketIntent>(count), {}, FencePolicy::planned, expected);
+    plan_fences(std::vector<Declarations>(count), {}, FencePolicy::planned, expected);
     CHECK(flags_of(plan.packets()) == flags_of(expected));
   }
 }

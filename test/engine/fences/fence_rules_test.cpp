@@ -15,7 +15,7 @@ namespace {
 using uptempo::test::contains;
 
 struct Batch {
-  std::vector<PacketIntent> packets;
+  std::vector<Declarations> packets;
   std::vector<AccessRange> accesses;
 
   Batch& undeclared() {
@@ -23,7 +23,7 @@ struct Batch {
     return *this;
   }
   Batch& declared(std::vector<AccessRange> ranges) {
-    PacketIntent intent;
+    Declarations intent;
     intent.declared = true;
     intent.first_access = static_cast<uint32_t>(accesses.size());
     intent.access_count = static_cast<uint32_t>(ranges.size());
@@ -186,7 +186,7 @@ TEST_CASE("system_everywhere sets everything on every packet", "[fence_rules]") 
 
 TEST_CASE("a finished packet of the caller's keeps its header", "[fence_rules]") {
   Batch batch = Batch{}.undeclared().undeclared().undeclared();
-  batch.packets[0].as_it_is = true;
+  batch.packets[0].is_finished = true;
   batch.packets[0].acquire = FenceScope::none;
   batch.packets[0].release = FenceScope::none;
   batch.packets[0].without_barrier = true;
@@ -206,7 +206,7 @@ TEST_CASE("a plan explains itself", "[fence_rules]") {
 TEST_CASE("behind a raw packet the first dispatch acquires what the host wrote", "[fence_rules]") {
   Batch batch;
   batch.undeclared().undeclared().undeclared();
-  batch.packets[0].as_it_is = true;
+  batch.packets[0].is_finished = true;
   batch.packets[0].acquire = batch.packets[0].release = FenceScope::none;
   const auto plans = batch.plan();
   CHECK(plans[0].flags.acquire == FenceScope::none);

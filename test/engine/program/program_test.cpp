@@ -164,7 +164,7 @@ TEST_CASE("a code object cut off anywhere is refused, and nothing outside it is 
   const std::vector<std::byte> whole = elf_for("gfx90a");
   for (size_t length = 0; length < whole.size(); ++length) {
     // A copy of exactly that size, so that an address sanitizer sees a read past the end.
-    const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
+    const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length));
     const bool refused = error_of<Error>([&] { select_code_object(part, target("gfx90a")); }) != "no error";
     if (!refused) FAIL("accepted " << length << " bytes of " << whole.size());
   }
@@ -174,7 +174,7 @@ TEST_CASE("a code object cut off anywhere is refused, and nothing outside it is 
 TEST_CASE("a bundle cut off anywhere is refused or still holds what was asked for", "[program]") {
   const auto bundle = builtin_kernels::bitonic_sort();
   for (size_t length = 0; length < bundle.size(); length += length < 512 ? 1 : 61) {
-    const std::vector<std::byte> part(bundle.begin(), bundle.begin() + static_cast<std::ptrdiff_t>(length));
+    const std::vector<std::byte> part(bundle.begin(), bundle.begin() + static_cast<ptrdiff_t>(length));
     const std::string error = error_of<Error>([&] { select_code_object(part, target("gfx90a")); });
     if (error == "no error") FAIL("accepted a bundle of " << length << " of " << bundle.size() << " bytes");
   }

@@ -120,7 +120,7 @@ struct World {
     const size_t before = device.processor().completed().size();
     if (!recording.replay(device.state(), soon()).wait(soon(), actively)) return "not in time";
     std::vector<Completed> ran = device.processor().completed();
-    ran.erase(ran.begin(), ran.begin() + static_cast<std::ptrdiff_t>(before));
+    ran.erase(ran.begin(), ran.begin() + static_cast<ptrdiff_t>(before));
     std::sort(ran.begin(), ran.end(),
               [](const Completed& a, const Completed& b) { return a.index < b.index; });
     std::string text;

@@ -260,7 +260,7 @@ TEST_CASE(
   CHECK_FALSE(std::filesystem::exists(cells));
 }
 
-TEST_CASE("a program of the user's own is an experiment's subject like a workload") {
+TEST_CASE("a program of the user's own is an experiment's sequence_options like a workload") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("steps.json");
   std::ofstream(file) << R"({"name": "twice", "buffers": [{"name": "x", "bytes": 1024}], "steps": [

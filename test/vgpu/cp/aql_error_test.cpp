@@ -12,7 +12,7 @@ namespace {
 
 // Submits one packet and says what queue_inactive_signal became.
 template <typename Packet>
-std::uint64_t error_of(DeviceFixture& device, const Packet& packet) {
+uint64_t error_of(DeviceFixture& device, const Packet& packet) {
   ComputeQueue queue(device);
   amd_signal_t* behind = device.signal(1);
   queue.write(packet);
@@ -106,7 +106,7 @@ TEST_CASE("A malformed dispatch stops its queue with the error bit for its mista
     CAPTURE(row.mistake);
     auto packet = dispatch(kernel, 64, 64);
     row.make(packet);
-    CHECK(error_of(device, packet) == static_cast<std::uint64_t>(row.error));
+    CHECK(error_of(device, packet) == static_cast<uint64_t>(row.error));
   }
 }
 
@@ -127,21 +127,21 @@ TEST_CASE("Packets of other types are refused by name") {
   DeviceFixture device;
   auto reserved = barrier_and();
   reserved.reserved1 = 1;
-  CHECK(error_of(device, reserved) == static_cast<std::uint64_t>(QueueError::packet_format));
+  CHECK(error_of(device, reserved) == static_cast<uint64_t>(QueueError::packet_format));
   hsa_agent_dispatch_packet_t agent{};
   agent.header = header_of(HSA_PACKET_TYPE_AGENT_DISPATCH);
-  CHECK(error_of(device, agent) == static_cast<std::uint64_t>(QueueError::packet_format));
+  CHECK(error_of(device, agent) == static_cast<uint64_t>(QueueError::packet_format));
   auto unknown = barrier_and();
   unknown.header = 9;
-  CHECK(error_of(device, unknown) == static_cast<std::uint64_t>(QueueError::packet_format));
+  CHECK(error_of(device, unknown) == static_cast<uint64_t>(QueueError::packet_format));
   auto vendor = barrier_value(nullptr, HSA_SIGNAL_CONDITION_EQ, 0);
   vendor.header.AmdFormat = 7;
-  CHECK(error_of(device, vendor) == static_cast<std::uint64_t>(QueueError::invalid_vendor_packet));
+  CHECK(error_of(device, vendor) == static_cast<uint64_t>(QueueError::invalid_vendor_packet));
   CHECK(error_of(device, barrier_value(nullptr, 4, 0)) ==
-        static_cast<std::uint64_t>(QueueError::invalid_vendor_packet));
+        static_cast<uint64_t>(QueueError::invalid_vendor_packet));
   auto padded = barrier_value(nullptr, HSA_SIGNAL_CONDITION_EQ, 0);
   padded.reserved1 = 1;
-  CHECK(error_of(device, padded) == static_cast<std::uint64_t>(QueueError::invalid_vendor_packet));
+  CHECK(error_of(device, padded) == static_cast<uint64_t>(QueueError::invalid_vendor_packet));
 }
 
 TEST_CASE("A doorbell signal cannot complete a packet") {
@@ -150,7 +150,7 @@ TEST_CASE("A doorbell signal cannot complete a packet") {
   doorbell->kind = AMD_SIGNAL_KIND_DOORBELL;
   ComputeQueue queue(device);
   queue.submit(barrier_and({}, false, doorbell));
-  CHECK(eventually([&] { return queue.error() == static_cast<std::uint64_t>(QueueError::packet_format); }));
+  CHECK(eventually([&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
   CHECK(DeviceFixture::value(doorbell) == 1);
 }
 
@@ -175,10 +175,10 @@ TEST_CASE("A signal outside the address space is a GPU memory fault and stops th
 
 TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, others are refused by name") {
   struct Row {
-    std::vector<std::uint32_t> commands;
+    std::vector<uint32_t> commands;
     QueueError error;
   };
-  const auto type3 = [](std::uint32_t opcode, std::uint32_t dwords) {
+  const auto type3 = [](uint32_t opcode, uint32_t dwords) {
     return 3u << 30 | (dwords - 2) << 16 | opcode << 8;
   };
   const std::vector<Row> rows{
@@ -192,24 +192,24 @@ TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, others are refu
   DeviceFixture device;
   for (const Row& row : rows) {
     CAPTURE(row.commands.front());
-    auto* buffer = device.allocate_object<std::uint32_t>(64);
+    auto* buffer = device.allocate_object<uint32_t>(64);
     std::memcpy(buffer, row.commands.data(), row.commands.size() * 4);
     struct {
-      std::uint16_t header, format;
-      std::uint32_t jump[4], remaining, reserved[8];
+      uint16_t header, format;
+      uint32_t jump[4], remaining, reserved[8];
       hsa_signal_t completion;
     } packet{};
     amd_signal_t* done = device.signal(1);
     packet.header = header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC);
     packet.format = 1;
     packet.jump[0] = type3(0x3f, 4);
-    packet.jump[1] = static_cast<std::uint32_t>(DeviceFixture::address(buffer));
-    packet.jump[2] = static_cast<std::uint32_t>(DeviceFixture::address(buffer) >> 32);
-    packet.jump[3] = static_cast<std::uint32_t>(row.commands.size()) | 1u << 23;
+    packet.jump[1] = static_cast<uint32_t>(DeviceFixture::address(buffer));
+    packet.jump[2] = static_cast<uint32_t>(DeviceFixture::address(buffer) >> 32);
+    packet.jump[3] = static_cast<uint32_t>(row.commands.size()) | 1u << 23;
     packet.remaining = 10;
     packet.completion = DeviceFixture::handle(done);
     if (row.error != QueueError::none) {
-      CHECK(error_of(device, packet) == static_cast<std::uint64_t>(row.error));
+      CHECK(error_of(device, packet) == static_cast<uint64_t>(row.error));
       continue;
     }
     ComputeQueue queue(device);
@@ -255,7 +255,7 @@ TEST_CASE(
     CHECK(queue.error() == 0);
   } else {
     REQUIRE(eventually(
-        [&] { return queue.error() == static_cast<std::uint64_t>(QueueError::illegal_instruction); }));
+        [&] { return queue.error() == static_cast<uint64_t>(QueueError::illegal_instruction); }));
   }
   amd_signal_t* elsewhere = device.signal(1);
   other.submit(dispatch(device.kernel(), 64, 1, false, elsewhere));
@@ -277,7 +277,7 @@ TEST_CASE("A ring that is not mapped for the GPU is a memory fault, not a crash"
   config.ring_bytes = 4096;
   config.read_index = 0x20080;
   config.write_index = 0x20038;
-  config.doorbell = device.doorbell(~std::uint64_t{0}).alias;
+  config.doorbell = device.doorbell(~uint64_t{0}).alias;
   const QueueId id = device.processor->create_compute_queue(config);
   CHECK(eventually([&] { return device.interrupts.faults().size() == 1; }));
   CHECK(device.interrupts.faults().front().address == 0x10000);

@@ -46,9 +46,9 @@ TEST_CASE("A dispatch runs every workgroup of its grid once, partial ones includ
   REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
   std::sort(seen.begin(), seen.end());
   std::vector<WorkgroupId> expected;
-  for (std::uint32_t x = 0; x < 3; ++x)
-    for (std::uint32_t y = 0; y < 2; ++y)
-      for (std::uint32_t z = 0; z < 2; ++z) expected.push_back({x, y, z});
+  for (uint32_t x = 0; x < 3; ++x)
+    for (uint32_t y = 0; y < 2; ++y)
+      for (uint32_t z = 0; z < 2; ++z) expected.push_back({x, y, z});
   CHECK(seen == expected);
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("A barrier-OR waits for any dependency to be 0, and null handles do no
 TEST_CASE("A barrier-value packet compares the masked value") {
   struct Row {
     hsa_signal_condition32_t condition;
-    std::int64_t reference, mask, blocks, passes;
+    int64_t reference, mask, blocks, passes;
   };
   const std::vector<Row> rows{
       {HSA_SIGNAL_CONDITION_EQ, 5, -1, 4, 5},        {HSA_SIGNAL_CONDITION_NE, 5, -1, 5, 6},
@@ -213,7 +213,7 @@ TEST_CASE("A header that reads INVALID is waited for, also behind a doorbell") {
   settle();
   CHECK(queue.read_index() == 0);
   CHECK(queue.error() == 0);
-  std::atomic_ref<std::uint16_t>(*static_cast<std::uint16_t*>(queue.slot(0)))
+  std::atomic_ref<uint16_t>(*static_cast<uint16_t*>(queue.slot(0)))
       .store(packet.header, std::memory_order_release);
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
@@ -302,7 +302,7 @@ TEST_CASE("An update with percentage 0 or ring size 0 suspends a queue, and the 
 
 TEST_CASE("Queues that do not exist are not destroyed, updated or masked") {
   DeviceFixture device;
-  const std::array<std::uint32_t, 1> mask{1};
+  const std::array<uint32_t, 1> mask{1};
   CHECK_FALSE(device.processor->destroy_queue(77));
   CHECK_FALSE(device.processor->update_queue(77, 0, 0, 0, 0));
   CHECK_FALSE(device.processor->set_cu_mask(77, mask));
@@ -338,8 +338,8 @@ TEST_CASE("Null kernels complete without running, blit kernels of the runtime ru
 }
 
 TEST_CASE("The read index passes a running dispatch only where that was asked for, on the program's queues") {
-  std::uint64_t passed = 0;
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+  uint64_t passed = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
     Options options;
     options.early_read_index = true;
     options.seed = seed;
@@ -368,7 +368,7 @@ TEST_CASE("The read index passes a running dispatch only where that was asked fo
     passed += queue.read_index();
     CHECK(queue.read_index() < 32);
     CHECK(runtime_queue.read_index() == 0);
-    for (std::uint64_t index = 0; index < queue.read_index(); ++index)
+    for (uint64_t index = 0; index < queue.read_index(); ++index)
       static_cast<hsa_kernel_dispatch_packet_t*>(queue.slot(index))->grid_size_x = 0xdead;
     settle();
     gate.open = true;

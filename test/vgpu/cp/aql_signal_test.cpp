@@ -23,17 +23,17 @@ TEST_CASE("Each packet takes one from its completion signal, and no signal means
 }
 
 TEST_CASE("A packet's slot is free when its signal has fired") {
-  constexpr std::uint64_t kPackets = 200;
+  constexpr uint64_t kPackets = 200;
   DeviceFixture device;
   ComputeQueue queue(device, 256);
   amd_signal_t* done = device.signal(kPackets, 77);
   // On the processor's thread, in the middle of its turn: nothing else can have moved the read index since.
-  std::uint64_t fired = 0, free = 0;
-  device.interrupts.when_raised = [&](std::uint32_t) {
-    const std::uint64_t packet = fired++;
+  uint64_t fired = 0, free = 0;
+  device.interrupts.when_raised = [&](uint32_t) {
+    const uint64_t packet = fired++;
     if (queue.read_index() > packet && queue.header(packet) == HSA_PACKET_TYPE_INVALID) ++free;
   };
-  for (std::uint64_t index = 0; index < kPackets; ++index) {
+  for (uint64_t index = 0; index < kPackets; ++index) {
     if (index % 2 == 0) {
       queue.write(dispatch(device.kernel(), 1, 1, true, done));
     } else {
@@ -49,16 +49,16 @@ TEST_CASE("A packet's slot is free when its signal has fired") {
 TEST_CASE("What a kernel wrote is visible when its signal has fired") {
   DeviceFixture device;
   ComputeQueue queue(device);
-  auto* words = device.allocate_object<std::uint32_t>(4096);
+  auto* words = device.allocate_object<uint32_t>(4096);
   ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
     ++words[slice.id[0]];
     return Result::ended;
   });
-  for (std::uint32_t round = 1; round <= 50; ++round) {
+  for (uint32_t round = 1; round <= 50; ++round) {
     amd_signal_t* done = device.signal(1);
     queue.submit(dispatch(kernel, 4096, 1, true, done));
     REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
-    CHECK(std::all_of(words, words + 4096, [&](std::uint32_t word) { return word == round; }));
+    CHECK(std::all_of(words, words + 4096, [&](uint32_t word) { return word == round; }));
   }
 }
 
@@ -75,7 +75,7 @@ TEST_CASE(
   queue.submit(barrier_and({}, false, loud));
   REQUIRE(eventually([&] { return device.interrupts.raised(42) == 1; }));
   CHECK(DeviceFixture::value(loud) == 0);
-  CHECK(*reinterpret_cast<const std::uint64_t*>(loud->event_mailbox_ptr) == 42);
+  CHECK(*reinterpret_cast<const uint64_t*>(loud->event_mailbox_ptr) == 42);
 }
 
 TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profiling is on") {
@@ -95,7 +95,7 @@ TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profi
     }
     return Result::ended;
   });
-  const std::uint64_t before = gpu_clock_ticks();
+  const uint64_t before = gpu_clock_ticks();
   queue.submit(dispatch(kernel, 1, 1, true, timed));
   REQUIRE(eventually([&] { return DeviceFixture::value(timed) == 0; }));
   CHECK(timed->start_ts >= before);
@@ -126,11 +126,11 @@ TEST_CASE(
   queue.ring();
   REQUIRE(eventually([&] { return running.load(); }));
   settle();  // the barrier has been looked at
-  const std::uint64_t switched_on = gpu_clock_ticks();
+  const uint64_t switched_on = gpu_clock_ticks();
   queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
   SECTION("a barrier that waits begins to be timed") {
     settle();  // looked at once more: between its looks at the switch and at the dependency both could change
-    const std::uint64_t resolved = gpu_clock_ticks();
+    const uint64_t resolved = gpu_clock_ticks();
     DeviceFixture::set(dependency, 0);
     REQUIRE(eventually([&] { return DeviceFixture::value(waited) == 0; }));
     CHECK(waited->start_ts >= switched_on);
@@ -151,11 +151,11 @@ TEST_CASE("A dependency between two queues carries the first one's results to th
   DeviceFixture device;
   ComputeQueue first(device);
   ComputeQueue second(device);
-  auto* word = device.allocate_object<std::uint32_t>();
-  for (std::uint32_t round = 1; round <= 100; ++round) {
+  auto* word = device.allocate_object<uint32_t>();
+  for (uint32_t round = 1; round <= 100; ++round) {
     amd_signal_t* produced = device.signal(1);
     amd_signal_t* consumed = device.signal(1);
-    std::atomic<std::uint32_t> found{0};
+    std::atomic<uint32_t> found{0};
     second.write(barrier_and({produced}));
     second.write(dispatch(device.kernel([&](const Slice&) {
       found = *word;

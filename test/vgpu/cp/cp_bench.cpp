@@ -31,12 +31,12 @@ double ns_between(Clock::time_point begin, Clock::time_point end) {
 
 // The ring is filled while the queue is suspended, so that only the processor's own work is timed.
 template <typename Packet>
-double full_ring(DeviceFixture& device, const Packet& packet, std::uint32_t packets = 16384) {
+double full_ring(DeviceFixture& device, const Packet& packet, uint32_t packets = 16384) {
   double best = 1e30;
   for (int round = 0; round < 7; ++round) {
     ComputeQueue queue(device, packets, true);
     amd_signal_t* done = device.signal(1);
-    for (std::uint32_t index = 0; index + 1 < packets; ++index) queue.write(packet);
+    for (uint32_t index = 0; index + 1 < packets; ++index) queue.write(packet);
     queue.write(barrier_and({}, true, done));
     queue.ring();
     const auto begin = Clock::now();
@@ -99,7 +99,7 @@ class FutexSleeper {
     } while (!stop_);
   }
 
-  std::atomic<std::uint32_t> rung_{0}, woken_{0};
+  std::atomic<uint32_t> rung_{0}, woken_{0};
   std::atomic<bool> stop_{false};
   Clock::time_point woken_at_;
   std::thread thread_;
@@ -145,7 +145,7 @@ int main() {
         continue;
       }
       DeviceFixture::set(done, 1);
-      const std::uint64_t begin = gpu_clock_ticks();
+      const uint64_t begin = gpu_clock_ticks();
       queue.submit(barrier_and({}, true, done));
       while (DeviceFixture::value(done) != 0) {
       }
@@ -160,7 +160,7 @@ int main() {
         "%.2fx\n",
         floor.p10, floor.median, floor.p90, wake.median / floor.median);
   }
-  for (const std::uint32_t workers : {1u, 2u}) {
+  for (const uint32_t workers : {1u, 2u}) {
     Options options;
     options.workers = workers;
     DeviceFixture device(options);
@@ -180,8 +180,8 @@ int main() {
   }
   for (const bool others : {false, true}) {
     // What it costs in check mode that the host stores to a page which the device used before and uses next.
-    constexpr std::size_t kPage = HostPages::kPageBytes;
-    constexpr std::size_t kPages = 256;
+    constexpr size_t kPage = HostPages::kPageBytes;
+    constexpr size_t kPages = 256;
     constexpr int kRounds = 40;
     const int file = memfd_create("watched", MFD_CLOEXEC);
     if (ftruncate(file, kPages * kPage) != 0) return 1;
@@ -203,13 +203,13 @@ int main() {
     PageMask changes;
     for (int round = 0; round < kRounds; ++round) {
       const auto begin = Clock::now();
-      for (std::size_t page = 0; page < kPages; ++page)
+      for (size_t page = 0; page < kPages; ++page)
         if (pages.close(0x10000 + page * kPage, true)) pages.device_wrote(0x10000 + page * kPage, nullptr);
       const auto closed = Clock::now();
       while (pages.take(event, changes)) {
       }
       const auto faulting = Clock::now();
-      for (std::size_t page = 0; page < kPages; ++page)
+      for (size_t page = 0; page < kPages; ++page)
         *static_cast<volatile std::byte*>(program + page * kPage + 8) = std::byte(round + 1);
       if (round == 0) continue;  // twins are made
       fault_ns += ns_between(faulting, Clock::now());

@@ -19,33 +19,33 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kMillisecond = 1'000'000;
 
-Options delayed(std::uint64_t seed) {
+Options delayed(uint64_t seed) {
   Options options;
   options.delay = seed;
   return traced(options);
 }
 
-std::uint64_t drawn_ns(std::uint64_t seed, std::uint32_t queue, DelayPlace place, std::uint64_t number) {
-  return static_cast<std::uint64_t>(Delays(seed, queue).of(place, number).count());
+uint64_t drawn_ns(uint64_t seed, uint32_t queue, DelayPlace place, uint64_t number) {
+  return static_cast<uint64_t>(Delays(seed, queue).of(place, number).count());
 }
 
 template <typename Condition>
-std::uint64_t first_seed(Condition condition) {
-  std::uint64_t seed = 0;
+uint64_t first_seed(Condition condition) {
+  uint64_t seed = 0;
   while (!condition(seed)) ++seed;
   return seed;
 }
 
 // The number behind "name": in a line of the trace.
-std::uint64_t field(const std::string& line, const std::string& name) {
-  const std::size_t at = line.find('"' + name + "\":");
+uint64_t field(const std::string& line, const std::string& name) {
+  const size_t at = line.find('"' + name + "\":");
   if (at == std::string::npos) throw std::runtime_error("no " + name + " in " + line);
   return std::stoull(line.substr(at + name.size() + 3));
 }
 
-std::vector<std::string> lines_of(const DeviceFixture& device, std::uint32_t queue, const std::string& with) {
+std::vector<std::string> lines_of(const DeviceFixture& device, uint32_t queue, const std::string& with) {
   std::vector<std::string> result;
   for (const std::string& line : device.trace_lines())
     if (line.find(with) != std::string::npos && field(line, "queue") == queue) result.push_back(line);
@@ -56,8 +56,8 @@ bool zero(const amd_signal_t* signal) { return DeviceFixture::value(signal) == 0
 
 // Queues that are let go together: each is `packets` barrier packets behind a common gate.
 struct GatedQueues {
-  GatedQueues(Options options, std::size_t count, unsigned packets) : device(std::move(options)) {
-    for (std::size_t index = 0; index < count; ++index) {
+  GatedQueues(Options options, size_t count, unsigned packets) : device(std::move(options)) {
+    for (size_t index = 0; index < count; ++index) {
       queues.push_back(std::make_unique<ComputeQueue>(device));
       done.push_back(device.signal(packets));
       queues.back()->write(barrier_and({gate}));
@@ -82,7 +82,7 @@ struct GatedQueues {
 }  // namespace
 
 TEST_CASE("Each packet is held up for what its seed says, before it is launched and before it completes") {
-  for (const std::uint64_t seed : {3u, 4u, 5u, 6u}) {
+  for (const uint64_t seed : {3u, 4u, 5u, 6u}) {
     CAPTURE(seed);
     constexpr unsigned kPackets = 40;
     DeviceFixture device(delayed(seed));
@@ -99,7 +99,7 @@ TEST_CASE("Each packet is held up for what its seed says, before it is launched 
     REQUIRE(eventually([&] { return zero(done); }));
     const auto packets = lines_of(device, 0, R"("index":)");
     REQUIRE(packets.size() == kPackets);
-    std::uint64_t before = 0;
+    uint64_t before = 0;
     for (unsigned packet = 0; packet < kPackets; ++packet) {
       const std::string& line = packets[packet];
       CAPTURE(line);
@@ -115,11 +115,11 @@ TEST_CASE("Each packet is held up for what its seed says, before it is launched 
 }
 
 TEST_CASE("A seed delays each queue in the same way on every run, and another seed in another way") {
-  const auto run = [](std::uint64_t seed) {
+  const auto run = [](uint64_t seed) {
     GatedQueues queues(delayed(seed), 3, 30);
-    std::map<std::uint64_t, std::vector<std::string>> delays;
+    std::map<uint64_t, std::vector<std::string>> delays;
     if (!queues.run()) return delays;
-    for (std::uint32_t queue = 0; queue < 3; ++queue)
+    for (uint32_t queue = 0; queue < 3; ++queue)
       for (const std::string& line : lines_of(queues.device, queue, R"("index":)"))
         delays[queue].push_back(line.substr(line.find(R"("delays_ns")")));
     return delays;
@@ -134,8 +134,8 @@ TEST_CASE("A seed delays each queue in the same way on every run, and another se
 }
 
 TEST_CASE("Independent queues finish in an order that depends on the seed") {
-  std::set<std::uint64_t> last;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  std::set<uint64_t> last;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
     GatedQueues queues(delayed(seed), 2, 12);
     REQUIRE(queues.run());
     last.insert(field(lines_of(queues.device, 1, R"("index":12)").at(0), "end_ns") >
@@ -146,26 +146,26 @@ TEST_CASE("Independent queues finish in an order that depends on the seed") {
 
 TEST_CASE("A queue that is held up holds up no other") {
   constexpr unsigned kPackets = 12;
-  const auto sum = [](std::uint64_t seed, std::uint32_t queue) {
-    std::uint64_t total = drawn_ns(seed, queue, DelayPlace::completion, 0);
+  const auto sum = [](uint64_t seed, uint32_t queue) {
+    uint64_t total = drawn_ns(seed, queue, DelayPlace::completion, 0);
     for (unsigned packet = 1; packet <= kPackets; ++packet)
       total += drawn_ns(seed, queue, DelayPlace::launch, packet) +
                drawn_ns(seed, queue, DelayPlace::completion, packet);
     return total;
   };
-  const std::uint64_t seed =
-      first_seed([&](std::uint64_t each) { return sum(each, 0) > 5 * kMillisecond && sum(each, 1) < 1'000; });
+  const uint64_t seed =
+      first_seed([&](uint64_t each) { return sum(each, 0) > 5 * kMillisecond && sum(each, 1) < 1'000; });
   GatedQueues queues(delayed(seed), 2, kPackets);
   settle();  // doorbells
   REQUIRE(queues.run());
-  const auto end_of = [&](std::uint32_t queue) {
+  const auto end_of = [&](uint32_t queue) {
     return field(lines_of(queues.device, queue, R"("index":12)").at(0), "end_ns");
   };
   CHECK(end_of(1) + kMillisecond < end_of(0));
 }
 
 TEST_CASE("Packets of a queue keep their order, barrier bits and dependencies") {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
     constexpr unsigned kLinks = 20;
     DeviceFixture device(delayed(seed));
@@ -199,7 +199,7 @@ TEST_CASE("Packets of a queue keep their order, barrier bits and dependencies") 
 }
 
 TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion is late") {
-  const std::uint64_t seed = first_seed([](std::uint64_t each) {
+  const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
            drawn_ns(each, 0, DelayPlace::launch, 1) == 0 && drawn_ns(each, 0, DelayPlace::completion, 1) == 0;
   });
@@ -218,7 +218,7 @@ TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion
 }
 
 TEST_CASE("A dependency that was met once is met, although the barrier packet completes late") {
-  const std::uint64_t seed = first_seed([](std::uint64_t each) {
+  const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
            drawn_ns(each, 1, DelayPlace::completion, 0) == 0;
   });
@@ -241,22 +241,22 @@ TEST_CASE("A dependency that was met once is met, although the barrier packet co
 }
 
 TEST_CASE("An event is raised after its signal has its value, late, and although its queue is gone") {
-  const std::uint64_t seed = first_seed([](std::uint64_t each) {
+  const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::interrupt, 0) > kMillisecond &&
            Delays(each, 0).period(DelayPlace::interrupt) == 1;
   });
   DeviceFixture device(delayed(seed));
-  std::atomic<std::uint64_t> raised_ns{0};
-  device.interrupts.when_raised = [&](std::uint32_t event) {
+  std::atomic<uint64_t> raised_ns{0};
+  device.interrupts.when_raised = [&](uint32_t event) {
     if (event == 42) raised_ns = host_clock_ns();
   };
   amd_signal_t* done = device.signal(1, 42);
-  std::uint64_t begun_ns = 0;
+  uint64_t begun_ns = 0;
   {
     ComputeQueue queue(device);
     queue.submit(barrier_and({}, false, done));
     REQUIRE(eventually([&] { return zero(done); }));
-    const std::atomic_ref mailbox(*reinterpret_cast<std::uint64_t*>(done->event_mailbox_ptr));
+    const std::atomic_ref mailbox(*reinterpret_cast<uint64_t*>(done->event_mailbox_ptr));
     CHECK(eventually([&] { return mailbox.load(std::memory_order_acquire) == 42; }));
     begun_ns = field(lines_of(device, 0, R"("index":0)").at(0), "end_ns");
   }
@@ -266,14 +266,14 @@ TEST_CASE("An event is raised after its signal has its value, late, and although
 
 TEST_CASE("A doorbell is seen late, and what was rung meanwhile is seen with it") {
   // Whichever of the two is found first.
-  const auto drawn = [](std::uint64_t seed) {
+  const auto drawn = [](uint64_t seed) {
     return std::min(drawn_ns(seed, 0, DelayPlace::doorbell, 0), drawn_ns(seed, 0, DelayPlace::doorbell, 1));
   };
-  const std::uint64_t seed = first_seed([&](std::uint64_t each) { return drawn(each) > kMillisecond / 2; });
+  const uint64_t seed = first_seed([&](uint64_t each) { return drawn(each) > kMillisecond / 2; });
   DeviceFixture device(delayed(seed));
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(2);
-  const std::uint64_t rung_ns = host_clock_ns();
+  const uint64_t rung_ns = host_clock_ns();
   queue.submit(barrier_and({}, false, done));
   queue.submit(barrier_and({}, false, done));
   REQUIRE(eventually([&] { return zero(done); }));
@@ -282,33 +282,33 @@ TEST_CASE("A doorbell is seen late, and what was rung meanwhile is seen with it"
 }
 
 TEST_CASE("SDMA packets are held up one by one and stay in order") {
-  for (const std::uint64_t seed : {1u, 2u, 3u, 5u}) {
+  for (const uint64_t seed : {1u, 2u, 3u, 5u}) {
     CAPTURE(seed);
     DeviceFixture device(delayed(seed));
     SdmaRing copies(device);
-    constexpr std::uint32_t kWords = 64 * 1024;
-    auto* source = device.allocate_object<std::uint32_t>(kWords);
-    auto* middle = device.allocate_object<std::uint32_t>(kWords);
-    auto* destination = device.allocate_object<std::uint32_t>(kWords);
+    constexpr uint32_t kWords = 64 * 1024;
+    auto* source = device.allocate_object<uint32_t>(kWords);
+    auto* middle = device.allocate_object<uint32_t>(kWords);
+    auto* destination = device.allocate_object<uint32_t>(kWords);
     amd_signal_t* done = device.signal(5);
-    for (std::uint32_t round = 1; round <= 5; ++round) {
+    for (uint32_t round = 1; round <= 5; ++round) {
       copies.write(fill(source, round, kWords));
       copies.write(copy(middle, source, kWords * 4));
       copies.write(copy(destination, middle, kWords * 4));
       copies.write(fence(middle, round + 100));
-      copies.write(decrement(const_cast<std::int64_t*>(&done->value)));
+      copies.write(decrement(const_cast<int64_t*>(&done->value)));
       copies.write(trap(round));
     }
     copies.ring();
     REQUIRE(eventually([&] { return zero(done); }));
-    CHECK(std::all_of(destination, destination + kWords, [](std::uint32_t word) { return word == 5; }));
+    CHECK(std::all_of(destination, destination + kWords, [](uint32_t word) { return word == 5; }));
     CHECK(middle[0] == 105);
     CHECK(copies.drained());
-    for (std::uint32_t round = 1; round <= 5; ++round)
+    for (uint32_t round = 1; round <= 5; ++round)
       CHECK(eventually([&] { return device.interrupts.raised(round) == 1; }));
     const auto packets = lines_of(device, 0, R"("type":"sdma")");
     REQUIRE(packets.size() == 30);
-    std::uint64_t before = 0;
+    uint64_t before = 0;
     for (const std::string& line : packets) {
       CAPTURE(line);
       CHECK(field(line, "delay_ns") == drawn_ns(seed, 0, DelayPlace::copy, field(line, "offset")));
@@ -319,8 +319,8 @@ TEST_CASE("SDMA packets are held up one by one and stay in order") {
 }
 
 TEST_CASE("Dispatches that are not executed are held up like others") {
-  const std::uint64_t seed = first_seed(
-      [](std::uint64_t each) { return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond; });
+  const uint64_t seed = first_seed(
+      [](uint64_t each) { return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond; });
   Options options = delayed(seed);
   options.null_kernels = true;
   DeviceFixture device(options);
@@ -339,30 +339,30 @@ TEST_CASE("Dispatches that are not executed are held up like others") {
 }
 
 // How often threads of this process, but for the calling one, have gone to sleep of their own accord.
-std::uint64_t sleeps_of_others() {
+uint64_t sleeps_of_others() {
   rusage all{};
   rusage own{};
   getrusage(RUSAGE_SELF, &all);
   getrusage(RUSAGE_THREAD, &own);
-  return static_cast<std::uint64_t>(all.ru_nvcsw - own.ru_nvcsw);
+  return static_cast<uint64_t>(all.ru_nvcsw - own.ru_nvcsw);
 }
 
 TEST_CASE("While everything is held up the processor sleeps") {
   constexpr unsigned kPackets = 60;
   // Delays that are long beside what the processor polls for before it sleeps.
-  const auto long_delays = [](std::uint64_t seed) {
-    std::uint64_t count = 0;
+  const auto long_delays = [](uint64_t seed) {
+    uint64_t count = 0;
     for (unsigned packet = 1; packet <= kPackets; ++packet)
       for (const DelayPlace place : {DelayPlace::launch, DelayPlace::completion})
         if (drawn_ns(seed, 0, place, packet) >= kMillisecond / 2) ++count;
     return count;
   };
-  const std::uint64_t seed = first_seed([&](std::uint64_t each) { return long_delays(each) >= 10; });
+  const uint64_t seed = first_seed([&](uint64_t each) { return long_delays(each) >= 10; });
   Options options;
   options.delay = seed;
   GatedQueues queues(options, 1, kPackets);
   settle();
-  const std::uint64_t before = sleeps_of_others();
+  const uint64_t before = sleeps_of_others();
   DeviceFixture::set(queues.gate, 0);
   while (!zero(queues.done[0])) {
     const timespec pause{0, 200'000};

@@ -59,7 +59,7 @@ TEST_CASE("A packet without completion signal updates none", "[counts]") {
 TEST_CASE("A signal with an event is an interrupt, counted before the signal can be seen", "[counts]") {
   DeviceFixture device;
   ComputeQueue queue(device);
-  for (std::uint64_t round = 1; round <= 50; ++round) {
+  for (uint64_t round = 1; round <= 50; ++round) {
     amd_signal_t* done = device.signal(1, 7);
     queue.submit(barrier_and({}, true, done));
     while (device.value(done) != 0) {

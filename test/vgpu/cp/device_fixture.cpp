@@ -24,7 +24,7 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
 
 void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
 
-void RecordedInterrupts::raise(std::uint32_t event_id) {
+void RecordedInterrupts::raise(uint32_t event_id) {
   if (when_raised) when_raised(event_id);
   const std::lock_guard lock(mutex_);
   events_.push_back(event_id);
@@ -35,7 +35,7 @@ void RecordedInterrupts::memory_fault(const MemoryFault& fault) {
   faults_.push_back(fault);
 }
 
-unsigned RecordedInterrupts::raised(std::uint32_t event_id) const {
+unsigned RecordedInterrupts::raised(uint32_t event_id) const {
   const std::lock_guard lock(mutex_);
   return static_cast<unsigned>(std::count(events_.begin(), events_.end(), event_id));
 }
@@ -114,7 +114,7 @@ std::vector<fences::Finding> DeviceFixture::findings() const {
   return findings_;
 }
 
-void* DeviceFixture::allocate(std::size_t size_bytes, std::size_t alignment) {
+void* DeviceFixture::allocate(size_t size_bytes, size_t alignment) {
   used = (used + alignment - 1) / alignment * alignment;
   if (used + size_bytes > kArenaBytes) throw std::bad_alloc();
   void* result = arena + used;
@@ -122,22 +122,22 @@ void* DeviceFixture::allocate(std::size_t size_bytes, std::size_t alignment) {
   return result;
 }
 
-amd_signal_t* DeviceFixture::signal(std::int64_t initial, std::uint32_t event_id) {
+amd_signal_t* DeviceFixture::signal(int64_t initial, uint32_t event_id) {
   auto* created = allocate_object<amd_signal_t>();
   created->kind = AMD_SIGNAL_KIND_USER;
   created->value = initial;
   created->event_id = event_id;
-  if (event_id != 0) created->event_mailbox_ptr = address(allocate_object<std::uint64_t>());
+  if (event_id != 0) created->event_mailbox_ptr = address(allocate_object<uint64_t>());
   return created;
 }
 
-std::int64_t DeviceFixture::value(const amd_signal_t* signal) {
-  return std::atomic_ref<std::int64_t>(const_cast<std::int64_t&>(signal->value))
+int64_t DeviceFixture::value(const amd_signal_t* signal) {
+  return std::atomic_ref<int64_t>(const_cast<int64_t&>(signal->value))
       .load(std::memory_order_acquire);
 }
 
-void DeviceFixture::set(amd_signal_t* signal, std::int64_t value) {
-  std::atomic_ref<std::int64_t>(const_cast<std::int64_t&>(signal->value))
+void DeviceFixture::set(amd_signal_t* signal, int64_t value) {
+  std::atomic_ref<int64_t>(const_cast<int64_t&>(signal->value))
       .store(value, std::memory_order_release);
 }
 
@@ -148,11 +148,11 @@ ScriptedKernel* DeviceFixture::kernel(Body body) {
   return created;
 }
 
-DeviceFixture::Doorbell DeviceFixture::doorbell(std::uint64_t initial) {
-  const std::size_t offset = doorbells++ * sizeof(std::uint64_t);
-  const Doorbell slot{reinterpret_cast<std::uint64_t*>(program_page + offset),
-                      reinterpret_cast<std::uint64_t*>(alias_page + offset)};
-  std::atomic_ref<std::uint64_t>(*slot.alias).store(initial, std::memory_order_relaxed);
+DeviceFixture::Doorbell DeviceFixture::doorbell(uint64_t initial) {
+  const size_t offset = doorbells++ * sizeof(uint64_t);
+  const Doorbell slot{reinterpret_cast<uint64_t*>(program_page + offset),
+                      reinterpret_cast<uint64_t*>(alias_page + offset)};
+  std::atomic_ref<uint64_t>(*slot.alias).store(initial, std::memory_order_relaxed);
   return slot;
 }
 
@@ -165,19 +165,19 @@ std::vector<std::string> DeviceFixture::trace_lines() const {
   return lines;
 }
 
-ComputeQueue::ComputeQueue(DeviceFixture& fixture, std::uint32_t packet_count, bool suspended)
+ComputeQueue::ComputeQueue(DeviceFixture& fixture, uint32_t packet_count, bool suspended)
     : packets(packet_count), fixture_(fixture) {
-  static std::atomic<std::uint32_t> next_event{1000};
+  static std::atomic<uint32_t> next_event{1000};
   ring_ = static_cast<std::byte*>(fixture.allocate(packets * 64, 4096));
   queue = fixture.allocate_object<amd_queue_t>();
   inactive = fixture.signal(0, next_event++);
-  for (std::uint64_t index = 0; index < packets; ++index)
-    *static_cast<std::uint16_t*>(slot(index)) = HSA_PACKET_TYPE_INVALID;
+  for (uint64_t index = 0; index < packets; ++index)
+    *static_cast<uint16_t*>(slot(index)) = HSA_PACKET_TYPE_INVALID;
   queue->hsa_queue.base_address = ring_;
   queue->hsa_queue.size = packets;
   queue->queue_inactive_signal = DeviceFixture::handle(inactive);
   AMD_HSA_BITS_SET(queue->queue_properties, AMD_QUEUE_PROPERTIES_IS_PTR64, 1);
-  bell = fixture.doorbell(~std::uint64_t{0});
+  bell = fixture.doorbell(~uint64_t{0});
   ComputeQueueConfig config;
   config.ring = DeviceFixture::address(ring_);
   config.ring_bytes = packets * 64;
@@ -195,43 +195,43 @@ void ComputeQueue::destroy() {
   id = 0;
 }
 
-std::uint64_t ComputeQueue::write_bytes(const void* packet) {
-  const std::uint64_t index = write_index();
+uint64_t ComputeQueue::write_bytes(const void* packet) {
+  const uint64_t index = write_index();
   if (!eventually([&] { return index - read_index() < packets; }))
     throw std::runtime_error("the ring stays full");
   auto* target = static_cast<std::byte*>(slot(index));
   std::memcpy(target + 4, static_cast<const std::byte*>(packet) + 4, 60);
-  std::uint32_t first;
+  uint32_t first;
   std::memcpy(&first, packet, sizeof first);
-  std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(target))
+  std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(target))
       .store(first, std::memory_order_release);
   set_write_index(index + 1);
   return index;
 }
 
-void ComputeQueue::ring(std::uint64_t value) {
-  std::atomic_ref<std::uint64_t>(*bell.program).store(value, std::memory_order_release);
+void ComputeQueue::ring(uint64_t value) {
+  std::atomic_ref<uint64_t>(*bell.program).store(value, std::memory_order_release);
 }
 
-std::uint64_t ComputeQueue::read_index() const {
-  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(queue->read_dispatch_id))
+uint64_t ComputeQueue::read_index() const {
+  return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(queue->read_dispatch_id))
       .load(std::memory_order_acquire);
 }
-std::uint64_t ComputeQueue::write_index() const {
-  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(queue->write_dispatch_id))
+uint64_t ComputeQueue::write_index() const {
+  return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(queue->write_dispatch_id))
       .load(std::memory_order_relaxed);
 }
-void ComputeQueue::set_write_index(std::uint64_t index) {
-  std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(queue->write_dispatch_id))
+void ComputeQueue::set_write_index(uint64_t index) {
+  std::atomic_ref<uint64_t>(const_cast<uint64_t&>(queue->write_dispatch_id))
       .store(index, std::memory_order_release);
 }
-void* ComputeQueue::slot(std::uint64_t index) const { return ring_ + index % packets * 64; }
-std::uint16_t ComputeQueue::header(std::uint64_t index) const {
-  return std::atomic_ref<std::uint16_t>(*static_cast<std::uint16_t*>(slot(index)))
+void* ComputeQueue::slot(uint64_t index) const { return ring_ + index % packets * 64; }
+uint16_t ComputeQueue::header(uint64_t index) const {
+  return std::atomic_ref<uint16_t>(*static_cast<uint16_t*>(slot(index)))
       .load(std::memory_order_acquire);
 }
-std::uint64_t ComputeQueue::error() const {
-  return static_cast<std::uint64_t>(DeviceFixture::value(inactive));
+uint64_t ComputeQueue::error() const {
+  return static_cast<uint64_t>(DeviceFixture::value(inactive));
 }
 
 void ComputeQueue::set_property(amd_queue_properties_t property, bool on) {
@@ -244,8 +244,8 @@ void ComputeQueue::set_property(amd_queue_properties_t property, bool on) {
   }
 }
 
-hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, std::uint32_t grid,
-                                      std::uint16_t workgroup, bool barrier, const amd_signal_t* completion) {
+hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, uint32_t grid,
+                                      uint16_t workgroup, bool barrier, const amd_signal_t* completion) {
   hsa_kernel_dispatch_packet_t packet{};
   packet.header =
       header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier, HSA_FENCE_SCOPE_AGENT, HSA_FENCE_SCOPE_AGENT);
@@ -254,7 +254,7 @@ hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, std::uint32_
   packet.workgroup_size_y = packet.workgroup_size_z = 1;
   packet.grid_size_x = grid;
   packet.grid_size_y = packet.grid_size_z = 1;
-  packet.kernel_object = reinterpret_cast<std::uint64_t>(kernel);
+  packet.kernel_object = reinterpret_cast<uint64_t>(kernel);
   packet.completion_signal = DeviceFixture::handle(completion);
   return packet;
 }
@@ -266,7 +266,7 @@ Packet barrier(hsa_packet_type_t type, const std::vector<const amd_signal_t*>& d
                const amd_signal_t* completion) {
   Packet packet{};
   packet.header = header_of(type, bit);
-  for (std::size_t index = 0; index < dependencies.size(); ++index)
+  for (size_t index = 0; index < dependencies.size(); ++index)
     packet.dep_signal[index] = DeviceFixture::handle(dependencies[index]);
   packet.completion_signal = DeviceFixture::handle(completion);
   return packet;
@@ -285,7 +285,7 @@ hsa_barrier_or_packet_t barrier_or(std::vector<const amd_signal_t*> dependencies
 }
 
 hsa_amd_barrier_value_packet_t barrier_value(const amd_signal_t* signal, hsa_signal_condition32_t condition,
-                                             std::int64_t value, std::int64_t mask,
+                                             int64_t value, int64_t mask,
                                              const amd_signal_t* completion) {
   hsa_amd_barrier_value_packet_t packet{};
   packet.header.header = header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC);

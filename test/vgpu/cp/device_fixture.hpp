@@ -34,18 +34,18 @@ void settle();
 
 class RecordedInterrupts final : public Interrupts {
  public:
-  void raise(std::uint32_t event_id) override;
+  void raise(uint32_t event_id) override;
   void memory_fault(const MemoryFault& fault) override;
 
-  unsigned raised(std::uint32_t event_id) const;
+  unsigned raised(uint32_t event_id) const;
   std::vector<MemoryFault> faults() const;
 
   // Set before anything is raised: called on the processor's thread, in the middle of its turn.
-  std::function<void(std::uint32_t event_id)> when_raised;
+  std::function<void(uint32_t event_id)> when_raised;
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::uint32_t> events_;
+  std::vector<uint32_t> events_;
   std::vector<MemoryFault> faults_;
 };
 
@@ -56,9 +56,9 @@ struct DeviceFixture {
   DeviceFixture& operator=(const DeviceFixture&) = delete;
 
   // GPU memory at its own address; zeroed; released with the fixture.
-  void* allocate(std::size_t size_bytes, std::size_t alignment = 64);
+  void* allocate(size_t size_bytes, size_t alignment = 64);
   template <typename T>
-  T* allocate_object(std::size_t count = 1) {
+  T* allocate_object(size_t count = 1) {
     return static_cast<T*>(allocate(sizeof(T) * count, alignof(T) < 64 ? 64 : alignof(T)));
   }
   template <typename T>
@@ -67,19 +67,19 @@ struct DeviceFixture {
   }
 
   // A signal; with an event_id, one with mailbox and event.
-  amd_signal_t* signal(std::int64_t value, std::uint32_t event_id = 0);
-  static std::int64_t value(const amd_signal_t* signal);
-  static void set(amd_signal_t* signal, std::int64_t value);
-  static hsa_signal_t handle(const amd_signal_t* signal) { return {reinterpret_cast<std::uint64_t>(signal)}; }
+  amd_signal_t* signal(int64_t value, uint32_t event_id = 0);
+  static int64_t value(const amd_signal_t* signal);
+  static void set(amd_signal_t* signal, int64_t value);
+  static hsa_signal_t handle(const amd_signal_t* signal) { return {reinterpret_cast<uint64_t>(signal)}; }
 
   ScriptedKernel* kernel(Body body = nullptr);
 
   // The next free doorbell slot: as the program sees it, and the device's alias.
   struct Doorbell {
-    std::uint64_t* program;
-    std::uint64_t* alias;
+    uint64_t* program;
+    uint64_t* alias;
   };
-  Doorbell doorbell(std::uint64_t initial);
+  Doorbell doorbell(uint64_t initial);
   void detach_doorbells();
   std::byte* doorbell_page() const { return program_page; }
 
@@ -104,14 +104,14 @@ struct DeviceFixture {
  private:
   mutable std::mutex findings_mutex_;
   std::vector<fences::Finding> findings_;
-  static constexpr std::size_t kArenaBytes = 64u << 20;
-  static constexpr std::size_t kPageBytes = 8192;
+  static constexpr size_t kArenaBytes = 64u << 20;
+  static constexpr size_t kPageBytes = 8192;
 
   std::byte* arena = nullptr;
-  std::size_t used = 0;
+  size_t used = 0;
   std::byte* program_page = nullptr;
   std::byte* alias_page = nullptr;
-  std::size_t doorbells = 0;
+  size_t doorbells = 0;
   std::vector<ScriptedKernel*> kernels;
 };
 
@@ -120,66 +120,66 @@ Options traced(Options options = {});
 // A compute queue as ROCr makes it, and packets into it.
 class ComputeQueue {
  public:
-  explicit ComputeQueue(DeviceFixture& fixture, std::uint32_t packets = 64, bool suspended = false);
+  explicit ComputeQueue(DeviceFixture& fixture, uint32_t packets = 64, bool suspended = false);
   ~ComputeQueue();
 
   // Writes a packet at the next index, header last, and moves the write index. Returns its index. Nobody else writes.
   template <typename Packet>
-  std::uint64_t write(const Packet& packet) {
+  uint64_t write(const Packet& packet) {
     static_assert(sizeof(Packet) == 64);
     return write_bytes(&packet);
   }
   void ring() { ring(write_index() - 1); }
-  void ring(std::uint64_t value);
+  void ring(uint64_t value);
   template <typename Packet>
-  std::uint64_t submit(const Packet& packet) {
-    const std::uint64_t index = write(packet);
+  uint64_t submit(const Packet& packet) {
+    const uint64_t index = write(packet);
     ring(index);
     return index;
   }
 
-  std::uint64_t read_index() const;
-  std::uint64_t write_index() const;
-  void set_write_index(std::uint64_t index);
-  std::uint16_t header(std::uint64_t index) const;
-  void* slot(std::uint64_t index) const;
+  uint64_t read_index() const;
+  uint64_t write_index() const;
+  void set_write_index(uint64_t index);
+  uint16_t header(uint64_t index) const;
+  void* slot(uint64_t index) const;
   // What queue_inactive_signal says; 0: no error.
-  std::uint64_t error() const;
-  std::uint32_t error_event() const { return inactive->event_id; }
+  uint64_t error() const;
+  uint32_t error_event() const { return inactive->event_id; }
   void set_property(amd_queue_properties_t property, bool on);
   void destroy();
 
   amd_queue_t* queue;
   amd_signal_t* inactive;
   QueueId id = 0;
-  std::uint32_t packets;
+  uint32_t packets;
   DeviceFixture::Doorbell bell{};
 
  private:
-  std::uint64_t write_bytes(const void* packet);
+  uint64_t write_bytes(const void* packet);
 
   DeviceFixture& fixture_;
   std::byte* ring_;
 };
 
-constexpr std::uint16_t header_of(hsa_packet_type_t type, bool barrier = false,
+constexpr uint16_t header_of(hsa_packet_type_t type, bool barrier = false,
                                   hsa_fence_scope_t acquire = HSA_FENCE_SCOPE_NONE,
                                   hsa_fence_scope_t release = HSA_FENCE_SCOPE_NONE) {
-  return static_cast<std::uint16_t>(type << HSA_PACKET_HEADER_TYPE |
+  return static_cast<uint16_t>(type << HSA_PACKET_HEADER_TYPE |
                                     (barrier ? 1 : 0) << HSA_PACKET_HEADER_BARRIER |
                                     acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
                                     release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
 }
 
-hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, std::uint32_t grid = 1,
-                                      std::uint16_t workgroup = 1, bool barrier = false,
+hsa_kernel_dispatch_packet_t dispatch(const ScriptedKernel* kernel, uint32_t grid = 1,
+                                      uint16_t workgroup = 1, bool barrier = false,
                                       const amd_signal_t* completion = nullptr);
 hsa_barrier_and_packet_t barrier_and(std::vector<const amd_signal_t*> dependencies = {}, bool barrier = false,
                                      const amd_signal_t* completion = nullptr);
 hsa_barrier_or_packet_t barrier_or(std::vector<const amd_signal_t*> dependencies, bool barrier = false,
                                    const amd_signal_t* completion = nullptr);
 hsa_amd_barrier_value_packet_t barrier_value(const amd_signal_t* signal, hsa_signal_condition32_t condition,
-                                             std::int64_t value, std::int64_t mask = -1,
+                                             int64_t value, int64_t mask = -1,
                                              const amd_signal_t* completion = nullptr);
 
 }  // namespace uptempo::vgpu::test

@@ -117,7 +117,7 @@ TEST_CASE("A doorbell rung by an instruction that the fault handler does not dec
   ComputeQueue queue(device);
   for (int round = 0; round < 20; ++round) {
     amd_signal_t* done = device.signal(1);
-    const std::uint64_t index = queue.write(barrier_and({}, false, done));
+    const uint64_t index = queue.write(barrier_and({}, false, done));
     std::this_thread::sleep_for(3ms);
     __asm__ volatile("movq %1, %%xmm0; movq %%xmm0, %0"
                      : "=m"(*queue.bell.program)
@@ -136,14 +136,14 @@ TEST_CASE(
   ComputeQueue child(device);
   amd_signal_t* inner = device.signal(1);
   amd_signal_t* outer = device.signal(1);
-  const std::uint64_t index =
+  const uint64_t index =
       child.write(barrier_and({}, false, inner));  // its doorbell is left to the kernel
   std::atomic<bool> answered{false};
   ScriptedKernel* ringer = device.kernel([&](const Slice& slice) {
     if (slice.id[0] != 0) return gfx9::Workgroup::Result::ended;
     if (on_processor_thread()) return gfx9::Workgroup::Result::preempted;  // for the helper
     std::this_thread::sleep_for(30ms);
-    std::atomic_ref<std::uint64_t>(*child.bell.alias).store(index, std::memory_order_release);
+    std::atomic_ref<uint64_t>(*child.bell.alias).store(index, std::memory_order_release);
     answered = eventually([&] { return DeviceFixture::value(inner) == 0; });
     return gfx9::Workgroup::Result::ended;
   });
@@ -275,7 +275,7 @@ TEST_CASE("Ringing a sleeping device works in a program that traps system calls"
   trapped_calls = 0;
   for (int round = 0; round < 10; ++round) {
     amd_signal_t* done = device.signal(1);
-    const std::uint64_t index = queue.write(barrier_and({}, false, done));
+    const uint64_t index = queue.write(barrier_and({}, false, done));
     std::this_thread::sleep_for(10ms);
     trap = 1;
     __atomic_store_n(queue.bell.program, index, __ATOMIC_RELEASE);
@@ -301,8 +301,8 @@ TEST_CASE("Detaching makes the page writable and forgets it; queues behind it se
 
 TEST_CASE("A doorbell whose page nobody attached is polled for") {
   DeviceFixture device;
-  auto* bare = device.allocate_object<std::uint64_t>();
-  *bare = ~std::uint64_t{0};
+  auto* bare = device.allocate_object<uint64_t>();
+  *bare = ~uint64_t{0};
   auto* queue = device.allocate_object<amd_queue_t>();
   auto* ring = static_cast<hsa_barrier_and_packet_t*>(device.allocate(4096, 4096));
   for (int index = 0; index < 64; ++index) ring[index].header = HSA_PACKET_TYPE_INVALID;
@@ -316,9 +316,9 @@ TEST_CASE("A doorbell whose page nobody attached is polled for") {
   std::this_thread::sleep_for(20ms);
   amd_signal_t* done = device.signal(1);
   ring[0] = barrier_and({}, false, done);
-  std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(queue->write_dispatch_id))
+  std::atomic_ref<uint64_t>(const_cast<uint64_t&>(queue->write_dispatch_id))
       .store(1, std::memory_order_release);
-  std::atomic_ref<std::uint64_t>(*bare).store(0, std::memory_order_release);
+  std::atomic_ref<uint64_t>(*bare).store(0, std::memory_order_release);
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
   device.processor->destroy_queue(id);
 }

@@ -21,19 +21,19 @@ constexpr unsigned kTurn = AqlQueue::kPacketsPerTurn;
 // before the others. Each packet of queue i raises event i + 1, which is noted.
 class FullQueues {
  public:
-  static constexpr std::uint32_t kOpener = 900;
+  static constexpr uint32_t kOpener = 900;
 
   explicit FullQueues(const std::vector<unsigned>& packets) : packets_(packets) {
     opener_ = std::make_unique<ComputeQueue>(device);
-    for (std::size_t index = 0; index < packets.size(); ++index) {
+    for (size_t index = 0; index < packets.size(); ++index) {
       ComputeQueue& queue = *queues_.emplace_back(std::make_unique<ComputeQueue>(device, 4096));
-      done_.push_back(device.signal(packets[index], static_cast<std::uint32_t>(index + 1)));
+      done_.push_back(device.signal(packets[index], static_cast<uint32_t>(index + 1)));
       queue.write(barrier_and({gate_}));
       for (unsigned packet = 0; packet < packets[index]; ++packet)
         queue.write(barrier_and({}, true, done_.back()));
       queue.ring();
     }
-    device.interrupts.when_raised = [this](std::uint32_t event) {
+    device.interrupts.when_raised = [this](uint32_t event) {
       if (event == kOpener) return DeviceFixture::set(gate_, 0);
       order.push_back(event - 1);
       if (after_each) after_each();
@@ -43,19 +43,19 @@ class FullQueues {
   // Until all have completed and been noted, which is after their signals.
   bool run() {
     opener_->submit(barrier_and({}, false, device.signal(1, kOpener)));
-    for (std::size_t index = 0; index < done_.size(); ++index) {
+    for (size_t index = 0; index < done_.size(); ++index) {
       if (!eventually([&] { return DeviceFixture::value(done_[index]) == 0; })) return false;
       if (!noted(index, packets_[index])) return false;
     }
     return true;
   }
-  bool noted(std::size_t index, unsigned packets) {
+  bool noted(size_t index, unsigned packets) {
     return eventually(
-        [&] { return device.interrupts.raised(static_cast<std::uint32_t>(index + 1)) == packets; });
+        [&] { return device.interrupts.raised(static_cast<uint32_t>(index + 1)) == packets; });
   }
 
   DeviceFixture device;
-  std::vector<std::size_t> order;  // which queue's packets completed
+  std::vector<size_t> order;  // which queue's packets completed
   std::function<void()> after_each;
 
  private:
@@ -67,11 +67,11 @@ class FullQueues {
 };
 
 // Packets of each other queue that completed between two of `queue` that followed one another, at most.
-std::size_t longest_wait(const std::vector<std::size_t>& order, std::size_t queue) {
-  std::map<std::size_t, std::size_t> meanwhile;
-  std::size_t longest = 0;
+size_t longest_wait(const std::vector<size_t>& order, size_t queue) {
+  std::map<size_t, size_t> meanwhile;
+  size_t longest = 0;
   bool begun = false;
-  for (const std::size_t completed : order) {
+  for (const size_t completed : order) {
     if (completed == queue) {
       for (const auto& [other, packets] : meanwhile) longest = std::max(longest, packets);
       meanwhile.clear();
@@ -86,14 +86,14 @@ std::size_t longest_wait(const std::vector<std::size_t>& order, std::size_t queu
 }  // namespace
 
 TEST_CASE("While queues are busy none is ahead of another by more than one turn's packets", "[prompt]") {
-  for (const std::size_t count : {2u, 4u, 16u}) {
+  for (const size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
     constexpr unsigned kPackets = 10 * kTurn;
     FullQueues queues(std::vector<unsigned>(count, kPackets));
     REQUIRE(queues.run());
     std::vector<unsigned> completed(count, 0);
     unsigned lead = 0;
-    for (const std::size_t queue : queues.order) {
+    for (const size_t queue : queues.order) {
       ++completed[queue];
       const auto [least, most] = std::minmax_element(completed.begin(), completed.end());
       lead = std::max(lead, *most - *least);
@@ -104,11 +104,11 @@ TEST_CASE("While queues are busy none is ahead of another by more than one turn'
 }
 
 TEST_CASE("Between two packets of a busy queue each other one gets no more than one turn", "[prompt]") {
-  for (const std::size_t count : {2u, 4u, 16u}) {
+  for (const size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
     FullQueues queues(std::vector<unsigned>(count, 10 * kTurn));
     REQUIRE(queues.run());
-    for (std::size_t queue = 0; queue < count; ++queue) CHECK(longest_wait(queues.order, queue) <= kTurn);
+    for (size_t queue = 0; queue < count; ++queue) CHECK(longest_wait(queues.order, queue) <= kTurn);
   }
 }
 
@@ -116,39 +116,39 @@ TEST_CASE("Queues that have run dry leave the processor to the others", "[prompt
   FullQueues queues({kTurn, 20 * kTurn, kTurn});
   REQUIRE(queues.run());
   const auto last_of_short =
-      std::find_if(queues.order.rbegin(), queues.order.rend(), [](std::size_t queue) { return queue != 1; });
+      std::find_if(queues.order.rbegin(), queues.order.rend(), [](size_t queue) { return queue != 1; });
   // The rest, in a row: the long queue had one turn for each of the short ones' two, the first of which began with the gate.
-  CHECK(last_of_short - queues.order.rbegin() >= 18 * static_cast<std::ptrdiff_t>(kTurn));
+  CHECK(last_of_short - queues.order.rbegin() >= 18 * static_cast<ptrdiff_t>(kTurn));
 }
 
 TEST_CASE(
     "A lone packet waits for one turn of each busy queue at most, however many packets those still have",
     "[prompt]") {
   struct Case {
-    std::size_t busy;
+    size_t busy;
     unsigned backlog;
   };
   for (const Case& given : {Case{1, 20 * kTurn}, Case{1, 200 * kTurn}, Case{4, 200 * kTurn},
                             Case{15, 20 * kTurn}, Case{15, 200 * kTurn}}) {
     CAPTURE(given.busy, given.backlog);
-    constexpr std::size_t kLone = 500, kPackets = 5;
+    constexpr size_t kLone = 500, kPackets = 5;
     FullQueues queues(std::vector<unsigned>(given.busy, given.backlog));
     ComputeQueue lone(queues.device);
     amd_signal_t* done = queues.device.signal(kPackets, kLone + 1);
     // Between two packets of a busy queue, at another place of its turn each time.
-    std::vector<std::size_t> rung;
+    std::vector<size_t> rung;
     queues.after_each = [&] {
-      const std::size_t completed = queues.order.size();
+      const size_t completed = queues.order.size();
       if (rung.size() == kPackets || completed != (rung.size() + 1) * (2 * given.busy * kTurn + 3)) return;
       rung.push_back(completed);
-      const std::uint64_t index = lone.write(barrier_and({}, false, done));
+      const uint64_t index = lone.write(barrier_and({}, false, done));
       // As a kernel rings: through the device's own mapping, which is never protected.
-      std::atomic_ref<std::uint64_t>(*lone.bell.alias).store(index, std::memory_order_release);
+      std::atomic_ref<uint64_t>(*lone.bell.alias).store(index, std::memory_order_release);
     };
     REQUIRE(queues.run());
     REQUIRE(queues.noted(kLone, kPackets));
-    std::size_t packet = 0;
-    for (std::size_t at = 0; at < queues.order.size(); ++at) {
+    size_t packet = 0;
+    for (size_t at = 0; at < queues.order.size(); ++at) {
       if (queues.order[at] != kLone) continue;
       CAPTURE(packet);
       CHECK(at - rung.at(packet++) <= given.busy * kTurn);
@@ -158,9 +158,9 @@ TEST_CASE(
 }
 
 TEST_CASE("A copy and full compute queues take turns", "[prompt]") {
-  constexpr std::uint32_t kTurns = 12;
-  constexpr std::uint32_t kCopied = kTurns * SdmaQueue::kBytesPerTurn;
-  constexpr std::size_t kCopy = 800;
+  constexpr uint32_t kTurns = 12;
+  constexpr uint32_t kCopied = kTurns * SdmaQueue::kBytesPerTurn;
+  constexpr size_t kCopy = 800;
   FullQueues queues(std::vector<unsigned>(2, 100 * kTurn));
   SdmaRing copies(queues.device);
   auto* const source = static_cast<std::byte*>(queues.device.allocate(kCopied));
@@ -176,7 +176,7 @@ TEST_CASE("A copy and full compute queues take turns", "[prompt]") {
   REQUIRE(queues.noted(kCopy, 1));
   const auto end = std::find(queues.order.begin(), queues.order.end(), kCopy);
   REQUIRE(end != queues.order.end());
-  const auto packets = static_cast<std::size_t>(end - queues.order.begin()) - 2 * kTurn;
+  const auto packets = static_cast<size_t>(end - queues.order.begin()) - 2 * kTurn;
   CHECK(packets >= (kTurns - 1) * 2 * kTurn);
   CHECK(packets <= (kTurns + 1) * 2 * kTurn);
 }

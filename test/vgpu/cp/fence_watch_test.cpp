@@ -25,11 +25,11 @@ Options checked() {
 ScriptedKernel* accessing(DeviceFixture& device, Access access, const void* data) {
   return device.kernel([access, data](const Slice& slice) {
     std::array<GpuAddress, 64> address{};
-    for (std::uint64_t lane = 0; lane < 64; ++lane)
+    for (uint64_t lane = 0; lane < 64; ++lane)
       address[lane] = DeviceFixture::address(static_cast<const std::byte*>(data)) + 4 * lane;
     slice.dispatch.observer->access({.access = access,
                                      .size_bytes = 4,
-                                     .lanes = ~std::uint64_t{0},
+                                     .lanes = ~uint64_t{0},
                                      .address = address.data(),
                                      .workgroup = slice.id});
     return gfx9::Workgroup::Result::ended;
@@ -59,7 +59,7 @@ struct Start {
   amd_signal_t* signal;
 };
 
-std::int64_t* low_word(amd_signal_t* signal) { return const_cast<std::int64_t*>(&signal->value); }
+int64_t* low_word(amd_signal_t* signal) { return const_cast<int64_t*>(&signal->value); }
 
 bool fired(const amd_signal_t* signal) {
   return eventually([&] { return DeviceFixture::value(signal) == 0; });
@@ -154,7 +154,7 @@ TEST_CASE("What the host had waited for when it rang is known to what it rang fo
 }
 
 TEST_CASE("What was rung before a completion was announced does not know of it", "[prompt]") {
-  constexpr std::uint32_t kEvent = 7;
+  constexpr uint32_t kEvent = 7;
   Options options = checked();
   options.deterministic = true;
   DeviceFixture device(options);
@@ -177,7 +177,7 @@ TEST_CASE("What was rung before a completion was announced does not know of it",
   SECTION("a copy, rung for in time") { in_time = ring_for_copy; }
   SECTION("a copy, rung for afterwards") { late = ring_for_copy; }
   // The end of the first dispatch raises an event in the turn in which the end of the second one, which writes, is announced: no turn begins in between.
-  device.interrupts.when_raised = [&](std::uint32_t event) {
+  device.interrupts.when_raised = [&](uint32_t event) {
     if (event == kEvent && in_time) in_time();
   };
   bool has_written = false;
@@ -306,10 +306,10 @@ TEST_CASE("Private memory is nobody else's") {
   fences::Checker& checker = *device.checker;
   const fences::ActorId queue = checker.add_queue(fences::Checker::QueueKind::compute, 0);
   const auto kind = [](GpuAddress) { return std::optional(MemoryKind::device_local); };
-  for (std::uint64_t index = 0; index < 2; ++index) {
+  for (uint64_t index = 0; index < 2; ++index) {
     WatchedDispatch watched(checker, queue, {.index = index}, state, nullptr);
     std::array<GpuAddress, 64> address{};
-    for (std::uint64_t lane = 0; lane < 64; ++lane) address[lane] = state.scratch_base + 4032 + 4 * lane;
+    for (uint64_t lane = 0; lane < 64; ++lane) address[lane] = state.scratch_base + 4032 + 4 * lane;
     watched.access({.access = Access::write,
                     .size_bytes = 4,
                     .lanes = 0x1ffff,  // the last of them lies behind it
@@ -359,7 +359,7 @@ TEST_CASE("A load of the host while a dispatch writes the page for the first tim
   ComputeQueue queue(page.device);
   amd_signal_t* done = page.device.signal(1);
   std::vector<Access> accesses{Access::write};
-  std::size_t byte = 8;
+  size_t byte = 8;
   bool found = true;
   SECTION("that writes only") {}
   SECTION("that reads it first") { accesses = {Access::read, Access::write}; }

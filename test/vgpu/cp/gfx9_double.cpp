@@ -38,7 +38,7 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
 struct Workgroup::Impl {
   std::shared_ptr<const DispatchState> dispatch;
   test::WorkgroupId id{};
-  std::uint32_t scratch_slot = 0;
+  uint32_t scratch_slot = 0;
   unsigned turn = 0;
 };
 
@@ -47,15 +47,15 @@ Workgroup::~Workgroup() = default;
 Workgroup::Workgroup(Workgroup&&) noexcept = default;
 Workgroup& Workgroup::operator=(Workgroup&&) noexcept = default;
 
-void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<std::uint32_t, 3> id,
-                      std::uint32_t scratch_slot) {
+void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<uint32_t, 3> id,
+                      uint32_t scratch_slot) {
   *impl_ = {std::move(dispatch), id, scratch_slot, 0};
 }
 
 unsigned Workgroup::waves() const noexcept { return impl_->dispatch->waves_per_workgroup(); }
 const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
 
-Workgroup::Result Workgroup::run(Executor& executor, std::uint64_t) {
+Workgroup::Result Workgroup::run(Executor& executor, uint64_t) {
   const auto* scripted = reinterpret_cast<const test::ScriptedKernel*>(
       executor.memory.translate(impl_->dispatch->kernel.entry, sizeof(test::ScriptedKernel), Access::read));
   executor.instructions += scripted->instructions_per_slice;

@@ -35,7 +35,7 @@ struct Incoherent : DeviceFixture {
                 .kind = MemoryKind::coarse_grained});
   }
 
-  ScriptedKernel* stores(std::uint32_t value) {
+  ScriptedKernel* stores(uint32_t value) {
     return kernel([this, value](const Slice& slice) {
       const Mapping& mapping = *slice.executor.memory.find(0x1000000);
       caches->store(0, mapping, mapping.begin, std::as_bytes(std::span(&value, 1)));
@@ -67,16 +67,16 @@ struct Incoherent : DeviceFixture {
     queue.submit(packet);
     REQUIRE(eventually([&] { return value(done) == 0; }));
   }
-  void acquire_memory(ComputeQueue& queue, std::uint32_t coherence_control) {
-    auto* commands = allocate_object<std::uint32_t>(7);
+  void acquire_memory(ComputeQueue& queue, uint32_t coherence_control) {
+    auto* commands = allocate_object<uint32_t>(7);
     commands[0] = 3u << 30 | 5u << 16 | 0x58u << 8;
     commands[1] = coherence_control;
     Pm4IbPacket packet{};
     packet.header = header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true);
     packet.vendor_format = kVendorFormatPm4Ib;
     packet.jump[0] = 3u << 30 | 2u << 16 | 0x3fu << 8;
-    packet.jump[1] = static_cast<std::uint32_t>(address(commands));
-    packet.jump[2] = static_cast<std::uint32_t>(address(commands) >> 32);
+    packet.jump[1] = static_cast<uint32_t>(address(commands));
+    packet.jump[2] = static_cast<uint32_t>(address(commands) >> 32);
     packet.jump[3] = 7;
     amd_signal_t* done = signal(1);
     packet.completion_signal = handle(done);
@@ -84,8 +84,8 @@ struct Incoherent : DeviceFixture {
     REQUIRE(eventually([&] { return value(done) == 0; }));
   }
 
-  alignas(4096) std::uint32_t words[1024] = {};
-  std::uint32_t vector = 0, scalar = 0;  // what was loaded last
+  alignas(4096) uint32_t words[1024] = {};
+  uint32_t vector = 0, scalar = 0;  // what was loaded last
 };
 
 }  // namespace
@@ -131,7 +131,7 @@ TEST_CASE("A dispatch sees what another one has stored when it acquires at agent
     device.run(queue, device.loads(), kSystem, kNone);
     ScriptedKernel* writer = device.kernel([&](const Slice& slice) {
       const Mapping& mapping = *slice.executor.memory.find(0x1000000);
-      const std::uint32_t value = 5;
+      const uint32_t value = 5;
       device.caches->store(1, mapping, mapping.begin, std::as_bytes(std::span(&value, 1)));
       return Result::ended;
     });
@@ -143,8 +143,8 @@ TEST_CASE("A dispatch sees what another one has stored when it acquires at agent
 }
 
 TEST_CASE("ACQUIRE_MEM acts on the caches that it names") {
-  constexpr std::uint32_t kWriteBack = 1u << 18, kVector = 1u << 22, kL2 = 1u << 23, kScalar = 1u << 27;
-  for (const std::uint32_t control :
+  constexpr uint32_t kWriteBack = 1u << 18, kVector = 1u << 22, kL2 = 1u << 23, kScalar = 1u << 27;
+  for (const uint32_t control :
        {0u, kWriteBack, kL2 | kVector, kL2 | kScalar, kWriteBack | kL2 | kScalar}) {
     CAPTURE(control);
     Incoherent device;

@@ -16,7 +16,7 @@ struct Image {
   alignas(4096) std::byte bytes[3 * 4096] = {};
 
   template <typename T>
-  void put(std::size_t offset, const T& value) {
+  void put(size_t offset, const T& value) {
     std::memcpy(bytes + offset, &value, sizeof value);
   }
 
@@ -44,7 +44,7 @@ struct Image {
     symbol.st_name = 9;
     symbol.st_value = 0xa40;
     put(0x400 + 2 * sizeof symbol, symbol);
-    const std::uint32_t hash[2] = {1, 3};
+    const uint32_t hash[2] = {1, 3};
     put(0x500, hash);
     const Elf64_Dyn entries[] = {
         {DT_SYMTAB, {0x400}}, {DT_STRTAB, {0x300}}, {DT_HASH, {0x500}}, {DT_NULL, {0}}};
@@ -58,7 +58,7 @@ struct LoadedImage {
   AddressSpace::Reader reader{memory};
   static constexpr GpuAddress kBase = 0x7000'0000;
 
-  explicit LoadedImage(std::size_t pages = 3) {
+  explicit LoadedImage(size_t pages = 3) {
     Mapping mapping;
     mapping.begin = kBase;
     mapping.end = kBase + pages * 4096;
@@ -96,8 +96,8 @@ TEST_CASE("An image that ends or lies anywhere is no trouble") {
   }
   SECTION("the tables point outside") {
     LoadedImage loaded;
-    for (std::size_t offset = 0; offset < 0x30; offset += 8) {
-      const std::uint64_t wild = 0xffff'ffff'ffff'0000 + offset;
+    for (size_t offset = 0; offset < 0x30; offset += 8) {
+      const uint64_t wild = 0xffff'ffff'ffff'0000 + offset;
       loaded.image.put(0x2000 + 8, wild);
       loaded.image.put(0x2000 + 24, wild);
       CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "0x70000a00");
@@ -106,7 +106,7 @@ TEST_CASE("An image that ends or lies anywhere is no trouble") {
   SECTION("a string that never ends") {
     LoadedImage loaded;
     std::memset(loaded.image.bytes + 0x2100, 'x', 0xf00);
-    const std::uint64_t strings = 0x2100;
+    const uint64_t strings = 0x2100;
     loaded.image.put(0x2000 + 24, strings);
     CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "0x70000a00");
   }

@@ -16,7 +16,7 @@ using namespace uptempo::vgpu::test;
 
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr size_t kPage = 4096;
 
 struct Pages {
   explicit Pages(int protection = PROT_READ | PROT_WRITE, int flags = MAP_PRIVATE | MAP_ANONYMOUS,

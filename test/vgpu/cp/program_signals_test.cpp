@@ -40,12 +40,12 @@ hsa_agent_t find_gpu() {
 // One barrier packet, waited for. False after two seconds.
 bool round_trip(hsa_queue_t* queue, hsa_signal_t signal) {
   hsa_signal_store_relaxed(signal, 1);
-  const std::uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
+  const uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
   auto* packet = static_cast<hsa_barrier_and_packet_t*>(queue->base_address) + index % queue->size;
   std::memset(reinterpret_cast<std::byte*>(packet) + 4, 0, sizeof *packet - 4);
   packet->completion_signal = signal;
-  const std::uint32_t header = HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER;
-  std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(packet))
+  const uint32_t header = HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER;
+  std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(packet))
       .store(header, std::memory_order_release);
   hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
   const auto end = std::chrono::steady_clock::now() + 2s;

@@ -14,7 +14,7 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-Options with_workers(std::uint32_t workers) {
+Options with_workers(uint32_t workers) {
   Options options;
   options.workers = workers;
   return options;
@@ -23,7 +23,7 @@ Options with_workers(std::uint32_t workers) {
 }  // namespace
 
 TEST_CASE("A kernel that spins on a kernel of another queue lets it run, with one worker as with several") {
-  for (const std::uint32_t workers : {1u, 2u, 4u}) {
+  for (const uint32_t workers : {1u, 2u, 4u}) {
     CAPTURE(workers);
     DeviceFixture device(with_workers(workers));
     ComputeQueue first(device);
@@ -47,10 +47,10 @@ TEST_CASE("A kernel that spins on the host lets queues be served") {
   DeviceFixture device(with_workers(1));
   ComputeQueue queue(device);
   ComputeQueue other(device);
-  auto* word = device.allocate_object<std::uint32_t>();
+  auto* word = device.allocate_object<uint32_t>();
   amd_signal_t* waited = device.signal(1);
   queue.submit(dispatch(device.kernel([&](const Slice&) {
-    return std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire) != 0 ? Result::ended
+    return std::atomic_ref<uint32_t>(*word).load(std::memory_order_acquire) != 0 ? Result::ended
                                                                                       : Result::preempted;
   }),
                         1, 1, false, waited));
@@ -60,12 +60,12 @@ TEST_CASE("A kernel that spins on the host lets queues be served") {
     REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
   }
   CHECK(DeviceFixture::value(waited) == 1);
-  std::atomic_ref<std::uint32_t>(*word).store(1, std::memory_order_release);
+  std::atomic_ref<uint32_t>(*word).store(1, std::memory_order_release);
   CHECK(eventually([&] { return DeviceFixture::value(waited) == 0; }));
 }
 
 TEST_CASE("Workgroups of one dispatch that wait for all of it to arrive become resident together") {
-  for (const std::uint32_t workers : {1u, 3u}) {
+  for (const uint32_t workers : {1u, 3u}) {
     CAPTURE(workers);
     DeviceFixture device(with_workers(workers));
     ComputeQueue queue(device);
@@ -88,7 +88,7 @@ TEST_CASE("Workgroups of one dispatch that wait for all of it to arrive become r
 TEST_CASE("The largest grid runs: 2^32 - 1 work-items, the last workgroup partial") {
   DeviceFixture device;
   ComputeQueue queue(device);
-  std::atomic<std::uint64_t> last{0};
+  std::atomic<uint64_t> last{0};
   ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
     last = slice.dispatch.workgroups()[0];
     return Result::preempted;
@@ -117,13 +117,13 @@ TEST_CASE("A dispatch beside one that never ends gets a fair share") {
 }
 
 TEST_CASE("Deterministic: the order of workgroups depends on the seed alone") {
-  const auto order = [](std::uint64_t seed) {
+  const auto order = [](uint64_t seed) {
     Options options;
     options.deterministic = true;
     options.seed = seed;
     DeviceFixture device(options);
     ComputeQueue queue(device);
-    std::vector<std::uint32_t> ids;
+    std::vector<uint32_t> ids;
     ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
       if (slice.turn == 0) ids.push_back(slice.id[0]);
       return slice.turn == slice.id[0] % 3 ? Result::ended : Result::preempted;
@@ -131,7 +131,7 @@ TEST_CASE("Deterministic: the order of workgroups depends on the seed alone") {
     for (int round = 0; round < 5; ++round) {
       amd_signal_t* done = device.signal(1);
       queue.submit(dispatch(kernel, 101, 1, true, done));
-      if (!eventually([&] { return DeviceFixture::value(done) == 0; })) return std::vector<std::uint32_t>{};
+      if (!eventually([&] { return DeviceFixture::value(done) == 0; })) return std::vector<uint32_t>{};
     }
     return ids;
   };
@@ -142,11 +142,11 @@ TEST_CASE("Deterministic: the order of workgroups depends on the seed alone") {
 }
 
 TEST_CASE("Destroying a queue abandons what it runs, and other queues are not disturbed") {
-  for (const std::uint32_t workers : {1u, 3u}) {
+  for (const uint32_t workers : {1u, 3u}) {
     CAPTURE(workers);
     DeviceFixture device(with_workers(workers));
     ComputeQueue other(device);
-    std::atomic<std::uint64_t> runs{0};
+    std::atomic<uint64_t> runs{0};
     ScriptedKernel* endless = device.kernel([&](const Slice&) {
       ++runs;
       return Result::preempted;
@@ -156,10 +156,10 @@ TEST_CASE("Destroying a queue abandons what it runs, and other queues are not di
       amd_signal_t* never = device.signal(1);
       for (int index = 0; index < 10; ++index) queue.write(dispatch(endless, 640, 64, false, never));
       queue.ring();
-      const std::uint64_t seen = runs;
+      const uint64_t seen = runs;
       REQUIRE(eventually([&] { return runs > seen + 10; }));
       queue.destroy();
-      const std::uint64_t after = runs;
+      const uint64_t after = runs;
       amd_signal_t* done = device.signal(1);
       other.submit(dispatch(device.kernel(), 640, 64, true, done));
       REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));

@@ -13,11 +13,11 @@ using Result = gfx9::Workgroup::Result;
 namespace {
 
 // What ROCr does when it is asked: new scratch for `lane_bytes` a work-item and `waves` waves.
-void give_scratch(ComputeQueue& queue, std::uint32_t lane_bytes, std::uint32_t waves) {
+void give_scratch(ComputeQueue& queue, uint32_t lane_bytes, uint32_t waves) {
   queue.queue->scratch_wave64_lane_byte_size = lane_bytes;
   queue.queue->compute_tmpring_size = waves | (lane_bytes * 64 / 1024) << 12;
   queue.queue->scratch_backing_memory_location = 0x500000;
-  queue.queue->scratch_backing_memory_byte_size = std::uint64_t{lane_bytes} * 64 * waves;
+  queue.queue->scratch_backing_memory_byte_size = uint64_t{lane_bytes} * 64 * waves;
   DeviceFixture::set(queue.inactive, 0);
 }
 
@@ -30,8 +30,8 @@ TEST_CASE(
   ComputeQueue queue(device);
   std::atomic<bool> earlier_may_end{false};
   std::atomic<unsigned> ran{0};
-  std::atomic<std::uint64_t> asked_at{0};
-  device.interrupts.when_raised = [&](std::uint32_t event) {
+  std::atomic<uint64_t> asked_at{0};
+  device.interrupts.when_raised = [&](uint32_t event) {
     if (event == queue.error_event()) asked_at = queue.read_index();
   };
   ScriptedKernel* earlier =
@@ -80,7 +80,7 @@ TEST_CASE("A runtime that gives too little scratch is asked three times, then th
     REQUIRE(eventually([&] { return queue.error() == 1; }));
     give_scratch(queue, 64, 8);
   }
-  CHECK(eventually([&] { return queue.error() == static_cast<std::uint64_t>(QueueError::packet_format); }));
+  CHECK(eventually([&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
 }
 
 TEST_CASE("Scratch for one dispatch alone is given back before anything else is launched") {
@@ -113,18 +113,18 @@ TEST_CASE("Resident workgroups never share wave slots, and the queue's slots bou
   ComputeQueue queue(device);
   give_scratch(queue, 256, 8);
   std::mutex mutex;
-  std::set<std::uint32_t> taken;
-  std::size_t most = 0;
+  std::set<uint32_t> taken;
+  size_t most = 0;
   bool clash = false;
   ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
     const std::lock_guard lock(mutex);
     // Workgroups of three waves: three slots from the first one on.
-    for (std::uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot)
+    for (uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot)
       if (slice.turn == 0) clash = clash || !taken.insert(slot).second || slot >= 8;
     most = std::max(most, taken.size());
     // None ends before two have been resident together, however late the second worker comes.
     if (slice.turn < 3 || most < 6) return Result::preempted;
-    for (std::uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot) taken.erase(slot);
+    for (uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot) taken.erase(slot);
     return Result::ended;
   });
   amd_signal_t* done = device.signal(1);
@@ -145,5 +145,5 @@ TEST_CASE("A workgroup with more waves than the scratch has slots for is refused
   packet.private_segment_size = 256;
   queue.submit(packet);
   CHECK(eventually(
-      [&] { return queue.error() == static_cast<std::uint64_t>(QueueError::workgroup_too_large); }));
+      [&] { return queue.error() == static_cast<uint64_t>(QueueError::workgroup_too_large); }));
 }

@@ -9,37 +9,37 @@
 
 namespace uptempo::vgpu::test {
 
-using Words = std::vector<std::uint32_t>;
+using Words = std::vector<uint32_t>;
 
-inline std::uint32_t low(const void* address) {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(address));
+inline uint32_t low(const void* address) {
+  return static_cast<uint32_t>(reinterpret_cast<uint64_t>(address));
 }
-inline std::uint32_t high(const void* address) {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(address) >> 32);
+inline uint32_t high(const void* address) {
+  return static_cast<uint32_t>(reinterpret_cast<uint64_t>(address) >> 32);
 }
 
-inline Words copy(void* destination, const void* source, std::uint32_t bytes) {
+inline Words copy(void* destination, const void* source, uint32_t bytes) {
   return {1, bytes - 1, 0, low(source), high(source), low(destination), high(destination)};
 }
-inline Words fence(void* address, std::uint32_t value) { return {5, low(address), high(address), value}; }
-inline Words trap(std::uint32_t event) { return {6, event}; }
-inline Words poll(const void* address, std::uint32_t reference, std::uint32_t function = 3) {
+inline Words fence(void* address, uint32_t value) { return {5, low(address), high(address), value}; }
+inline Words trap(uint32_t event) { return {6, event}; }
+inline Words poll(const void* address, uint32_t reference, uint32_t function = 3) {
   return {8u | function << 28 | 1u << 31, low(address), high(address), reference, 0xffffffff, 0x0fff0004};
 }
 inline Words hdp_flush() { return {8, 0, 0x80000000, 0, 0, 0}; }
 inline Words decrement(const void* address) {
   return {10u | 47u << 25, low(address), high(address), 0xffffffff, 0xffffffff, 0, 0, 0};
 }
-inline Words fill(void* address, std::uint32_t value, std::uint32_t dwords) {
+inline Words fill(void* address, uint32_t value, uint32_t dwords) {
   return {11u | 2u << 30, low(address), high(address), value, (dwords - 1) * 4};
 }
 inline Words timestamp(void* address) { return {13u | 2u << 8, low(address), high(address)}; }
 
 class SdmaRing {
  public:
-  explicit SdmaRing(DeviceFixture& fixture, std::uint64_t bytes = 4096) : fixture_(fixture), bytes_(bytes) {
+  explicit SdmaRing(DeviceFixture& fixture, uint64_t bytes = 4096) : fixture_(fixture), bytes_(bytes) {
     ring_ = static_cast<std::byte*>(fixture.allocate(bytes, 4096));
-    pointers_ = fixture.allocate_object<std::uint64_t>(2);
+    pointers_ = fixture.allocate_object<uint64_t>(2);
     bell_ = fixture.doorbell(0);
     SdmaQueueConfig config;
     config.ring = DeviceFixture::address(ring_);
@@ -52,26 +52,26 @@ class SdmaRing {
   ~SdmaRing() { fixture_.processor->destroy_queue(id); }
 
   void write(const Words& words) {
-    for (const std::uint32_t word : words) {
+    for (const uint32_t word : words) {
       if (!eventually([&] { return written_ - read() < bytes_; }))
         throw std::runtime_error("the SDMA ring stays full");
       std::memcpy(ring_ + written_ % bytes_, &word, 4);
       written_ += 4;
     }
   }
-  void ring() { std::atomic_ref<std::uint64_t>(*bell_.program).store(written_, std::memory_order_release); }
+  void ring() { std::atomic_ref<uint64_t>(*bell_.program).store(written_, std::memory_order_release); }
   // Through the device's own mapping, which is never protected.
   void ring_as_device() {
-    std::atomic_ref<std::uint64_t>(*bell_.alias).store(written_, std::memory_order_release);
+    std::atomic_ref<uint64_t>(*bell_.alias).store(written_, std::memory_order_release);
   }
   void submit(const Words& words) {
     write(words);
     ring();
   }
-  std::uint64_t read() const {
-    return std::atomic_ref<std::uint64_t>(pointers_[0]).load(std::memory_order_acquire);
+  uint64_t read() const {
+    return std::atomic_ref<uint64_t>(pointers_[0]).load(std::memory_order_acquire);
   }
-  std::uint64_t written() const { return written_; }
+  uint64_t written() const { return written_; }
   bool drained() const {
     return eventually([this] { return read() == written_; });
   }
@@ -79,11 +79,11 @@ class SdmaRing {
 
  private:
   DeviceFixture& fixture_;
-  std::uint64_t bytes_;
+  uint64_t bytes_;
   std::byte* ring_;
-  std::uint64_t* pointers_;
+  uint64_t* pointers_;
   DeviceFixture::Doorbell bell_{};
-  std::uint64_t written_ = 0;
+  uint64_t written_ = 0;
 };
 
 }  // namespace uptempo::vgpu::test

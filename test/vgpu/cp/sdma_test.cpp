@@ -18,20 +18,20 @@ using namespace uptempo::vgpu::test;
 TEST_CASE("A copy as ROCr submits it: dependency, times, flush, copy, signal, mailbox, interrupt") {
   DeviceFixture device;
   SdmaRing ring(device);
-  constexpr std::uint32_t bytes = 100'003;
-  auto* source = static_cast<std::uint8_t*>(device.allocate(bytes + 1));
-  auto* destination = static_cast<std::uint8_t*>(device.allocate(bytes + 1));
-  std::iota(source, source + bytes + 1, std::uint8_t{1});
+  constexpr uint32_t bytes = 100'003;
+  auto* source = static_cast<uint8_t*>(device.allocate(bytes + 1));
+  auto* destination = static_cast<uint8_t*>(device.allocate(bytes + 1));
+  std::iota(source, source + bytes + 1, uint8_t{1});
   amd_signal_t* dependency = device.signal(1ll << 33 | 1);
   amd_signal_t* done = device.signal(1, 77);
-  auto* dependency_words = reinterpret_cast<std::uint32_t*>(const_cast<std::int64_t*>(&dependency->value));
+  auto* dependency_words = reinterpret_cast<uint32_t*>(const_cast<int64_t*>(&dependency->value));
   ring.write(poll(dependency_words + 1, 0));
   ring.write(poll(dependency_words, 0));
   ring.write(timestamp(&done->start_ts));
   ring.write(hdp_flush());
   ring.write(copy(destination, source, bytes));
   ring.write(timestamp(&done->end_ts));
-  ring.write(decrement(const_cast<std::int64_t*>(&done->value)));
+  ring.write(decrement(const_cast<int64_t*>(&done->value)));
   ring.write(fence(reinterpret_cast<void*>(done->event_mailbox_ptr), 77));
   ring.submit(trap(77));
   settle();
@@ -40,7 +40,7 @@ TEST_CASE("A copy as ROCr submits it: dependency, times, flush, copy, signal, ma
   CHECK(eventually([&] { return ring.read() == 24; }));  // the upper half is 0 now
   settle();
   CHECK(ring.read() == 24);  // the lower half not yet
-  const std::uint64_t before = gpu_clock_ticks();
+  const uint64_t before = gpu_clock_ticks();
   DeviceFixture::set(dependency, 0);
   REQUIRE(eventually([&] { return device.interrupts.raised(77) == 1; }));
   CHECK(DeviceFixture::value(done) == 0);
@@ -48,18 +48,18 @@ TEST_CASE("A copy as ROCr submits it: dependency, times, flush, copy, signal, ma
   CHECK(destination[bytes] == 0);
   CHECK(done->start_ts >= before);
   CHECK(done->end_ts >= done->start_ts);
-  CHECK(*reinterpret_cast<std::uint32_t*>(done->event_mailbox_ptr) == 77);
+  CHECK(*reinterpret_cast<uint32_t*>(done->event_mailbox_ptr) == 77);
   CHECK(ring.drained());
 }
 
 TEST_CASE("A fill writes its dwords and no more") {
   DeviceFixture device;
   SdmaRing ring(device);
-  auto* words = device.allocate_object<std::uint32_t>(1002);
+  auto* words = device.allocate_object<uint32_t>(1002);
   ring.submit(fill(words + 1, 0xdeadbeef, 1000));
   REQUIRE(ring.drained());
   CHECK(words[0] == 0);
-  CHECK(std::all_of(words + 1, words + 1001, [](std::uint32_t word) { return word == 0xdeadbeef; }));
+  CHECK(std::all_of(words + 1, words + 1001, [](uint32_t word) { return word == 0xdeadbeef; }));
   CHECK(words[1001] == 0);
 }
 
@@ -68,7 +68,7 @@ TEST_CASE(
   DeviceFixture device(traced());
   SdmaRing ring(device);
   auto* source = static_cast<std::byte*>(device.allocate(64));
-  auto* destination = device.allocate_object<std::uint32_t>(32);
+  auto* destination = device.allocate_object<uint32_t>(32);
   ring.write(copy(destination, source, 64));
   ring.write(fill(destination + 16, 7, 4));
   ring.submit(fence(destination + 31, 1));
@@ -76,7 +76,7 @@ TEST_CASE(
   const std::vector<std::string> lines = device.trace_lines();
   REQUIRE(lines.size() == 4);  // the doorbell's first
   const auto field = [](const char* name, const void* address) {
-    return "\"" + std::string(name) + "\":" + std::to_string(reinterpret_cast<std::uint64_t>(address)) + ",";
+    return "\"" + std::string(name) + "\":" + std::to_string(reinterpret_cast<uint64_t>(address)) + ",";
   };
   CHECK(lines[1].find(field("from", source) + field("to", destination) + "\"start_ns\"") !=
         std::string::npos);
@@ -88,24 +88,24 @@ TEST_CASE(
 TEST_CASE("A sub-window copy moves a box between pitched buffers, for every element size") {
   DeviceFixture device;
   SdmaRing ring(device);
-  for (std::uint32_t log2_element = 0; log2_element <= 4; ++log2_element) {
+  for (uint32_t log2_element = 0; log2_element <= 4; ++log2_element) {
     CAPTURE(log2_element);
-    const std::uint32_t element = 1u << log2_element;
-    const std::uint32_t source_pitch = 16 * element, source_slice = source_pitch * 9;
-    const std::uint32_t target_pitch = 20 * element, target_slice = target_pitch * 7;
-    auto* source = static_cast<std::uint8_t*>(device.allocate(source_slice * 4));
-    auto* target = static_cast<std::uint8_t*>(device.allocate(target_slice * 4));
-    for (std::uint32_t at = 0; at < source_slice * 4; ++at)
-      source[at] = static_cast<std::uint8_t>(at * 7 + 1);
-    const std::uint32_t width = 5, height = 4, depth = 3;
+    const uint32_t element = 1u << log2_element;
+    const uint32_t source_pitch = 16 * element, source_slice = source_pitch * 9;
+    const uint32_t target_pitch = 20 * element, target_slice = target_pitch * 7;
+    auto* source = static_cast<uint8_t*>(device.allocate(source_slice * 4));
+    auto* target = static_cast<uint8_t*>(device.allocate(target_slice * 4));
+    for (uint32_t at = 0; at < source_slice * 4; ++at)
+      source[at] = static_cast<uint8_t>(at * 7 + 1);
+    const uint32_t width = 5, height = 4, depth = 3;
     ring.submit({1u | 4u << 8 | log2_element << 29, low(source), high(source), 2u | 3u << 16,
                  1u | (source_pitch / element - 1) << 13, source_slice / element - 1, low(target),
                  high(target), 1u | 2u << 16, 0u | (target_pitch / element - 1) << 13,
                  target_slice / element - 1, (width - 1) | (height - 1) << 16, depth - 1});
     REQUIRE(ring.drained());
-    std::vector<std::uint8_t> expected(target_slice * 4, 0);
-    for (std::uint32_t z = 0; z < depth; ++z)
-      for (std::uint32_t y = 0; y < height; ++y)
+    std::vector<uint8_t> expected(target_slice * 4, 0);
+    for (uint32_t z = 0; z < depth; ++z)
+      for (uint32_t y = 0; y < height; ++y)
         std::memcpy(&expected[z * target_slice + (y + 2) * target_pitch + element],
                     source + (z + 1) * source_slice + (y + 3) * source_pitch + 2 * element, width * element);
     CHECK(std::memcmp(expected.data(), target, expected.size()) == 0);
@@ -115,7 +115,7 @@ TEST_CASE("A sub-window copy moves a box between pitched buffers, for every elem
 TEST_CASE("Every comparison of a poll") {
   using sdma::PollMemory;
   struct Row {
-    std::uint32_t function, below, equal, above;
+    uint32_t function, below, equal, above;
   };
   for (const Row& row : {Row{0, 1, 1, 1}, Row{1, 1, 0, 0}, Row{2, 1, 1, 0}, Row{3, 0, 1, 0}, Row{4, 1, 0, 1},
                          Row{5, 0, 1, 1}, Row{6, 0, 0, 1}}) {
@@ -130,13 +130,13 @@ TEST_CASE("Every comparison of a poll") {
 TEST_CASE("Padding, a ring that wraps, and many copies") {
   DeviceFixture device;
   SdmaRing ring(device, 1024);
-  auto* words = device.allocate_object<std::uint32_t>(2000);
-  for (std::uint32_t index = 0; index < 1000; ++index) {
-    if (const std::uint64_t left = 1024 - ring.written() % 1024; left < 4 * 4) ring.write(Words(left / 4, 0));
+  auto* words = device.allocate_object<uint32_t>(2000);
+  for (uint32_t index = 0; index < 1000; ++index) {
+    if (const uint64_t left = 1024 - ring.written() % 1024; left < 4 * 4) ring.write(Words(left / 4, 0));
     ring.submit(fence(&words[index], index + 1));
   }
   REQUIRE(ring.drained());
-  for (std::uint32_t index = 0; index < 1000; ++index) REQUIRE(words[index] == index + 1);
+  for (uint32_t index = 0; index < 1000; ++index) REQUIRE(words[index] == index + 1);
   // A NOP may announce that dwords follow it.
   ring.write({2u << 16, 0xffffffff, 0xffffffff});
   ring.submit(fence(&words[1500], 9));
@@ -149,18 +149,18 @@ TEST_CASE("A large copy does not hold up another queue") {
   SdmaRing ring(device);
   ComputeQueue queue(device);
   queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
-  constexpr std::uint32_t bytes = 16u << 20;
-  auto* source = static_cast<std::uint8_t*>(device.allocate(bytes));
-  auto* destination = static_cast<std::uint8_t*>(device.allocate(bytes));
+  constexpr uint32_t bytes = 16u << 20;
+  auto* source = static_cast<uint8_t*>(device.allocate(bytes));
+  auto* destination = static_cast<uint8_t*>(device.allocate(bytes));
   std::memset(source, 0x5a, bytes);
   // The barrier's dependency is resolved when a quarter has been copied: only a processor that leaves a ring with work in it completes the barrier
   // before the rest. Both ends are told by the device's clock, whenever this thread gets to look.
   amd_signal_t* first_copied = device.signal(1);
   amd_signal_t* done = device.signal(1);
-  auto* ring_ended = device.allocate_object<std::uint64_t>();
+  auto* ring_ended = device.allocate_object<uint64_t>();
   ring.write(copy(destination, source, 0x3fffe0));
-  ring.write(decrement(const_cast<std::int64_t*>(&first_copied->value)));
-  for (std::uint32_t at = 0x3fffe0; at < bytes; at += 0x3fffe0)
+  ring.write(decrement(const_cast<int64_t*>(&first_copied->value)));
+  for (uint32_t at = 0x3fffe0; at < bytes; at += 0x3fffe0)
     ring.write(copy(destination + at, source + at, std::min(0x3fffe0u, bytes - at)));
   ring.write(timestamp(ring_ended));
   queue.submit(barrier_and({first_copied}, false, done));
@@ -216,7 +216,7 @@ TEST_CASE("An unsupported SDMA packet stops its queue, and the others go on") {
   DeviceFixture device;
   SdmaRing ring(device);
   SdmaRing other(device);
-  auto* word = device.allocate_object<std::uint32_t>(2);
+  auto* word = device.allocate_object<uint32_t>(2);
   ring.write(fence(&word[0], 1));
   ring.write({2, 0, 0, 0});
   ring.submit(fence(&word[0], 2));
@@ -255,7 +255,7 @@ TEST_CASE(
         Row{fill(reinterpret_cast<void*>(0x30000c), 1, 4), 0x30000c, Access::write, false}}) {
     CAPTURE(row.address);
     SdmaRing ring(device);
-    const std::size_t before = device.interrupts.faults().size();
+    const size_t before = device.interrupts.faults().size();
     ring.submit(row.words);
     REQUIRE(eventually([&] { return device.interrupts.faults().size() == before + 1; }));
     const MemoryFault fault = device.interrupts.faults().back();

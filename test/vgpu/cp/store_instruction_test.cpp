@@ -10,7 +10,7 @@ using uptempo::vgpu::decode_store;
 TEST_CASE("Stores of 64 bits are decoded with their length and what they store") {
   struct Row {
     const char* text;
-    std::vector<std::uint8_t> code;
+    std::vector<uint8_t> code;
     unsigned size, reg;
   };
   for (const Row& row : {Row{"mov %rsi,(%rax)", {0x48, 0x89, 0x30}, 3, 6},
@@ -34,13 +34,13 @@ TEST_CASE("Stores of 64 bits are decoded with their length and what they store")
 }
 
 TEST_CASE("A constant is sign-extended, and XCHG is told apart") {
-  const std::uint8_t constant[16] = {0x48, 0xc7, 0x00, 0xfe, 0xff, 0xff, 0xff};  // movq $-2,(%rax)
+  const uint8_t constant[16] = {0x48, 0xc7, 0x00, 0xfe, 0xff, 0xff, 0xff};  // movq $-2,(%rax)
   const auto store = decode_store(constant);
   REQUIRE(store.has_value());
   CHECK(store->immediate);
   CHECK(store->constant == -2);
   CHECK(store->size_bytes == 7);
-  const std::uint8_t exchange[16] = {0x4c, 0x87, 0x02};  // xchg %r8,(%rdx)
+  const uint8_t exchange[16] = {0x4c, 0x87, 0x02};  // xchg %r8,(%rdx)
   const auto exchanged = decode_store(exchange);
   REQUIRE(exchanged.has_value());
   CHECK(exchanged->exchanges);
@@ -48,7 +48,7 @@ TEST_CASE("A constant is sign-extended, and XCHG is told apart") {
 }
 
 TEST_CASE("Everything else is left alone") {
-  for (const std::vector<std::uint8_t>& row : {std::vector<std::uint8_t>{0x89, 0x30},
+  for (const std::vector<uint8_t>& row : {std::vector<uint8_t>{0x89, 0x30},
                                                {0x48, 0x8b, 0x30},
                                                {0x48, 0x89, 0xf0},
                                                {0x48, 0xc7, 0x08},

@@ -15,15 +15,15 @@ namespace {
 
 // hsa_queue_add_write_index, write, header, doorbell: a producer that shares its queue.
 void submit_shared(ComputeQueue& queue, const hsa_kernel_dispatch_packet_t& packet) {
-  const std::uint64_t index =
-      std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(queue.queue->write_dispatch_id))
+  const uint64_t index =
+      std::atomic_ref<uint64_t>(const_cast<uint64_t&>(queue.queue->write_dispatch_id))
           .fetch_add(1, std::memory_order_acq_rel);
   while (index - queue.read_index() >= queue.packets) std::this_thread::yield();
   auto* slot = static_cast<hsa_kernel_dispatch_packet_t*>(queue.slot(index));
   std::memcpy(reinterpret_cast<std::byte*>(slot) + 4, reinterpret_cast<const std::byte*>(&packet) + 4, 60);
-  std::uint32_t first;
+  uint32_t first;
   std::memcpy(&first, &packet, 4);
-  std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(slot))
+  std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(slot))
       .store(first, std::memory_order_release);
   queue.ring(index);
 }

@@ -58,7 +58,7 @@ TEST_CASE("Deterministic runs give the same trace, times aside", "[prompt]") {
     ScriptedKernel* kernel = device.kernel(
         [](const Slice& slice) { return slice.turn == slice.id[0] % 4 ? Result::ended : Result::preempted; });
     amd_signal_t* done = device.signal(1);
-    for (std::uint32_t index = 0; index < 20; ++index) queue.write(dispatch(kernel, 64 * (index + 1), 64));
+    for (uint32_t index = 0; index < 20; ++index) queue.write(dispatch(kernel, 64 * (index + 1), 64));
     queue.write(barrier_and({}, true, done));
     queue.ring();
     std::vector<std::string> result;
@@ -80,14 +80,14 @@ TEST_CASE("Every doorbell is traced, also those that are overwritten at once") {
   DeviceFixture device(traced());
   ComputeQueue queue(device, 1024);
   amd_signal_t* done = device.signal(500);
-  for (std::uint64_t index = 0; index < 500; ++index) {
+  for (uint64_t index = 0; index < 500; ++index) {
     queue.write(barrier_and({}, false, done));
     queue.ring(index);
   }
   REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
   const auto bells = lines_with(device.trace_lines(), "\"doorbell\"");
   REQUIRE(bells.size() == 500);
-  for (std::size_t index = 0; index < bells.size(); ++index)
+  for (size_t index = 0; index < bells.size(); ++index)
     CHECK(holds(bells[index], "\"value\":" + std::to_string(index) + ","));
 }
 
@@ -97,10 +97,10 @@ TEST_CASE("A doorbell that a kernel rings is traced like one of the program's, o
   ComputeQueue child(device);
   amd_signal_t* inner = device.signal(1);
   amd_signal_t* outer = device.signal(1);
-  const std::uint64_t index = child.write(barrier_and({}, false, inner));
+  const uint64_t index = child.write(barrier_and({}, false, inner));
   ScriptedKernel* ringer = device.kernel([&](const Slice& slice) {
     if (slice.turn == 0)
-      std::atomic_ref<std::uint64_t>(*child.bell.alias).store(index, std::memory_order_release);
+      std::atomic_ref<uint64_t>(*child.bell.alias).store(index, std::memory_order_release);
     return DeviceFixture::value(inner) == 0 ? Result::ended : Result::preempted;
   });
   parent.submit(dispatch(ringer, 1, 1, false, outer));
@@ -132,7 +132,7 @@ TEST_CASE("A doorbell has one line, whether it is noted first or found first") {
 
 TEST_CASE("Doorbells that only one side ever sees are forgotten in the end") {
   DoorbellLines lines;
-  for (std::uint64_t value = 0; value < 10'000; ++value) CHECK(lines.noted(value, value));
+  for (uint64_t value = 0; value < 10'000; ++value) CHECK(lines.noted(value, value));
   CHECK_FALSE(lines.found(9'999, 10'000));
   CHECK(lines.found(0, 10'000));
 }

@@ -78,7 +78,7 @@ TEST_CASE("the fence checker finds nothing in what waits, and mistakes in what i
 }
 
 // Of each packet and SDMA packet of a queue: what it was held up for.
-using Delays = std::map<std::tuple<unsigned, std::string, std::uint64_t>, std::string>;
+using Delays = std::map<std::tuple<unsigned, std::string, uint64_t>, std::string>;
 
 Delays delays_of(const std::string& seed) {
   char name[] = "/tmp/vgpu-delay-trace-XXXXXX";

@@ -12,10 +12,10 @@ namespace {
 
 using namespace uptempo::vgpu::test;
 
-constexpr std::uint32_t kCount = 256;
+constexpr uint32_t kCount = 256;
 constexpr unsigned kRounds = 24;
 
-using Words = std::span<std::uint32_t>;
+using Words = std::span<uint32_t>;
 
 void wait(hsa_signal_t signal) {
   while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) >
@@ -59,18 +59,18 @@ class Queue {
 
  private:
   template <class Packet>
-  void submit(const Packet& packet, hsa_packet_type_t type, std::uint16_t setup) {
+  void submit(const Packet& packet, hsa_packet_type_t type, uint16_t setup) {
     static_assert(sizeof packet == 64);
-    const std::uint64_t index = hsa_queue_add_write_index_relaxed(queue_, 1);
+    const uint64_t index = hsa_queue_add_write_index_relaxed(queue_, 1);
     while (index - hsa_queue_load_read_index_scacquire(queue_) >= queue_->size) continue;
     auto* slot = static_cast<std::byte*>(queue_->base_address) + index % queue_->size * 64;
     std::memcpy(slot + 4, reinterpret_cast<const std::byte*>(&packet) + 4, 60);
     constexpr unsigned kSystem = HSA_FENCE_SCOPE_SYSTEM;
     const auto header =
-        static_cast<std::uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
+        static_cast<uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
                                    kSystem << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
                                    kSystem << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
-    __atomic_store_n(reinterpret_cast<std::uint32_t*>(slot), header | std::uint32_t{setup} << 16,
+    __atomic_store_n(reinterpret_cast<uint32_t*>(slot), header | uint32_t{setup} << 16,
                      __ATOMIC_RELEASE);
     hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(index));
   }
@@ -115,7 +115,7 @@ class Races {
   // A kernel reads what a copy engine writes.
   bool kernel_behind_copy(Order order) {
     std::fill(source_.begin(), source_.end(), 0u);
-    for (std::uint32_t index = 0; index < kCount; ++index) source_[index] = value_ + index;
+    for (uint32_t index = 0; index < kCount; ++index) source_[index] = value_ + index;
     arm();
     copy(first_, source_, nullptr, first_done_);
     read(first_, first_done_, order);
@@ -134,7 +134,7 @@ class Races {
 
   // The host overwrites what a kernel still reads.
   bool host_overwrites(Order order) {
-    for (std::uint32_t index = 0; index < kCount; ++index) source_[index] = value_ + index;
+    for (uint32_t index = 0; index < kCount; ++index) source_[index] = value_ + index;
     arm();
     hsa_signal_store_relaxed(first_done_, 0);
     second_queue_.dispatch(copy_, device_.arguments().add(second_.data()).add(source_.data()), second_done_);
@@ -168,7 +168,7 @@ class Races {
     wait(second_done_);
   }
   void write(Words words, Queue& queue, hsa_signal_t done) {
-    queue.dispatch(iota_, device_.arguments().add(words.data()).add(value_).add(std::uint32_t{1}), done);
+    queue.dispatch(iota_, device_.arguments().add(words.data()).add(value_).add(uint32_t{1}), done);
   }
   void read(Words words, hsa_signal_t written, Order order) {
     if (order == Order::by_dependence) {
@@ -184,7 +184,7 @@ class Races {
           "hsa_amd_memory_async_copy");
   }
   bool holds(Words words) const {
-    for (std::uint32_t index = 0; index < kCount; ++index)
+    for (uint32_t index = 0; index < kCount; ++index)
       if (words[index] != value_ + index) return false;
     return true;
   }
@@ -196,7 +196,7 @@ class Races {
   const Words first_ = device_.allocate(Memory::host_fine, kCount),
               second_ = device_.allocate(Memory::host_fine, kCount),
               source_ = device_.allocate(Memory::host_fine, kCount);
-  std::uint32_t value_ = 0;
+  uint32_t value_ = 0;
 };
 
 }  // namespace

@@ -13,20 +13,20 @@ using namespace uptempo::vgpu::fences;
 namespace {
 
 constexpr GpuAddress kPage = 0x7f0000001000;
-using Mask = std::array<std::uint64_t, 64>;
+using Mask = std::array<uint64_t, 64>;
 
 // The bytes of a mask as runs: "0-3 64-127".
 std::string bytes(const Mask& mask) {
   std::string text;
-  for (std::uint32_t byte = 0; byte < kPageBytes;) {
-    const auto is_set = [&mask](std::uint32_t at) {
+  for (uint32_t byte = 0; byte < kPageBytes;) {
+    const auto is_set = [&mask](uint32_t at) {
       return at < kPageBytes && (mask[at / 64] >> at % 64 & 1) != 0;
     };
     if (!is_set(byte)) {
       ++byte;
       continue;
     }
-    const std::uint32_t first = byte;
+    const uint32_t first = byte;
     while (is_set(byte)) ++byte;
     text += (text.empty() ? "" : " ") + std::to_string(first) + '-' + std::to_string(byte - 1);
   }
@@ -133,7 +133,7 @@ TEST_CASE("Loads leave lines in the cache that served them, stores in none") {
   set.add_read(kPage + 4032, 64, Path::scalar, 0);
   set.add_write(kPage + 256, 64, Path::vector, 0);
   CHECK(page(set, kPage).vector_lines == 0b11);
-  CHECK(page(set, kPage).scalar_lines == std::uint64_t{1} << 63);
+  CHECK(page(set, kPage).scalar_lines == uint64_t{1} << 63);
 }
 
 TEST_CASE("A load of what the dispatch wrote itself leaves the line in L1 all the same") {
@@ -207,12 +207,12 @@ TEST_CASE("Sets do not mix, though the same thread fills both, or one lies where
 
 TEST_CASE("Many pages are kept apart") {
   AccessSet set;
-  constexpr std::uint32_t kPages = 3000;
+  constexpr uint32_t kPages = 3000;
   for (int round = 0; round < 2; ++round)
-    for (std::uint32_t number = 0; number < kPages; ++number)
+    for (uint32_t number = 0; number < kPages; ++number)
       set.add_write(kPage + GpuAddress{number} * kPageBytes + number, 1, Path::vector, 0);
   CHECK(pages(set).size() == kPages);
-  std::uint32_t wrong = 0;
+  uint32_t wrong = 0;
   set.for_each([&](GpuAddress at, const PageAccesses& one) {
     const std::string number = std::to_string((at - kPage) / kPageBytes);
     if (bytes(one.written) != number + '-' + number) ++wrong;
@@ -223,18 +223,18 @@ TEST_CASE("Many pages are kept apart") {
 TEST_CASE(
     "All workers may add at once: nothing is lost, and each page is told of once, and so is its first "
     "write") {
-  constexpr std::uint32_t kWorkers = 4, kPages = 40;
+  constexpr uint32_t kWorkers = 4, kPages = 40;
   Touched listener;
   AccessSet set(&listener);
-  std::atomic<std::uint32_t> ready{0};
+  std::atomic<uint32_t> ready{0};
   std::vector<std::thread> workers;
-  for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
+  for (uint32_t worker = 0; worker < kWorkers; ++worker) {
     workers.emplace_back([&, worker] {
       for (++ready; ready < kWorkers;) std::this_thread::yield();
       // Each fourth byte of every page, and a line that is its own.
-      for (std::uint32_t number = 0; number < kPages; ++number) {
+      for (uint32_t number = 0; number < kPages; ++number) {
         const GpuAddress address = kPage + GpuAddress{number} * kPageBytes;
-        for (std::uint32_t byte = worker; byte < 2048; byte += kWorkers)
+        for (uint32_t byte = worker; byte < 2048; byte += kWorkers)
           set.add_read(address + byte, 1, Path::vector, worker);
         set.add_write(address + 2048 + 64 * worker, 64, Path::vector, worker);
       }
@@ -243,7 +243,7 @@ TEST_CASE(
   for (std::thread& worker : workers) worker.join();
   CHECK_FALSE(set.incomplete());
   CHECK(listener.times().size() == kPages);
-  std::uint32_t wrong = 0;
+  uint32_t wrong = 0;
   for (const auto& [address, times] : listener.times())
     if (times != 1) ++wrong;
   CHECK(listener.times_written().size() == kPages);

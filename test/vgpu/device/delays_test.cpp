@@ -18,24 +18,24 @@ using uptempo::test::Approx;
 constexpr DelayPlace kPlaces[] = {DelayPlace::doorbell, DelayPlace::launch, DelayPlace::completion,
                                   DelayPlace::interrupt, DelayPlace::copy};
 
-std::vector<std::chrono::nanoseconds> drawn(const Delays& delays, DelayPlace place, std::uint64_t count) {
+std::vector<std::chrono::nanoseconds> drawn(const Delays& delays, DelayPlace place, uint64_t count) {
   std::vector<std::chrono::nanoseconds> result;
-  for (std::uint64_t number = 0; number < count; ++number) result.push_back(delays.of(place, number));
+  for (uint64_t number = 0; number < count; ++number) result.push_back(delays.of(place, number));
   return result;
 }
 
 // The first queue whose packets are all delayed at this place.
 Delays always_late(DelayPlace place) {
-  for (std::uint32_t queue = 0;; ++queue)
+  for (uint32_t queue = 0;; ++queue)
     if (const Delays delays(1, queue); delays.period(place) == 1) return delays;
 }
 
 TEST_CASE("a delay depends on seed, queue, place and number, and on nothing else", "[delays]") {
-  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{7}, ~std::uint64_t{0}}) {
+  for (const uint64_t seed : {uint64_t{0}, uint64_t{7}, ~uint64_t{0}}) {
     const Delays once(seed, 3), again(seed, 3);
     for (const DelayPlace place : kPlaces) {
       const auto forwards = drawn(once, place, 500);
-      for (std::uint64_t number = 500; number-- > 0;) CHECK(again.of(place, number) == forwards[number]);
+      for (uint64_t number = 500; number-- > 0;) CHECK(again.of(place, number) == forwards[number]);
     }
   }
 }
@@ -43,8 +43,8 @@ TEST_CASE("a delay depends on seed, queue, place and number, and on nothing else
 TEST_CASE("seeds, queues, places and numbers differ", "[delays]") {
   std::set<std::vector<std::chrono::nanoseconds>> different;
   unsigned sequences = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed)
-    for (std::uint32_t queue = 0; queue < 10; ++queue)
+  for (uint64_t seed = 0; seed < 40; ++seed)
+    for (uint32_t queue = 0; queue < 10; ++queue)
       for (const DelayPlace place : kPlaces) {
         const Delays delays(seed, queue);
         if (delays.period(place) != 1) continue;
@@ -60,8 +60,8 @@ TEST_CASE("seeds, queues, places and numbers differ", "[delays]") {
 TEST_CASE("of all queues each fourth is delayed nowhere, now and then, often or always at a place",
           "[delays]") {
   std::map<unsigned, unsigned> periods;
-  for (std::uint64_t seed = 0; seed < 400; ++seed)
-    for (std::uint32_t queue = 0; queue < 10; ++queue)
+  for (uint64_t seed = 0; seed < 400; ++seed)
+    for (uint32_t queue = 0; queue < 10; ++queue)
       for (const DelayPlace place : kPlaces) ++periods[Delays(seed, queue).period(place)];
   CHECK(periods.size() == 4);
   for (const unsigned period : {0u, 1u, 4u, 16u}) {
@@ -72,7 +72,7 @@ TEST_CASE("of all queues each fourth is delayed nowhere, now and then, often or 
 }
 
 TEST_CASE("one of so many is delayed as the period says", "[delays]") {
-  for (std::uint32_t queue = 0; queue < 64; ++queue)
+  for (uint32_t queue = 0; queue < 64; ++queue)
     for (const DelayPlace place : kPlaces) {
       const Delays delays(5, queue);
       const auto sequence = drawn(delays, place, 4096);
@@ -92,7 +92,7 @@ TEST_CASE("one of so many is delayed as the period says", "[delays]") {
 }
 
 TEST_CASE("what is delayed is so for microseconds mostly, and now and then for a millisecond", "[delays]") {
-  constexpr std::size_t kCount = 100'000;
+  constexpr size_t kCount = 100'000;
   auto delays = drawn(always_late(DelayPlace::launch), DelayPlace::launch, kCount);
   std::sort(delays.begin(), delays.end());
   CHECK(delays.front() >= Delays::kShortest);

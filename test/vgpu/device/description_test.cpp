@@ -29,7 +29,7 @@ TEST_CASE("an unknown target is not found", "[description]") {
 
 TEST_CASE("the KFD version number spells the target's name", "[description]") {
   for (const DeviceDescription& device : device_descriptions()) {
-    const std::uint32_t version = device.gfx_target_version;
+    const uint32_t version = device.gfx_target_version;
     constexpr char kDigits[] = "0123456789abcdef";
     std::string name = "gfx" + std::to_string(version / 10000);
     name += kDigits[version / 100 % 100];
@@ -45,15 +45,15 @@ TEST_CASE("figures that must fit each other do", "[description]") {
     CHECK(device.compute_units % device.shader_engines == 0);
     CHECK(device.simds_per_compute_unit == 4);
     CHECK(device.lds_bytes == 65536);
-    CHECK(device.vram_bytes % (std::uint64_t{1} << 30) == 0);
+    CHECK(device.vram_bytes % (uint64_t{1} << 30) == 0);
     CHECK(device.unified_accumulation_registers == (device.target == "gfx90a"));
   }
 }
 
 TEST_CASE("both clocks tell one time", "[clock]") {
-  const std::uint64_t before = host_clock_ns();
-  const std::uint64_t ticks = gpu_clock_ticks();
-  const std::uint64_t after = host_clock_ns();
+  const uint64_t before = host_clock_ns();
+  const uint64_t ticks = gpu_clock_ticks();
+  const uint64_t after = host_clock_ns();
   CHECK(ticks >= before / 10);
   CHECK(ticks <= after / 10);
   CHECK(gpu_clock_ticks() >= ticks);

@@ -11,14 +11,14 @@ using namespace uptempo::vgpu;
 namespace {
 
 // What a program's packets have in place of their own headers, by queue and index.
-using Headers = std::map<std::pair<ActorId, std::uint64_t>, Checker::Packet>;
+using Headers = std::map<std::pair<ActorId, uint64_t>, Checker::Packet>;
 
 // A random program.
 struct Which {
-  std::uint64_t seed;
+  uint64_t seed;
   int steps;
   bool synchronising, alike;
-  std::size_t pages;
+  size_t pages;
   std::string text() const {
     return "seed " + std::to_string(seed) + ", " + std::to_string(steps) + " steps" +
            (synchronising ? ", synchronising" : "") + (alike ? ", alike, " : ", ") + std::to_string(pages) +
@@ -67,7 +67,7 @@ std::multiset<std::string> verdicts(const RandomProgram& program) {
 // A run with the headers that `advices` asks for.
 Headers narrowed(Headers headers, const std::vector<Advice>& advices) {
   for (const Advice& advice : advices)
-    for (const std::uint64_t index : advice.packets) {
+    for (const uint64_t index : advice.packets) {
       Checker::Packet& packet = headers.at({advice.queue, index});
       if (advice.part == Advice::Part::barrier) packet.barrier = false;
       if (advice.part == Advice::Part::acquire) packet.acquire = advice.to;
@@ -79,13 +79,13 @@ Headers narrowed(Headers headers, const std::vector<Advice>& advices) {
 const DeviceDescription& device() { return *find_device_description("gfx90a"); }
 
 template <typename Visit>
-void for_programs(std::uint64_t seeds, std::initializer_list<int> all_steps, Visit visit) {
+void for_programs(uint64_t seeds, std::initializer_list<int> all_steps, Visit visit) {
   for (const int steps : all_steps)
-    for (std::uint64_t seed = 0; seed < seeds; ++seed)
+    for (uint64_t seed = 0; seed < seeds; ++seed)
       for (const bool synchronising : {false, true})
         for (const bool alike : {false, true})
-          for (const std::size_t pages : {1, 3}) {
-            const Which which{seed * 64 + static_cast<std::uint64_t>(steps), steps, synchronising, alike,
+          for (const size_t pages : {1, 3}) {
+            const Which which{seed * 64 + static_cast<uint64_t>(steps), steps, synchronising, alike,
                               pages};
             INFO(which.text());
             visit(which);
@@ -95,7 +95,7 @@ void for_programs(std::uint64_t seeds, std::initializer_list<int> all_steps, Vis
 }  // namespace
 
 TEST_CASE("What is kept of a random program is judged as the program was") {
-  std::uint64_t left_out = 0;  // pages
+  uint64_t left_out = 0;  // pages
   for_programs(200, {12, 25, 50}, [&](const Which& which) {
     Journal journal;
     const Play live(which, {}, &journal);
@@ -115,7 +115,7 @@ TEST_CASE("What is kept of a random program is judged as the program was") {
 }
 
 TEST_CASE("All advice on a random program holds at once, in the program itself") {
-  std::map<std::string, std::uint64_t> seen;
+  std::map<std::string, uint64_t> seen;
   for_programs(50, {12, 25, 50}, [&](const Which& which) {
     Journal journal;
     const Play original(which, {}, &journal);

@@ -29,7 +29,7 @@ class Run {
       constexpr const char* kParts[] = {"barrier", "acquire", "release"};
       std::string line = std::string(kParts[static_cast<int>(one.part)]) + ' ' + one.kernel + " -> " +
                          (one.part == Advice::Part::barrier ? "clear" : std::string(scope_name(one.to)));
-      for (const std::uint64_t packet : one.packets) line += ' ' + std::to_string(packet);
+      for (const uint64_t packet : one.packets) line += ' ' + std::to_string(packet);
       lines.insert(line);
     }
     return lines;
@@ -60,7 +60,7 @@ TEST_CASE("Packets with the same kernel and header are advised together, those t
   Program& program = run.program;
   const ActorId queue = program.compute();
   program.dispatch(queue, "fill", {false, none, agent}, {writes(kLocal)});
-  for (std::uint32_t i = 1; i < 9; ++i)
+  for (uint32_t i = 1; i < 9; ++i)
     program.dispatch(queue, "step", {true, agent, agent},
                      {reads(kLocal + 4096 * (i % 4 == 0 ? i - 1 : 0)), writes(kLocal + 4096 * i)});
   // Packet 1 is the first that reads what `fill` wrote, and what is behind it may rely on its barrier bit and its acquire; 4 and 8 read what
@@ -85,7 +85,7 @@ TEST_CASE("Of packets of which any would do, the last one ahead of the reader ke
   for (const int writer : {0, 1, 2}) {
     DYNAMIC_SECTION("behind writer " << writer) {
       const GpuAddress data = write(writer);
-      const std::uint64_t first = writer == 0 ? 1 : 0;
+      const uint64_t first = writer == 0 ? 1 : 0;
       const Header header{true, writer == 0 ? agent : system_, none};
       program.ring(queue, 4);
       program.dispatch(queue, "step", header);
@@ -129,7 +129,7 @@ TEST_CASE("What is saved is what the narrowed packets cost, and no more than the
   double release_ns = 0, acquire_ns = 0;
   for (const Advice& advice : run.advise().list) {
     if (advice.part == Advice::Part::release) {
-      CHECK(advice.packets == std::vector<std::uint64_t>{1});
+      CHECK(advice.packets == std::vector<uint64_t>{1});
       CHECK(advice.of == 2);
       CHECK(advice.to == agent);
       release_ns += advice.saved_ns;
@@ -294,12 +294,12 @@ TEST_CASE("What a run would take too long to try is not advised, and said to be 
 }
 
 TEST_CASE("Pages take time to be judged, too") {
-  for (const std::uint32_t pages : {1, 100}) {
+  for (const uint32_t pages : {1, 100}) {
     Journal journal;
     Program program("gfx90a", false, &journal);
     const ActorId queue = program.compute();
     Program::Dispatch dispatch = program.launch(queue, "fill", {true, none, none});
-    for (std::uint32_t i = 0; i < pages; ++i)
+    for (uint32_t i = 0; i < pages; ++i)
       program.touch(dispatch, {writes(kLocal + i * kPageBytes, i + 1)});
     program.end(dispatch);
     const Advices advices = advise(journal.recording(), *find_device_description("gfx90a"), 100);
@@ -330,7 +330,7 @@ TEST_CASE("Advice as JSON and as a sentence") {
   advice.packets.assign(100, 9);
   CHECK(to_json(advice, device).find(R"("to":"clear")") != std::string::npos);
   std::string listed = "9";
-  for (std::size_t i = 1; i < kListedPackets; ++i) listed += ",9";
+  for (size_t i = 1; i < kListedPackets; ++i) listed += ",9";
   CHECK(to_json(advice, device).find(R"("packets":[)" + listed + R"(],"count":100)") != std::string::npos);
   CHECK(to_sentence(advice, device).find("9, 9, ...: 100 of 120) could be clear") != std::string::npos);
 }

@@ -135,7 +135,7 @@ TEST_CASE("An old line may be in an L1 by a read of any byte of it since the cac
 
 TEST_CASE(
     "A line that several workgroups of the writer shared may be in the L1 of one that did not write it") {
-  for (const std::uint32_t reader : {0u, 1u}) {
+  for (const uint32_t reader : {0u, 1u}) {
     Program program;
     const ActorId queue = program.compute();
     program.dispatch(queue, "fill",
@@ -168,7 +168,7 @@ TEST_CASE("A kernel that wrote its arguments is not seen through the scalar cach
 }
 
 TEST_CASE("Another queue's fences count when its packet comes in between, and only then") {
-  constexpr std::uint64_t kDone = 1, kFencesDone = 2;
+  constexpr uint64_t kDone = 1, kFencesDone = 2;
   struct Case {
     bool waits_for_writer, reader_waits;
     FenceScope acquire, release;
@@ -264,19 +264,19 @@ TEST_CASE("A barrier packet releases after it acquired, so it cannot acquire wha
 }
 
 TEST_CASE("Each of five dependencies orders, and what was not waited for does not") {
-  for (std::uint64_t missing = 0; missing <= 5; ++missing) {
+  for (uint64_t missing = 0; missing <= 5; ++missing) {
     Program program;
     const ActorId consumer = program.compute();
     program.ring(consumer, 2);
     std::vector<ActorId> queues{consumer};
-    for (std::uint64_t producer = 1; producer <= 5; ++producer)
+    for (uint64_t producer = 1; producer <= 5; ++producer)
       program.ring(queues.emplace_back(program.compute()));
-    for (std::uint64_t producer = 1; producer <= 5; ++producer) {
+    for (uint64_t producer = 1; producer <= 5; ++producer) {
       program.dispatch(queues[producer], "fill" + std::to_string(producer),
                        {.release = FenceScope::agent, .signal = producer},
                        {writes(kCoarse + 256 * producer)});
     }
-    const auto signal = [missing](std::uint64_t which) { return which == missing ? which % 5 + 1 : which; };
+    const auto signal = [missing](uint64_t which) { return which == missing ? which % 5 + 1 : which; };
     program.barrier_packet(consumer, {}, {signal(1), signal(2), signal(3), signal(4), signal(5)});
     program.dispatch(consumer, "sum", {.acquire = FenceScope::agent}, {reads(kCoarse, 256 * 6)});
     CAPTURE(missing);

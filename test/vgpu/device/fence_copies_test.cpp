@@ -6,7 +6,7 @@ using namespace uptempo::test;
 
 namespace {
 
-constexpr std::uint64_t kUploaded = 1, kComputed = 2, kDownloaded = 3;
+constexpr uint64_t kUploaded = 1, kComputed = 2, kDownloaded = 3;
 
 // Input copied to the device, worked on, the result copied back; the host only enqueues. What a test may take away:
 struct CopyKernelCopy {

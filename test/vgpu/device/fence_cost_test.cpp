@@ -10,7 +10,7 @@ using namespace uptempo::vgpu;
 namespace {
 
 constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent, system_ = FenceScope::system;
-constexpr std::uint32_t kPages = 50;
+constexpr uint32_t kPages = 50;
 
 class Cost {
  public:
@@ -131,9 +131,9 @@ TEST_CASE("Of two acquires in a row neither costs anything: one of them would be
 }
 
 TEST_CASE("A barrier bit costs the time for which two dispatches could have run side by side") {
-  const std::uint64_t slots = 104 * 4 * 8;
+  const uint64_t slots = 104 * 4 * 8;
   struct Case {
-    std::uint64_t waves_before, waves;
+    uint64_t waves_before, waves;
     double share;
   };
   for (const Case& one :
@@ -153,7 +153,7 @@ TEST_CASE("A barrier bit costs what it keeps from the dispatch right before it, 
   Cost cost;
   Program& program = cost.program;
   const ActorId queue = program.compute();
-  const auto bytes = [](std::uint64_t first, std::uint64_t count) {
+  const auto bytes = [](uint64_t first, uint64_t count) {
     return writes(kLocalFine + first * kPageBytes, count * kPageBytes);
   };
   program.dispatch(queue, "a", {.waves = 1}, {bytes(0, 8)});

@@ -5,7 +5,7 @@
 using namespace uptempo::test;
 
 namespace {
-constexpr std::uint64_t kDone = 1;
+constexpr uint64_t kDone = 1;
 }
 
 TEST_CASE("A dispatch acquires at system scope what the host stored, or may read old lines") {
@@ -140,7 +140,7 @@ TEST_CASE("A dispatch that was published before the host read its old result ove
 }
 
 TEST_CASE("A page that stays open over several batches gives no false findings") {
-  for (const std::uint64_t signal : {std::uint64_t{0}, kDone}) {
+  for (const uint64_t signal : {uint64_t{0}, kDone}) {
     Program program;
     const ActorId queue = program.compute();
     program.host_opens(kFine);
@@ -178,7 +178,7 @@ TEST_CASE("Announced data that no release of system scope covers is found when t
   struct Case {
     GpuAddress data;
     FenceScope release;
-    std::uint64_t signal;
+    uint64_t signal;
     const char* found;
   };
   for (const auto& [data, release, signal, found] : {

@@ -10,11 +10,11 @@ using namespace uptempo::vgpu;
 namespace {
 
 constexpr FenceScope none = FenceScope::none, agent = FenceScope::agent, system_ = FenceScope::system;
-constexpr std::uint32_t kPages = 50;
+constexpr uint32_t kPages = 50;
 
 // How many pages each kept page stands for, most first.
-std::vector<std::uint64_t> counts(const Recording& run) {
-  std::vector<std::uint64_t> result;
+std::vector<uint64_t> counts(const Recording& run) {
+  std::vector<uint64_t> result;
   for (const auto& [page, count] : run.page_count) result.push_back(count);
   std::sort(result.rbegin(), result.rend());
   return result;
@@ -44,7 +44,7 @@ TEST_CASE("Of pages with the same past one is kept") {
   program.dispatch(queue, "half", {true, agent, none}, {reads(kLocal, kPages / 2 * kPageBytes)});
   program.dispatch(queue, "byte", {true, agent, none}, {reads(kLocal + 3 * kPageBytes, 1)});
   const Recording run = journal.recording();
-  CHECK(counts(run) == std::vector<std::uint64_t>{kPages / 2, kPages / 2 - 1, 1});
+  CHECK(counts(run) == std::vector<uint64_t>{kPages / 2, kPages / 2 - 1, 1});
 }
 
 TEST_CASE("Pages of different kinds, or touched by several workgroups, are different") {
@@ -55,21 +55,21 @@ TEST_CASE("Pages of different kinds, or touched by several workgroups, are diffe
                    {writes(kLocal), writes(kFine), reads(kLocal + kPageBytes),
                     writes(kLocal + 2 * kPageBytes, 4, Path::vector, 0),
                     writes(kLocal + 2 * kPageBytes, 4, Path::vector, 1)});
-  CHECK(counts(journal.recording()) == std::vector<std::uint64_t>{1, 1, 1, 1});
+  CHECK(counts(journal.recording()) == std::vector<uint64_t>{1, 1, 1, 1});
 }
 
 TEST_CASE("What the host does page by page is the same for all of them, as long as it knew the same") {
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
-  const auto page = [](std::uint32_t number) { return kFine + number * kPageBytes; };
-  for (std::uint32_t i = 0; i < kPages; ++i) program.host_opens(page(i));
-  for (std::uint32_t i = 0; i < kPages; ++i) program.host_wrote(page(i));
+  const auto page = [](uint32_t number) { return kFine + number * kPageBytes; };
+  for (uint32_t i = 0; i < kPages; ++i) program.host_opens(page(i));
+  for (uint32_t i = 0; i < kPages; ++i) program.host_wrote(page(i));
   program.dispatch(queue, "sum", {true, system_, system_, 7}, {reads(kFine, kPages * kPageBytes)});
-  for (std::uint32_t i = 0; i < kPages / 2; ++i) program.host_reads(page(i));
+  for (uint32_t i = 0; i < kPages / 2; ++i) program.host_reads(page(i));
   program.dispatch(queue, "idle", {true, none, none, 8});
-  for (std::uint32_t i = kPages / 2; i < kPages; ++i) program.host_reads(page(i));
-  CHECK(counts(journal.recording()) == std::vector<std::uint64_t>{kPages / 2, kPages / 2});
+  for (uint32_t i = kPages / 2; i < kPages; ++i) program.host_reads(page(i));
+  CHECK(counts(journal.recording()) == std::vector<uint64_t>{kPages / 2, kPages / 2});
 }
 
 TEST_CASE(
@@ -81,14 +81,14 @@ TEST_CASE(
       Journal journal;
       Program program("gfx90a", true, &journal);
       const ActorId queue = program.compute(), engine = program.sdma();
-      const std::uint64_t before = host_clock_ns();
+      const uint64_t before = host_clock_ns();
       if (announcer == 1) program.dispatch(queue, "idle", {true, none, none, 7});
       if (announcer == 2) program.barrier_packet(queue, {true, none, none, 7});
       if (announcer == 3) program.sdma_signals(engine, 7);
       while (host_clock_ns() == before) {
       }
       for (const GpuAddress page : {kFine, kFine + kPageBytes}) {
-        const std::uint64_t at = page == kFine ? before : host_clock_ns();
+        const uint64_t at = page == kFine ? before : host_clock_ns();
         if (stores) {
           program.checker().host_opened(page, before);
           program.checker().host_wrote(page, page_bytes(page, 4), at, Program::kind_of);
@@ -105,9 +105,9 @@ TEST_CASE("What the host is once taken to know it knows in everything that is to
   Journal journal;
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
-  const std::uint64_t before = host_clock_ns();
+  const uint64_t before = host_clock_ns();
   program.dispatch(queue, "idle", {true, none, none, 7});
-  const auto page = [](std::uint32_t number) { return kFine + number * kPageBytes; };
+  const auto page = [](uint32_t number) { return kFine + number * kPageBytes; };
   program.checker().host_read(page(0), before, Program::kind_of);
   program.checker().host_read(page(1), host_clock_ns(), Program::kind_of);
   program.checker().host_read(page(2), before, Program::kind_of);
@@ -123,7 +123,7 @@ TEST_CASE("A store of the host and one that is perhaps its own are different") {
   program.host_opens(kFine + kPageBytes);
   program.host_wrote(kFine);
   program.checker().unknown(kFine + kPageBytes, page_bytes(kFine, 4));
-  CHECK(counts(journal.recording()) == std::vector<std::uint64_t>{1, 1});
+  CHECK(counts(journal.recording()) == std::vector<uint64_t>{1, 1});
 }
 
 TEST_CASE("Memory that was unmapped in between has another past") {
@@ -133,7 +133,7 @@ TEST_CASE("Memory that was unmapped in between has another past") {
   program.dispatch(queue, "fill", {}, {writes(kLocal, 4 * kPageBytes)});
   program.forget(kLocal + kPageBytes, kLocal + 2 * kPageBytes);
   program.dispatch(queue, "again", {true, agent, none}, {writes(kLocal, 4 * kPageBytes)});
-  CHECK(counts(journal.recording()) == std::vector<std::uint64_t>{3, 1});
+  CHECK(counts(journal.recording()) == std::vector<uint64_t>{3, 1});
 }
 
 TEST_CASE("A kept run is judged as the run was, page for page") {
@@ -182,23 +182,23 @@ TEST_CASE("A run that is too long is not kept at all, whatever it is that is lon
   Journal journal(16 << 10);
   Program program("gfx90a", true, &journal);
   const ActorId queue = program.compute();
-  const auto page = [](std::uint32_t number) { return kLocal + number * kPageBytes; };
+  const auto page = [](uint32_t number) { return kLocal + number * kPageBytes; };
   CHECK_FALSE(journal.overflowed());
   SECTION("its packets") {
-    for (std::uint32_t i = 0; i < 1000; ++i) program.barrier_packet(queue, {});
+    for (uint32_t i = 0; i < 1000; ++i) program.barrier_packet(queue, {});
   }
   SECTION("what they did") {
     Program::Dispatch dispatch = program.launch(queue, "different", {});
-    for (std::uint32_t i = 0; i < 64; ++i) program.touch(dispatch, {writes(page(i), i + 1)});
+    for (uint32_t i = 0; i < 64; ++i) program.touch(dispatch, {writes(page(i), i + 1)});
     CHECK_FALSE(journal.overflowed());
     program.end(dispatch);
   }
   SECTION("the names of kernels") { program.dispatch(queue, std::string(16 << 10, 'k'), {}); }
   SECTION("how many pages there are") { program.dispatch(queue, "fill", {}, {writes(kLocal, kMemoryBytes)}); }
   SECTION("the ways in which pages came by it") {
-    for (std::uint32_t bit = 1; bit < 128; bit *= 2) {
+    for (uint32_t bit = 1; bit < 128; bit *= 2) {
       Program::Dispatch dispatch = program.launch(queue, "same", {});
-      for (std::uint32_t i = 0; i < 128; ++i)
+      for (uint32_t i = 0; i < 128; ++i)
         if ((i & bit) != 0) program.touch(dispatch, {writes(page(i))});
       program.end(dispatch);
     }

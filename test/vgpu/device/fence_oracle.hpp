@@ -23,7 +23,7 @@ namespace uptempo::test {
 
 class FenceOracle {
  public:
-  using Node = std::size_t;
+  using Node = size_t;
   using Nodes = std::vector<Node>;
   enum class Width { none, agent, system };
   enum class Agent { dispatch, copy, host };
@@ -33,7 +33,7 @@ class FenceOracle {
   const std::set<Verdict>& verdicts() const { return verdicts_; }
   // What may be found and need not be, because it depends on what a cache held.
   const std::set<Verdict>& perhaps() const { return perhaps_; }
-  std::size_t meetings() const { return meetings_; }
+  size_t meetings() const { return meetings_; }
 
   // ---- the graph
 
@@ -228,7 +228,7 @@ class FenceOracle {
   Nodes announced_;
   std::map<std::string, Cell> cells_;
   std::map<std::string, std::vector<std::pair<Task, Access>>> touched_;
-  std::size_t meetings_ = 0;
+  size_t meetings_ = 0;
   std::set<Verdict> verdicts_, perhaps_;
 };
 

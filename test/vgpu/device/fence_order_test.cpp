@@ -28,21 +28,21 @@ TEST_CASE("Tasks beyond the prefix are held one by one until the prefix reaches 
   CHECK(progress.contains(2));
   CHECK_FALSE(progress.contains(3));
   progress.add(3);
-  for (std::uint64_t index = 0; index < 5; ++index) CHECK(progress.contains(index));
+  for (uint64_t index = 0; index < 5; ++index) CHECK(progress.contains(index));
   CHECK_FALSE(progress.contains(5));
 }
 
 TEST_CASE("Joining keeps what either side holds, and nothing else") {
-  for (std::uint64_t below : {0u, 1u, 3u, 6u}) {
-    for (std::uint64_t mask = 0; mask < 64; ++mask) {
+  for (uint64_t below : {0u, 1u, 3u, 6u}) {
+    for (uint64_t mask = 0; mask < 64; ++mask) {
       Progress left, right;
       left.add_below(below);
       right.add(3);
-      for (std::uint64_t index = 0; index < 6; ++index)
+      for (uint64_t index = 0; index < 6; ++index)
         if ((mask >> index & 1) != 0) (index % 2 != 0 ? left : right).add(index);
       Progress both = left;
       both.join(right);
-      for (std::uint64_t index = 0; index < 8; ++index) {
+      for (uint64_t index = 0; index < 8; ++index) {
         CAPTURE(below, mask, index);
         CHECK(both.contains(index) == (left.contains(index) || right.contains(index)));
       }

@@ -36,16 +36,16 @@ inline constexpr GpuAddress kLocalFine = memory(MemoryKind::device_local_fine);
 struct Touch {
   bool write;
   GpuAddress address;
-  std::uint64_t bytes;
+  uint64_t bytes;
   Path path;
-  std::uint32_t workgroup;
+  uint32_t workgroup;
 };
-inline Touch reads(GpuAddress address, std::uint64_t bytes = 4, Path path = Path::vector,
-                   std::uint32_t workgroup = 0) {
+inline Touch reads(GpuAddress address, uint64_t bytes = 4, Path path = Path::vector,
+                   uint32_t workgroup = 0) {
   return {false, address, bytes, path, workgroup};
 }
-inline Touch writes(GpuAddress address, std::uint64_t bytes = 4, Path path = Path::vector,
-                    std::uint32_t workgroup = 0) {
+inline Touch writes(GpuAddress address, uint64_t bytes = 4, Path path = Path::vector,
+                    uint32_t workgroup = 0) {
   return {true, address, bytes, path, workgroup};
 }
 
@@ -54,8 +54,8 @@ struct Header {
   bool barrier = false;
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
-  std::uint64_t signal = 0;
-  std::uint64_t waves = 0;  // of a dispatch
+  uint64_t signal = 0;
+  uint64_t waves = 0;  // of a dispatch
 };
 
 class Program {
@@ -76,24 +76,24 @@ class Program {
   ActorId sdma() { return checker_.add_queue(Checker::QueueKind::sdma, ++queues_); }
 
   // ---- signals: 1 until they are completed, unless the host stores something else
-  void host_stores_signal(std::uint64_t handle, std::int64_t value) { value_[handle] = value; }
-  Checker::SignalValue value(std::uint64_t handle) {
+  void host_stores_signal(uint64_t handle, int64_t value) { value_[handle] = value; }
+  Checker::SignalValue value(uint64_t handle) {
     return {handle, value_.try_emplace(handle, 1).first->second};
   }
 
   // ---- the host
   // Publishes the next `packets` packets now; packets that nobody published are published when they start.
-  void ring(ActorId queue, std::uint64_t packets = 1) {
+  void ring(ActorId queue, uint64_t packets = 1) {
     Position& position = positions_[queue];
     position.published = std::max(position.published, position.next) + packets;
     checker_.doorbell(queue, position.published - 1, vgpu::host_clock_ns());
   }
   void host_reads(GpuAddress address) { checker_.host_read(address, vgpu::host_clock_ns(), kind_of); }
   void host_opens(GpuAddress page) { checker_.host_opened(page_of(page), vgpu::host_clock_ns()); }
-  void host_wrote(GpuAddress address, std::uint32_t bytes = 4) {
+  void host_wrote(GpuAddress address, uint32_t bytes = 4) {
     checker_.host_wrote(page_of(address), page_bytes(address, bytes), vgpu::host_clock_ns(), kind_of);
   }
-  void host_writes(GpuAddress address, std::uint32_t bytes = 4) {
+  void host_writes(GpuAddress address, uint32_t bytes = 4) {
     host_opens(address);
     host_wrote(address, bytes);
   }
@@ -131,32 +131,32 @@ class Program {
     end(one);
   }
   // A barrier packet completes; `satisfied`: signals that it found so.
-  void barrier_packet(ActorId queue, Header header, std::initializer_list<std::uint64_t> satisfied = {}) {
+  void barrier_packet(ActorId queue, Header header, std::initializer_list<uint64_t> satisfied = {}) {
     Checker::Packet packet = next(queue, header);
     std::vector<Checker::SignalValue> values;
-    for (const std::uint64_t handle : satisfied) values.push_back(value(handle));
+    for (const uint64_t handle : satisfied) values.push_back(value(handle));
     packet.signal = completion(header);
     checker_.complete(queue, packet, values);
   }
 
   // ---- SDMA
-  void sdma_waits(ActorId queue, std::uint64_t handle) {
+  void sdma_waits(ActorId queue, uint64_t handle) {
     checker_.wait(queue, advance(queue), value(handle));
   }
   void copy(ActorId queue, std::string_view name, GpuAddress source, GpuAddress destination,
-            std::uint64_t bytes = 4) {
+            uint64_t bytes = 4) {
     checker_.copy(queue, advance(queue), name, Checker::Range{source, bytes}, {destination, bytes}, kind_of);
   }
-  void fill(ActorId queue, std::string_view name, GpuAddress destination, std::uint64_t bytes = 4) {
+  void fill(ActorId queue, std::string_view name, GpuAddress destination, uint64_t bytes = 4) {
     checker_.copy(queue, advance(queue), name, std::nullopt, {destination, bytes}, kind_of);
   }
-  void sdma_signals(ActorId queue, std::uint64_t handle) {
+  void sdma_signals(ActorId queue, uint64_t handle) {
     const Checker::SignalValue before = value(handle);
     --value_[handle];
     checker_.signal(queue, advance(queue), before);
   }
   // Publishes the next `commands` of an SDMA queue now.
-  void ring_sdma(ActorId queue, std::uint64_t commands) {
+  void ring_sdma(ActorId queue, uint64_t commands) {
     Position& position = positions_[queue];
     position.published = std::max(position.published, position.next) + commands * kCommandBytes;
     checker_.doorbell(queue, position.published, vgpu::host_clock_ns());
@@ -173,9 +173,9 @@ class Program {
   }
 
  private:
-  static constexpr std::uint64_t kCommandBytes = 32;
+  static constexpr uint64_t kCommandBytes = 32;
   struct Position {
-    std::uint64_t next = 0, published = 0;
+    uint64_t next = 0, published = 0;
   };
 
   Checker::Packet next(ActorId queue, const Header& header) {
@@ -189,7 +189,7 @@ class Program {
     --value_[header.signal];
     return before;
   }
-  std::uint64_t advance(ActorId queue) {
+  uint64_t advance(ActorId queue) {
     Position& position = positions_[queue];
     if (position.next >= position.published) ring_sdma(queue, 1);
     return std::exchange(position.next, position.next + kCommandBytes);
@@ -213,8 +213,8 @@ class Program {
   std::string found_;
   std::vector<Finding> findings_;
   std::map<ActorId, Position> positions_;
-  std::map<std::uint64_t, std::int64_t> value_;
-  std::uint32_t queues_ = 0;
+  std::map<uint64_t, int64_t> value_;
+  uint32_t queues_ = 0;
   Checker checker_;
 };
 

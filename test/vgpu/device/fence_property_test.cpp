@@ -16,11 +16,11 @@ std::string to_text(const std::set<Verdict>& verdicts) {
 }
 
 // Of 10,000 programs: how many of each kind of verdict there are.
-std::map<std::string, std::uint64_t> judge_programs(bool synchronising) {
-  std::map<std::string, std::uint64_t> seen;
+std::map<std::string, uint64_t> judge_programs(bool synchronising) {
+  std::map<std::string, uint64_t> seen;
   for (const int steps : {6, 12, 25, 50}) {
-    for (std::uint64_t seed = 0; seed < 2500; ++seed) {
-      RandomProgram program(seed * 64 + static_cast<std::uint64_t>(steps), {.synchronising = synchronising});
+    for (uint64_t seed = 0; seed < 2500; ++seed) {
+      RandomProgram program(seed * 64 + static_cast<uint64_t>(steps), {.synchronising = synchronising});
       program.run(steps);
       for (const Verdict& verdict : program.expected()) ++seen[std::get<0>(verdict) + std::get<1>(verdict)];
       if (program.expected().empty()) ++seen["silent"];
@@ -41,7 +41,7 @@ std::map<std::string, std::uint64_t> judge_programs(bool synchronising) {
 }  // namespace
 
 TEST_CASE("What the checker finds in a random program is what the specification forbids, and all of it") {
-  std::map<std::string, std::uint64_t> seen = judge_programs(false);
+  std::map<std::string, uint64_t> seen = judge_programs(false);
   // The programs are about something.
   for (const char* kind :
        {"unorderedRAW", "unorderedWAR", "unorderedWAW", "staleRAW", "staleWAW", "unreleasedRAW", "silent"}) {
@@ -51,7 +51,7 @@ TEST_CASE("What the checker finds in a random program is what the specification 
 }
 
 TEST_CASE("The same of programs that synchronise inside their kernels, but for those that meet there") {
-  std::map<std::string, std::uint64_t> seen = judge_programs(true);
+  std::map<std::string, uint64_t> seen = judge_programs(true);
   for (const char* kind : {"unorderedRAW", "unorderedWAR", "unorderedWAW", "staleRAW", "staleWAW",
                            "unreleasedRAW", "silent", "meetings", "perhaps"}) {
     CAPTURE(kind, seen[kind]);

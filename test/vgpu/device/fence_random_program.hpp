@@ -18,7 +18,7 @@ namespace uptempo::test {
 struct RandomProgramOptions {
   bool synchronising = false;  // half of the accesses of dispatches are atomics or loads that bypass L1
   bool alike = false;     // dispatches are of two kernels, their headers of one kind in each queue and wide
-  std::size_t pages = 1;  // of each kind of memory; most accesses do the same to all of them
+  size_t pages = 1;  // of each kind of memory; most accesses do the same to all of them
   Journal* journal = nullptr;  // keeps the run
   // Changes the header of a packet. What the program does is the same whatever the headers say.
   std::function<void(ActorId queue, Checker::Packet&)> rewrite = {};
@@ -28,10 +28,10 @@ class RandomProgram {
  public:
   using Verdict = FenceOracle::Verdict;
 
-  explicit RandomProgram(std::uint64_t seed, RandomProgramOptions options = {})
+  explicit RandomProgram(uint64_t seed, RandomProgramOptions options = {})
       : random_(seed), options_(std::move(options)) {
-    for (std::size_t page = 0; page < options_.pages; ++page) oracle_.is_coherent(cell_name(4 * page + 2));
-    std::uint32_t ordinal = 0;
+    for (size_t page = 0; page < options_.pages; ++page) oracle_.is_coherent(cell_name(4 * page + 2));
+    uint32_t ordinal = 0;
     for (Queue& queue : queues_) queue.actor = checker().add_queue(Checker::QueueKind::compute, ++ordinal);
     sdma_ = checker().add_queue(Checker::QueueKind::sdma, 3);
     for (Signal& signal : signals_) signal.value = 1;
@@ -86,13 +86,13 @@ class RandomProgram {
   const std::set<Verdict>& found() const { return found_; }
   const std::set<Verdict>& expected() const { return oracle_.verdicts(); }
   const std::set<Verdict>& perhaps() const { return oracle_.perhaps(); }
-  std::size_t meetings() const { return oracle_.meetings(); }
+  size_t meetings() const { return oracle_.meetings(); }
   const std::string& text() const { return text_; }
   // As the checker told them.
   const std::vector<Finding>& findings() const { return findings_; }
   Judge::Presumed presumed() const { return checker_.presumed(); }
   // Packets of compute queues, launched or not.
-  std::size_t packets() const { return queues_[0].next + queues_[1].next; }
+  size_t packets() const { return queues_[0].next + queues_[1].next; }
 
  private:
   using Width = FenceOracle::Width;
@@ -101,15 +101,15 @@ class RandomProgram {
   using Nodes = FenceOracle::Nodes;
 
   // On each page two neighbouring bytes of coarse-grained memory, one of fine-grained and one of device-local memory.
-  using Cell = std::size_t;
+  using Cell = size_t;
   static GpuAddress address(Cell cell) {
     constexpr GpuAddress kCells[] = {kCoarse + 0x40, kCoarse + 0x41, kFine + 0x100, kLocal + 0x200};
     return kCells[cell % 4] + cell / 4 * kPageBytes;
   }
   static std::string cell_name(Cell cell) { return std::to_string(cell); }
-  static constexpr std::uint32_t kCellBytes = 1;  // as much as a page fault of the host shows
-  static constexpr std::uint64_t kSignals = 3;
-  static constexpr std::size_t kQueues = 2;
+  static constexpr uint32_t kCellBytes = 1;  // as much as a page fault of the host shows
+  static constexpr uint64_t kSignals = 3;
+  static constexpr size_t kQueues = 2;
   static constexpr Width width(FenceScope scope) { return static_cast<Width>(scope); }
 
   struct CellAccess {
@@ -123,35 +123,35 @@ class RandomProgram {
     Running running;
     Node launch;
     std::map<Cell, CellAccess> accesses;
-    std::optional<std::size_t> signal;
+    std::optional<size_t> signal;
   };
   struct Queue {
     ActorId actor = 0;
-    std::uint64_t next = 0, published = 0;
+    uint64_t next = 0, published = 0;
     bool several_producers = false;
     std::optional<Node> last;             // launched
     Nodes ended;                          // all of the queue's
-    std::map<std::uint64_t, Node> rings;  // of the packets that are not launched yet
+    std::map<uint64_t, Node> rings;  // of the packets that are not launched yet
     std::vector<Dispatch> running;
   };
   struct Signal {
-    std::int64_t value = 1;
-    std::optional<std::int64_t> left;  // by the device
+    int64_t value = 1;
+    std::optional<int64_t> left;  // by the device
     Nodes completed;                   // since the host stored to it last
   };
 
   Checker& checker() { return checker_; }
-  std::size_t pick(std::size_t below) { return static_cast<std::size_t>(random_() % below); }
+  size_t pick(size_t below) { return static_cast<size_t>(random_() % below); }
   bool likely() { return pick(8) != 0; }
   FenceScope any_scope() { return static_cast<FenceScope>(pick(3)); }
   // The cell on one page or on all of them.
   std::vector<Cell> on_pages(Cell cell) {
     if (options_.pages > 1 && pick(4) == 0) return {cell + 4 * pick(options_.pages)};
     std::vector<Cell> cells;
-    for (std::size_t page = 0; page < options_.pages; ++page) cells.push_back(cell + 4 * page);
+    for (size_t page = 0; page < options_.pages; ++page) cells.push_back(cell + 4 * page);
     return cells;
   }
-  static std::uint64_t now() { return uptempo::vgpu::host_clock_ns(); }
+  static uint64_t now() { return uptempo::vgpu::host_clock_ns(); }
   void say(const std::string& line) { text_ += line + '\n'; }
 
   // ---- the device
@@ -197,7 +197,7 @@ class RandomProgram {
         options_.alike ? "k" + std::to_string(dispatch.packet.index % 2) : dispatch.name;
     dispatch.running = checker().launch(queue.actor, dispatch.packet, kernel);
     say("launch " + describe(queue, dispatch.packet));
-    for (std::size_t count = 1 + pick(2); count != 0; --count) {
+    for (size_t count = 1 + pick(2); count != 0; --count) {
       const std::vector<Cell> cells = on_pages(pick(4));
       const bool write = pick(2) != 0, synchronising = options_.synchronising && pick(2) != 0;
       for (const Cell cell : cells) touch(dispatch, cell, write, synchronising);
@@ -225,9 +225,9 @@ class RandomProgram {
 
   void end(Queue& queue) {
     if (queue.running.empty()) return;
-    const std::size_t which = pick(queue.running.size());
+    const size_t which = pick(queue.running.size());
     Dispatch dispatch = std::move(queue.running[which]);
-    queue.running.erase(queue.running.begin() + static_cast<std::ptrdiff_t>(which));
+    queue.running.erase(queue.running.begin() + static_cast<ptrdiff_t>(which));
     say("end " + dispatch.name + (dispatch.signal ? " completes s" + std::to_string(*dispatch.signal) : ""));
 
     const Node stores = oracle_.add({dispatch.launch});
@@ -251,8 +251,8 @@ class RandomProgram {
     Nodes after = order(queue, packet);
     std::vector<Checker::SignalValue> satisfied;
     say("barrier-AND " + describe(queue, packet));
-    for (std::size_t count = pick(6); count != 0; --count) {
-      const std::size_t signal = pick(kSignals);
+    for (size_t count = pick(6); count != 0; --count) {
+      const size_t signal = pick(kSignals);
       if (signals_[signal].value != 0) continue;
       satisfied.push_back(wait_for(signal, after));
     }
@@ -261,21 +261,21 @@ class RandomProgram {
     queue.last = release;
     queue.ended.push_back(release);
     if (pick(2) != 0) {
-      const std::size_t signal = pick(kSignals);
+      const size_t signal = pick(kSignals);
       say("  completes s" + std::to_string(signal));
       packet.signal = complete(signal, release);
     }
     checker().complete(queue.actor, packet, satisfied);
   }
 
-  Checker::SignalValue wait_for(std::size_t which, Nodes& after) {
+  Checker::SignalValue wait_for(size_t which, Nodes& after) {
     const Signal& signal = signals_[which];
     say("  waited for s" + std::to_string(which));
     after.insert(after.end(), signal.completed.begin(), signal.completed.end());
     if (signal.left != signal.value) after.push_back(oracle_.host_event());
     return {which + 1, signal.value};
   }
-  Checker::SignalValue complete(std::size_t which, Node node) {
+  Checker::SignalValue complete(size_t which, Node node) {
     Signal& signal = signals_[which];
     if (signal.left && *signal.left != signal.value) signal.completed.clear();
     signal.completed.push_back(node);
@@ -294,10 +294,10 @@ class RandomProgram {
     last_sdma_ = oracle_.add(after);
     return *last_sdma_;
   }
-  std::uint64_t advance() { return std::exchange(offset_, offset_ + 32); }
+  uint64_t advance() { return std::exchange(offset_, offset_ + 32); }
 
   void sdma_wait() {
-    const std::size_t signal = pick(kSignals);
+    const size_t signal = pick(kSignals);
     if (signals_[signal].value != 0) return;
     say("sdma");
     Nodes after;
@@ -323,7 +323,7 @@ class RandomProgram {
                    {address(destination), kCellBytes}, Program::kind_of);
   }
   void sdma_signal() {
-    const std::size_t signal = pick(kSignals);
+    const size_t signal = pick(kSignals);
     say("sdma completes s" + std::to_string(signal));
     const Checker::SignalValue value = complete(signal, sdma_node({}));
     checker().signal(sdma_, advance(), value);
@@ -340,15 +340,15 @@ class RandomProgram {
     }
     const Node node = oracle_.host_event();
     queue.published = std::max(queue.published, queue.next);
-    const std::uint64_t until = queue.published + 1 + pick(3);
+    const uint64_t until = queue.published + 1 + pick(3);
     for (; queue.published < until; ++queue.published) queue.rings.emplace(queue.published, node);
     say("ring q" + std::to_string(queue.actor) + " " + std::to_string(until - 1));
     checker().doorbell(queue.actor, until - 1, now());
   }
-  void store_signal(std::size_t which) {
+  void store_signal(size_t which) {
     Signal& signal = signals_[which];
     // A value that is already there would not be seen to have been stored.
-    const auto value = static_cast<std::int64_t>(pick(3));
+    const auto value = static_cast<int64_t>(pick(3));
     if (value == signal.value || value == signal.left) return;
     signal.value = value;
     say("host stores s" + std::to_string(which) + " = " + std::to_string(value));
@@ -412,9 +412,9 @@ class RandomProgram {
   Queue queues_[kQueues];
   Signal signals_[kSignals];
   ActorId sdma_ = 0;
-  std::uint64_t offset_ = 0;
+  uint64_t offset_ = 0;
   std::optional<Node> last_sdma_;
-  std::uint64_t host_events_ = 0;
+  uint64_t host_events_ = 0;
   std::map<GpuAddress, std::pair<std::string, Node>> opened_;
   std::set<Verdict> found_;
   std::vector<Finding> findings_;

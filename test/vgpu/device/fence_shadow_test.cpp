@@ -46,7 +46,7 @@ class Memory {
       shadow.apply(task, page, touched, type, ages, report());
     });
   }
-  TaskPtr reads(TaskPtr task, GpuAddress address, std::uint32_t bytes, Path path = Path::vector) {
+  TaskPtr reads(TaskPtr task, GpuAddress address, uint32_t bytes, Path path = Path::vector) {
     if (task->kind == Task::Kind::dispatch) {
       AccessSet accesses;
       accesses.add_read(address, bytes, path, 0);
@@ -58,7 +58,7 @@ class Memory {
     }
     return task;
   }
-  TaskPtr writes(TaskPtr task, GpuAddress address, std::uint32_t bytes, Path path = Path::vector) {
+  TaskPtr writes(TaskPtr task, GpuAddress address, uint32_t bytes, Path path = Path::vector) {
     if (task->kind == Task::Kind::dispatch) {
       AccessSet accesses;
       accesses.add_write(address, bytes, path, 0);
@@ -75,7 +75,7 @@ class Memory {
   std::string writers(GpuAddress begin, GpuAddress end) const {
     std::string text;
     shadow.for_each_write(begin, end,
-                          [&](const TaskPtr& writer, bool, GpuAddress address, std::uint32_t bytes) {
+                          [&](const TaskPtr& writer, bool, GpuAddress address, uint32_t bytes) {
                             text += (text.empty() ? "" : " ") + std::to_string(writer->id.actor) + ":" +
                                     std::to_string(address - kPage) + "+" + std::to_string(bytes);
                           });
@@ -88,7 +88,7 @@ class Memory {
  private:
   Shadow::Report report() {
     return [this](const Violation& violation, Finding::Conflict conflict, const TaskPtr& writer,
-                  const TaskPtr& reader, GpuAddress address, std::uint32_t bytes) {
+                  const TaskPtr& reader, GpuAddress address, uint32_t bytes) {
       constexpr const char* kConflicts[] = {"RAW", "WAR", "WAW"};
       found_ += (found_.empty() ? "" : "; ") + std::string(kConflicts[static_cast<int>(conflict)]) + ' ' +
                 std::to_string(writer->id.actor) + '>' + std::to_string(reader->id.actor) + ' ' +
@@ -111,11 +111,11 @@ TEST_CASE("Memory that nobody touched conflicts with nothing") {
 }
 
 TEST_CASE("A conflict is about the bytes that both touched, to the byte") {
-  for (const std::uint32_t begin : {100u, 104u, 107u, 108u, 93u, 92u}) {
+  for (const uint32_t begin : {100u, 104u, 107u, 108u, 93u, 92u}) {
     Memory memory;
     const TaskPtr writer = memory.writes(memory.dispatch(), kPage + 100, 8);
     memory.reads(memory.dispatch(), kPage + begin, 8);
-    const std::uint32_t first = std::max(begin, 100u), end = std::min(begin + 8, 108u);
+    const uint32_t first = std::max(begin, 100u), end = std::min(begin + 8, 108u);
     CAPTURE(begin);
     CHECK(memory.found() ==
           (first < end ? "RAW 1>2 " + std::to_string(first) + '+' + std::to_string(end - first) : ""));
@@ -124,7 +124,7 @@ TEST_CASE("A conflict is about the bytes that both touched, to the byte") {
 
 TEST_CASE("Neighbouring bytes of different tasks are kept apart") {
   Memory memory;
-  for (std::uint32_t byte = 0; byte < 8; ++byte) memory.writes(memory.dispatch(), kPage + byte, 1);
+  for (uint32_t byte = 0; byte < 8; ++byte) memory.writes(memory.dispatch(), kPage + byte, 1);
   CHECK(memory.found() == "");
   CHECK(memory.writers(kPage, kPage + 8) == "1:0+1 2:1+1 3:2+1 4:3+1 5:4+1 6:5+1 7:6+1 8:7+1");
   memory.reads(memory.dispatch(), kPage + 3, 2);
@@ -144,7 +144,7 @@ TEST_CASE("A write over the middle leaves both ends to the one before") {
 
 TEST_CASE("A write over many runs makes one of them") {
   Memory memory;
-  for (std::uint32_t byte = 0; byte < 4096; byte += 3) memory.writes(memory.dispatch(), kPage + byte, 2);
+  for (uint32_t byte = 0; byte < 4096; byte += 3) memory.writes(memory.dispatch(), kPage + byte, 2);
   CHECK(memory.writers(kPage, kPage + 10) == "1:0+2 2:3+2 3:6+2 4:9+1");
   const TaskPtr copy = memory.copy();
   memory.writes(copy, kPage, 4096);
@@ -317,9 +317,9 @@ TEST_CASE("A line that was read while another task wrote to it may be held with 
 }
 
 TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
-  constexpr std::uint32_t kBytes = 256;
+  constexpr uint32_t kBytes = 256;
   constexpr GpuAddress kBase = kPage + 4096 - kBytes / 2;  // over the border of two pages
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     Memory memory;
     struct Byte {
@@ -335,23 +335,23 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
       std::vector<bool> read(kBytes), written(kBytes);
       AccessSet accesses;
       for (int access = 0; access < 3; ++access) {
-        const auto begin = static_cast<std::uint32_t>(random() % kBytes);
-        const auto count = static_cast<std::uint32_t>(1 + random() % (kBytes - begin));
+        const auto begin = static_cast<uint32_t>(random() % kBytes);
+        const auto count = static_cast<uint32_t>(1 + random() % (kBytes - begin));
         const bool write = random() % 2 != 0;
         if (write) {
           accesses.add_write(kBase + begin, count, Path::vector, 0);
         } else {
           accesses.add_read(kBase + begin, count, Path::vector, 0);
         }
-        for (std::uint32_t byte = begin; byte < begin + count; ++byte) {
+        for (uint32_t byte = begin; byte < begin + count; ++byte) {
           if (write) written[byte] = true;
           if (!write && !written[byte]) read[byte] = true;
         }
       }
       const auto ordered = [&](const TaskPtr& other) { return task->view.ordered.contains(other->id); };
-      std::map<std::tuple<Finding::Conflict, const Task*, const Task*>, std::set<std::uint32_t>> expected,
+      std::map<std::tuple<Finding::Conflict, const Task*, const Task*>, std::set<uint32_t>> expected,
           found;
-      for (std::uint32_t byte = 0; byte < kBytes; ++byte) {
+      for (uint32_t byte = 0; byte < kBytes; ++byte) {
         Byte& at = model[byte];
         const bool race = at.writer != nullptr && !ordered(at.writer);
         if (read[byte] && race)
@@ -371,10 +371,10 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
       accesses.for_each([&](GpuAddress page, const PageAccesses& touched) {
         memory.shadow.apply(task, page, touched, kType, memory.ages,
                             [&](const Violation&, Finding::Conflict conflict, const TaskPtr& writer,
-                                const TaskPtr& reader, GpuAddress address, std::uint32_t bytes) {
-                              for (std::uint32_t byte = 0; byte < bytes; ++byte)
+                                const TaskPtr& reader, GpuAddress address, uint32_t bytes) {
+                              for (uint32_t byte = 0; byte < bytes; ++byte)
                                 found[{conflict, writer.get(), reader.get()}].insert(
-                                    static_cast<std::uint32_t>(address - kBase) + byte);
+                                    static_cast<uint32_t>(address - kBase) + byte);
                             });
       });
       tasks.push_back(task);
@@ -382,11 +382,11 @@ TEST_CASE("Runs of bytes remember what a byte-by-byte memory remembers") {
       REQUIRE((found == expected));
       if (random() % 4 != 0) continue;
       // Somebody unobserved, up to the border of the first page or from there on.
-      const auto half = static_cast<std::uint32_t>(random() % 2 * (kBytes / 2));
-      const auto begin = static_cast<std::uint32_t>(random() % (kBytes / 2));
-      const auto count = static_cast<std::uint32_t>(1 + random() % (kBytes / 2 - begin));
+      const auto half = static_cast<uint32_t>(random() % 2 * (kBytes / 2));
+      const auto begin = static_cast<uint32_t>(random() % (kBytes / 2));
+      const auto count = static_cast<uint32_t>(1 + random() % (kBytes / 2 - begin));
       memory.shadow.forget_bytes(page_of(kBase + half + begin), page_bytes(kBase + half + begin, count));
-      for (std::uint32_t byte = half + begin; byte < half + begin + count; ++byte) model[byte] = {};
+      for (uint32_t byte = half + begin; byte < half + begin + count; ++byte) model[byte] = {};
     }
   }
 }

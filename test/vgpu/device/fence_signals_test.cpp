@@ -5,7 +5,7 @@
 using namespace uptempo::test;
 
 namespace {
-constexpr std::uint64_t kDone = 1;
+constexpr uint64_t kDone = 1;
 constexpr Header kProduces{.release = FenceScope::agent, .signal = kDone};
 constexpr Header kConsumes{.acquire = FenceScope::agent};
 constexpr const char* kRace = "unordered RAW fill->sum 0x0+4 possible";
@@ -26,7 +26,7 @@ TEST_CASE("A producer and a consumer in two queues need the dependency") {
 }
 
 TEST_CASE("The producer may overwrite what the consumer read only after it waited for the consumer") {
-  constexpr std::uint64_t kRead = 2;
+  constexpr uint64_t kRead = 2;
   for (const bool dependency : {true, false}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
@@ -97,7 +97,7 @@ TEST_CASE("Where several producers ring out of order, the host is taken to know 
 TEST_CASE(
     "A signal that the host stored to passes on what the host knew, and a signal that nobody completed "
     "nothing") {
-  constexpr std::uint64_t kGate = 7;
+  constexpr uint64_t kGate = 7;
   for (const bool announced : {true, false}) {
     Program program;
     const ActorId producer = program.compute(), consumer = program.compute();
@@ -303,10 +303,10 @@ TEST_CASE(
 TEST_CASE("A repeated finding is counted every time and told so often") {
   Program program;
   const ActorId producer = program.compute(), consumer = program.compute();
-  constexpr std::uint32_t kTimes = Checker::kRepetitions + 10;
+  constexpr uint32_t kTimes = Checker::kRepetitions + 10;
   program.ring(producer, kTimes);
   program.ring(consumer, 2 * kTimes);
-  for (std::uint32_t time = 0; time < kTimes; ++time) {
+  for (uint32_t time = 0; time < kTimes; ++time) {
     program.dispatch(producer, "fill", {}, {writes(kCoarse + 64 * time)});
     program.dispatch(consumer, "sum", {}, {reads(kCoarse + 64 * time)});
   }

@@ -11,7 +11,7 @@ using uptempo::vgpu::FenceScope;
 
 namespace {
 
-TaskPtr task(Task::Kind kind, std::uint32_t queue, std::uint64_t position, std::string name) {
+TaskPtr task(Task::Kind kind, uint32_t queue, uint64_t position, std::string name) {
   auto result = std::make_shared<Task>();
   result->kind = kind;
   result->queue = queue;
@@ -19,7 +19,7 @@ TaskPtr task(Task::Kind kind, std::uint32_t queue, std::uint64_t position, std::
   result->name = std::move(name);
   return result;
 }
-TaskPtr dispatch(std::uint32_t queue, std::uint64_t index, std::string name) {
+TaskPtr dispatch(uint32_t queue, uint64_t index, std::string name) {
   return task(Task::Kind::dispatch, queue, index, std::move(name));
 }
 
@@ -134,13 +134,13 @@ TEST_CASE("What is no UTF-8 in a name is replaced, so that parsers take the line
 }
 
 TEST_CASE("Numbers are written whole") {
-  Finding one = finding(dispatch(~0u, ~std::uint64_t{0}, "a"), dispatch(1, 1, "b"));
-  one.address = ~std::uint64_t{0};
-  one.bytes = std::uint64_t{1} << 40;
+  Finding one = finding(dispatch(~0u, ~uint64_t{0}, "a"), dispatch(1, 1, "b"));
+  one.address = ~uint64_t{0};
+  one.bytes = uint64_t{1} << 40;
   const json line = json::parse(to_json(one, "gfx90a"));
-  CHECK(line["address"] == ~std::uint64_t{0});
-  CHECK(line["bytes"] == std::uint64_t{1} << 40);
-  CHECK(line["writer"]["index"] == ~std::uint64_t{0});
+  CHECK(line["address"] == ~uint64_t{0});
+  CHECK(line["bytes"] == uint64_t{1} << 40);
+  CHECK(line["writer"]["index"] == ~uint64_t{0});
   CHECK(line["writer"]["queue"] == ~0u);
 }
 

@@ -18,7 +18,7 @@ TEST_CASE("without watched pages an access of a system call is nothing", "[host_
 
 TEST_CASE("a system call may fill closed pages, and what it stored is found", "[host_access]") {
   Watched watched;
-  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   const int zero = open("/dev/zero", O_RDONLY);
   std::byte* const target = watched.memory.program + kPage - 100;
   REQUIRE(read(zero, target, 200) == -1);  // as it would be without
@@ -59,7 +59,7 @@ TEST_CASE("a page that a system call reads is not hidden from it", "[host_access
 
 TEST_CASE("a system call that reads closed pages is a read of each", "[host_access]") {
   Watched watched;
-  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   const int null = open("/dev/null", O_WRONLY);
   {
     const HostAccess access(watched.memory.program + 7, kPage, false);
@@ -104,10 +104,10 @@ TEST_CASE("ranges that are partly watched, empty or beyond all memory are no mis
   REQUIRE(watched.use(3, true));
   { const HostAccess nothing(watched.memory.program, 0, true); }
   CHECK(watched.events().empty());
-  { const HostAccess all(nullptr, std::numeric_limits<std::size_t>::max(), false); }
+  { const HostAccess all(nullptr, std::numeric_limits<size_t>::max(), false); }
   CHECK(watched.events().size() == 2);
   {
-    const HostAccess end(watched.memory.program + 4 * kPage - 1, std::numeric_limits<std::size_t>::max(),
+    const HostAccess end(watched.memory.program + 4 * kPage - 1, std::numeric_limits<size_t>::max(),
                          true);
   }
   CHECK(watched.events().size() == 1);

@@ -48,17 +48,17 @@ TEST_CASE("a mask comes out as the runs of its bits, across its words and up to 
   HostEventRing ring(2);
   PageMask mask{};
   mask[0] = 0b1011;
-  mask[1] = std::uint64_t{1} << 63;
-  mask[2] = ~std::uint64_t{0};
+  mask[1] = uint64_t{1} << 63;
+  mask[2] = ~uint64_t{0};
   mask[3] = 1;
-  mask[63] = std::uint64_t{3} << 62;
+  mask[63] = uint64_t{3} << 62;
   const HostEvent page{
       .kind = HostEvent::Kind::wrote, .address = 0x7000, .bytes = 4096, .opened_ns = 3, .closed_ns = 8};
   REQUIRE(ring.push(page, &mask));
   REQUIRE(ring.push(read_at(1)));
   struct Run {
     GpuAddress begin;
-    std::uint32_t bytes;
+    uint32_t bytes;
   };
   for (const Run& run : {Run{0x7000, 2}, Run{0x7003, 1}, Run{0x707f, 66}, Run{0x7ffe, 2}}) {
     HostEvent event;
@@ -78,7 +78,7 @@ TEST_CASE("a mask comes out as the runs of its bits, across its words and up to 
 TEST_CASE("a mask of a whole page is one run", "[host_events]") {
   HostEventRing ring(2);
   PageMask mask;
-  mask.fill(~std::uint64_t{0});
+  mask.fill(~uint64_t{0});
   REQUIRE(ring.push({.kind = HostEvent::Kind::wrote, .address = 0x7000}, &mask));
   HostEvent event;
   REQUIRE(ring.take(event));
@@ -115,7 +115,7 @@ TEST_CASE("an event that went in before take() began comes out of it, whoever el
   std::atomic<bool> over{false};
   std::thread other([&] {
     PageMask whole;
-    whole.fill(~std::uint64_t{0});
+    whole.fill(~uint64_t{0});
     for (int pushed = 0; pushed < 200000;) {
       if (ring.push(read_at(theirs), &whole)) {
         ++pushed;
@@ -138,18 +138,18 @@ TEST_CASE("an event that went in before take() began comes out of it, whoever el
 }
 
 TEST_CASE("what several threads push at once comes out complete and in each one's order", "[host_events]") {
-  constexpr std::uint64_t kThreads = 4;
-  constexpr std::uint64_t kEach = 5000;
+  constexpr uint64_t kThreads = 4;
+  constexpr uint64_t kEach = 5000;
   HostEventRing ring(64);
   std::vector<std::thread> threads;
-  for (std::uint64_t thread = 0; thread < kThreads; ++thread)
+  for (uint64_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&ring, thread] {
-      for (std::uint64_t i = 0; i < kEach; ++i)
+      for (uint64_t i = 0; i < kEach; ++i)
         while (!ring.push({.address = thread, .host_ns = i})) std::this_thread::yield();
     });
-  std::vector<std::uint64_t> next(kThreads, 0);
+  std::vector<uint64_t> next(kThreads, 0);
   bool in_order = true;
-  for (std::uint64_t taken = 0; taken < kThreads * kEach;) {
+  for (uint64_t taken = 0; taken < kThreads * kEach;) {
     HostEvent event;
     if (!ring.take(event)) {
       std::this_thread::yield();

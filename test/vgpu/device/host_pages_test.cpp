@@ -19,9 +19,9 @@ namespace {
 
 using Kind = HostEvent::Kind;
 
-PageMask bits(std::size_t begin, std::size_t end) {
+PageMask bits(size_t begin, size_t end) {
   PageMask mask{};
-  for (std::size_t byte = begin; byte < end; ++byte) mask[byte / 64] |= std::uint64_t{1} << byte % 64;
+  for (size_t byte = begin; byte < end; ++byte) mask[byte / 64] |= uint64_t{1} << byte % 64;
   return mask;
 }
 
@@ -30,11 +30,11 @@ TEST_CASE("the first store to a closed page is an event, and what was stored com
   Watched watched;
   REQUIRE(watched.use(1));
   REQUIRE(watched.events().empty());
-  const std::uint64_t before = host_clock_ns();
+  const uint64_t before = host_clock_ns();
   store(watched.memory.program + kPage + 100, 7);
   store(watched.memory.program + kPage + 101, 8);
   store(watched.memory.program + kPage + 300, 9);
-  const std::uint64_t after = host_clock_ns();
+  const uint64_t after = host_clock_ns();
   CHECK(load(watched.memory.device + kPage + 100) == 7);
 
   auto events = watched.events();
@@ -42,7 +42,7 @@ TEST_CASE("the first store to a closed page is an event, and what was stored com
   is(events[0], Kind::opened, kGpu + kPage + 100);
   CHECK(events[0].host_ns >= before);
   CHECK(events[0].host_ns <= after);
-  const std::uint64_t opened_ns = events[0].host_ns;
+  const uint64_t opened_ns = events[0].host_ns;
 
   REQUIRE(watched.use(1));
   events = watched.events();
@@ -144,7 +144,7 @@ TEST_CASE("pages that are not watched are not hidden", "[host_pages]") {
   watched.host.hide(kGpu + 16 * kPage);
   watched.host.unwatch(watched.memory.program + kPage, kPage);
   watched.host.hide(kGpu + kPage);
-  for (std::size_t page = 0; page < 2; ++page) CHECK(load(watched.memory.program + page * kPage) == 0);
+  for (size_t page = 0; page < 2; ++page) CHECK(load(watched.memory.program + page * kPage) == 0);
   CHECK(watched.events().empty());
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("pages are watched one by one", "[host_pages]") {
   store(watched.memory.program + 0, 1);
   store(watched.memory.program + 2 * kPage, 1);
   CHECK(watched.events().empty());
-  std::uint64_t across = 0x0102030405060708;
+  uint64_t across = 0x0102030405060708;
   REQUIRE(watched.use(0));
   watched.events();
   std::memcpy(watched.memory.program + kPage - 4, &across, sizeof across);  // faults in both
@@ -271,10 +271,10 @@ TEST_CASE("memory that the host cannot reach needs no watching, memory that nobo
 
 TEST_CASE("the pages of a removed buffer are open and nobody's business", "[host_pages]") {
   Watched watched;
-  for (const std::size_t page : {0u, 1u, 3u}) REQUIRE(watched.use(page, true));
+  for (const size_t page : {0u, 1u, 3u}) REQUIRE(watched.use(page, true));
   watched.events();
   watched.host.remove(kGpu);
-  for (std::size_t page = 0; page < 4; ++page) store(watched.memory.program + page * kPage, 1);
+  for (size_t page = 0; page < 4; ++page) store(watched.memory.program + page * kPage, 1);
   CHECK(watched.events().empty());
   CHECK_FALSE(watched.use(0));
   watched.host.remove(kGpu);
@@ -283,8 +283,8 @@ TEST_CASE("the pages of a removed buffer are open and nobody's business", "[host
 TEST_CASE("a page that faults too often is left open and unknown", "[host_pages]") {
   Watched watched;
   bool is_watched = true;
-  std::uint64_t rounds = 0;
-  const std::uint64_t begin = host_clock_ns();
+  uint64_t rounds = 0;
+  const uint64_t begin = host_clock_ns();
   for (; is_watched && rounds < 100 * HostPages::kFloodFaults; ++rounds) {
     is_watched = watched.use(0);
     store(watched.memory.program, static_cast<unsigned>(rounds % 251));
@@ -305,7 +305,7 @@ TEST_CASE("a page that faults too often is left open and unknown", "[host_pages]
 
 TEST_CASE("a page whose event finds no room is left open and unknown, and counted as lost", "[host_pages]") {
   Watched watched(4, 2);
-  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, page == 3));
+  for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, page == 3));
   store(watched.memory.program, 1);
   store(watched.memory.program + kPage, 1);
   SECTION("a store's") {
@@ -329,7 +329,7 @@ TEST_CASE("a page whose event finds no room is left open and unknown, and counte
 
 TEST_CASE("pages are unwatched on request", "[host_pages]") {
   Watched watched;
-  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   watched.host.unwatch(watched.memory.program + kPage + 5, kPage);
   CHECK(watched.host.unwatched() == 2);
   store(watched.memory.program + kPage, 1);
@@ -345,7 +345,7 @@ TEST_CASE("pages are unwatched on request", "[host_pages]") {
 
 TEST_CASE("a fork child may use the pages, and its parent goes on watching", "[host_pages]") {
   Watched watched;
-  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   const pid_t child = fork();
   if (child == 0) {
     unsigned sum = load(watched.memory.program);
@@ -421,30 +421,30 @@ TEST_CASE("faults on other pages stay the program's, also those on a page that i
 // What the events say was stored, byte by byte, after whatever order of faults and closes.
 TEST_CASE("every byte that several threads store is reported, while others close the pages all the time",
           "[host_pages][threads]") {
-  constexpr std::size_t kPages = 8;
-  constexpr std::size_t kThreads = 3;
-  constexpr std::size_t kRounds = 60;
+  constexpr size_t kPages = 8;
+  constexpr size_t kThreads = 3;
+  constexpr size_t kRounds = 60;
   Watched watched(kPages);
-  std::vector<std::uint8_t> reported(kPages * kPage, 0);
-  std::atomic<std::size_t> running{kThreads};
+  std::vector<uint8_t> reported(kPages * kPage, 0);
+  std::atomic<size_t> running{kThreads};
   std::atomic<bool> end{false};
-  for (std::size_t page = 0; page < kPages; ++page) REQUIRE(watched.use(page));
+  for (size_t page = 0; page < kPages; ++page) REQUIRE(watched.use(page));
   std::vector<std::thread> threads;
-  for (std::size_t thread = 0; thread < kThreads; ++thread)
+  for (size_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&, thread] {
       // Each its own bytes of all pages, each byte changed exactly once.
-      for (std::size_t round = 0; round < kRounds; ++round)
-        for (std::size_t page = 0; page < kPages; ++page)
+      for (size_t round = 0; round < kRounds; ++round)
+        for (size_t page = 0; page < kPages; ++page)
           store(watched.memory.program + page * kPage + round * kThreads + thread, 1);
       --running;
     });
   std::thread closer([&] {
     while (!end)
-      for (std::size_t page = 0; page < kPages; ++page) watched.use(page, page % 2 == 0);
+      for (size_t page = 0; page < kPages; ++page) watched.use(page, page % 2 == 0);
   });
   const auto drain = [&] {
     for (const HostEvent& event : watched.events())
-      for (std::uint32_t byte = 0; event.kind == Kind::wrote && byte < event.bytes; ++byte)
+      for (uint32_t byte = 0; event.kind == Kind::wrote && byte < event.bytes; ++byte)
         ++reported[event.address - kGpu + byte];
   };
   while (running != 0) {
@@ -455,25 +455,25 @@ TEST_CASE("every byte that several threads store is reported, while others close
   for (std::thread& thread : threads) thread.join();
   closer.join();
   drain();
-  for (std::size_t page = 0; page < kPages; ++page) {
+  for (size_t page = 0; page < kPages; ++page) {
     REQUIRE(watched.use(page));
     drain();
   }
   CHECK(watched.host.unwatched() + watched.host.lost() == 0);
-  for (std::size_t page = 0; page < kPages; ++page)
-    for (std::size_t byte = 0; byte < kPage; ++byte)
+  for (size_t page = 0; page < kPages; ++page)
+    for (size_t byte = 0; byte < kPage; ++byte)
       REQUIRE(unsigned{reported[page * kPage + byte]} == (byte < kRounds * kThreads ? 1u : 0u));
 }
 
 TEST_CASE("threads that fault on one page at once all go on, and one of them is reported",
           "[host_pages][threads]") {
-  constexpr std::size_t kThreads = 4;
+  constexpr size_t kThreads = 4;
   constexpr int kRounds = 200;
   Watched watched(1);
   std::atomic<int> round{0};
-  std::atomic<std::size_t> done{0};
+  std::atomic<size_t> done{0};
   std::vector<std::thread> threads;
-  for (std::size_t thread = 0; thread < kThreads; ++thread)
+  for (size_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&, thread] {
       for (int mine = 1; mine <= kRounds; ++mine) {
         while (round < mine) std::this_thread::yield();
@@ -502,14 +502,14 @@ TEST_CASE("buffers come and go under threads that use and close them", "[host_pa
   std::atomic<bool> end{false};
   std::thread user([&] {
     for (unsigned round = 0; !end; ++round)
-      for (std::size_t page = 0; page < 4; ++page) {
+      for (size_t page = 0; page < 4; ++page) {
         store(memory.program + page * kPage, round);
         load(another.program + page * kPage + 1);
       }
   });
   std::thread closer([&] {
     while (!end)
-      for (std::size_t page = 0; page < 4; ++page)
+      for (size_t page = 0; page < 4; ++page)
         for (const GpuAddress base : {kGpu, kGpu + 64 * kPage})
           if (host.close(base + page * kPage, true)) host.device_wrote(base + page * kPage, nullptr);
   });
@@ -525,7 +525,7 @@ TEST_CASE("buffers come and go under threads that use and close them", "[host_pa
   end = true;
   user.join();
   closer.join();
-  for (std::size_t page = 0; page < 4; ++page) store(memory.program + page * kPage, 1);
+  for (size_t page = 0; page < 4; ++page) store(memory.program + page * kPage, 1);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ const DeviceDescription& mi210() { return *find_device_description("gfx90a"); }
 
 // Host memory with one kind, all zero at first, and the caches of a device that never evicts unless it must.
 struct Agent {
-  explicit Agent(MemoryKind kind = MemoryKind::coarse_grained, std::uint64_t l1_period = 0,
-                 std::uint64_t l2_period = 0)
+  explicit Agent(MemoryKind kind = MemoryKind::coarse_grained, uint64_t l1_period = 0,
+                 uint64_t l2_period = 0)
       : caches(mi210(), {.seed = 7,
                          .compute_units = 4,
                          .l1_eviction_period = l1_period,
@@ -25,43 +25,43 @@ struct Agent {
     mapping = {.begin = 0x100000, .end = 0x100000 + memory.size(), .host = memory.data(), .kind = kind};
   }
 
-  template <class T = std::uint32_t>
-  T load(std::uint32_t compute_unit, std::uint64_t offset, bool coherent = false) {
+  template <class T = uint32_t>
+  T load(uint32_t compute_unit, uint64_t offset, bool coherent = false) {
     T value;
     caches.load(compute_unit, mapping, mapping.begin + offset, std::as_writable_bytes(std::span(&value, 1)),
                 coherent);
     return value;
   }
-  template <class T = std::uint32_t>
-  void store(std::uint32_t compute_unit, std::uint64_t offset, T value) {
+  template <class T = uint32_t>
+  void store(uint32_t compute_unit, uint64_t offset, T value) {
     caches.store(compute_unit, mapping, mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
   }
-  std::uint32_t scalar_load(std::uint32_t compute_unit, std::uint64_t offset, bool coherent = false) {
-    std::uint32_t value;
+  uint32_t scalar_load(uint32_t compute_unit, uint64_t offset, bool coherent = false) {
+    uint32_t value;
     caches.scalar_load(compute_unit, mapping, mapping.begin + offset,
                        std::as_writable_bytes(std::span(&value, 1)), coherent);
     return value;
   }
-  void scalar_store(std::uint32_t compute_unit, std::uint64_t offset, std::uint32_t value) {
+  void scalar_store(uint32_t compute_unit, uint64_t offset, uint32_t value) {
     caches.scalar_store(compute_unit, mapping, mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
   }
-  void add(std::uint32_t compute_unit, std::uint64_t offset, std::uint32_t addend) {
+  void add(uint32_t compute_unit, uint64_t offset, uint32_t addend) {
     std::byte* at = caches.atomic(compute_unit, mapping, mapping.begin + offset, 4);
-    std::uint32_t value;
+    uint32_t value;
     std::memcpy(&value, at, 4);
     value += addend;
     std::memcpy(at, &value, 4);
   }
 
   // As the host and the SDMA engines do it.
-  template <class T = std::uint32_t>
-  T in_memory(std::uint64_t offset) const {
+  template <class T = uint32_t>
+  T in_memory(uint64_t offset) const {
     T value;
     std::memcpy(&value, memory.data() + offset, sizeof value);
     return value;
   }
-  template <class T = std::uint32_t>
-  void host_stores(std::uint64_t offset, T value) {
+  template <class T = uint32_t>
+  void host_stores(uint64_t offset, T value) {
     std::memcpy(memory.data() + offset, &value, sizeof value);
   }
 
@@ -229,24 +229,24 @@ TEST_CASE("fine-grained and uncached memory are not held in L2", "[caches]") {
 
 TEST_CASE("a store does not fetch its line: what the host stores beside it later is seen", "[caches]") {
   Agent agent;
-  agent.store<std::uint16_t>(0, 18, 0x1234);
-  agent.host_stores<std::uint16_t>(16, 0x5678);
+  agent.store<uint16_t>(0, 18, 0x1234);
+  agent.host_stores<uint16_t>(16, 0x5678);
   CHECK(agent.load(0, 16) == 0x12345678);
 }
 
 TEST_CASE("writing back touches no byte that the agent has not stored", "[caches]") {
   Agent agent;
-  for (const std::uint64_t offset : {0u, 3u, 5u, 6u, 62u, 66u, 127u, 130u}) {
+  for (const uint64_t offset : {0u, 3u, 5u, 6u, 62u, 66u, 127u, 130u}) {
     agent.load(0, offset);
-    agent.store<std::uint8_t>(0, offset, 0xaa);
+    agent.store<uint8_t>(0, offset, 0xaa);
   }
-  agent.store<std::uint64_t>(0, 40, 0xbbbbbbbbbbbbbbbb);
-  for (std::uint64_t offset = 0; offset < 256; ++offset) agent.host_stores<std::uint8_t>(offset, 0x11);
+  agent.store<uint64_t>(0, 40, 0xbbbbbbbbbbbbbbbb);
+  for (uint64_t offset = 0; offset < 256; ++offset) agent.host_stores<uint8_t>(offset, 0x11);
   agent.caches.release(FenceScope::system);
-  const std::set<std::uint64_t> stored{0, 3, 5, 6, 62, 66, 127, 130};
-  for (std::uint64_t offset = 0; offset < 256; ++offset) {
+  const std::set<uint64_t> stored{0, 3, 5, 6, 62, 66, 127, 130};
+  for (uint64_t offset = 0; offset < 256; ++offset) {
     CAPTURE(offset);
-    CHECK(agent.in_memory<std::uint8_t>(offset) == (stored.count(offset) != 0     ? 0xaa
+    CHECK(agent.in_memory<uint8_t>(offset) == (stored.count(offset) != 0     ? 0xaa
                                                     : offset >= 40 && offset < 48 ? 0xbb
                                                                                   : 0x11));
   }
@@ -280,9 +280,9 @@ TEST_CASE("instruction fetch sees what L2 holds, and memory where it holds nothi
   Agent agent;
   agent.store(0, 16, 5u);
   agent.host_stores(20, 6u);
-  std::array<std::uint32_t, 2> words{};
+  std::array<uint32_t, 2> words{};
   agent.caches.peek(agent.mapping, agent.mapping.begin + 16, std::as_writable_bytes(std::span(words)));
-  CHECK(words == std::array<std::uint32_t, 2>{5, 6});
+  CHECK(words == std::array<uint32_t, 2>{5, 6});
   agent.host_stores(20, 7u);
   CHECK(agent.load(0, 20) == 7);
 }
@@ -293,18 +293,18 @@ TEST_CASE("accesses of any size and alignment see the bytes that memory has, acr
           "[caches]") {
   for (const MemoryKind kind : {MemoryKind::coarse_grained, MemoryKind::fine_grained}) {
     Agent agent(kind, 5, 7);
-    std::array<std::uint8_t, 512> expected{};
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      expected[i] = static_cast<std::uint8_t>(i * 7);
+    std::array<uint8_t, 512> expected{};
+    for (size_t i = 0; i < expected.size(); ++i) {
+      expected[i] = static_cast<uint8_t>(i * 7);
       agent.host_stores(i, expected[i]);
     }
     // Neither end lies at the edge of a line.
     Mapping& mapping = agent.mapping;
     mapping.host += 36;
     mapping.end = mapping.begin + 300;
-    std::uint8_t next = 1;
-    for (const std::size_t bytes : {1u, 2u, 4u, 8u, 12u, 16u, 64u}) {
-      for (std::uint64_t offset = 0; offset + bytes <= 300; ++offset) {
+    uint8_t next = 1;
+    for (const size_t bytes : {1u, 2u, 4u, 8u, 12u, 16u, 64u}) {
+      for (uint64_t offset = 0; offset + bytes <= 300; ++offset) {
         CAPTURE(bytes, offset);
         std::vector<std::byte> data(bytes);
         agent.caches.load(0, mapping, mapping.begin + offset, data, offset % 3 == 0);
@@ -327,7 +327,7 @@ TEST_CASE("a buffer that is mapped twice is one in the caches", "[caches]") {
   second.begin += 0x100000;
   second.end += 0x100000;
   agent.store(0, 16, 5u);
-  std::uint32_t value = 0;
+  uint32_t value = 0;
   agent.caches.load(0, second, second.begin + 16, std::as_writable_bytes(std::span(&value, 1)), false);
   CHECK(value == 5);
 }
@@ -336,10 +336,10 @@ TEST_CASE("a buffer that is mapped twice is one in the caches", "[caches]") {
 
 TEST_CASE("an L1 holds 16 KiB: of more, something is fetched again", "[caches]") {
   Agent agent;
-  for (std::uint64_t offset = 0; offset < 32768; offset += 64) agent.load(0, offset);
-  for (std::uint64_t offset = 0; offset < 32768; offset += 64) agent.store(1, offset, 5u);
+  for (uint64_t offset = 0; offset < 32768; offset += 64) agent.load(0, offset);
+  for (uint64_t offset = 0; offset < 32768; offset += 64) agent.store(1, offset, 5u);
   unsigned seen = 0;
-  for (std::uint64_t offset = 0; offset < 32768; offset += 64) seen += agent.load(0, offset) == 5;
+  for (uint64_t offset = 0; offset < 32768; offset += 64) seen += agent.load(0, offset) == 5;
   CHECK(seen >= 256);
   CHECK(seen < 512);
 }
@@ -349,24 +349,24 @@ TEST_CASE("what no longer fits into L2 is in memory", "[caches]") {
   small.l2_bytes = 16 * 1024;
   Agent agent;
   Caches caches(small, {.seed = 1});
-  for (std::uint64_t offset = 0; offset < 65536; offset += 4) {
-    const auto value = static_cast<std::uint32_t>(offset + 1);
+  for (uint64_t offset = 0; offset < 65536; offset += 4) {
+    const auto value = static_cast<uint32_t>(offset + 1);
     caches.store(0, agent.mapping, agent.mapping.begin + offset, std::as_bytes(std::span(&value, 1)));
   }
   unsigned written = 0;
-  for (std::uint64_t offset = 0; offset < 65536; offset += 4)
+  for (uint64_t offset = 0; offset < 65536; offset += 4)
     written += agent.in_memory(offset) == offset + 1;
   CHECK(written >= 3 * 4096);
   CHECK(written < 4 * 4096);
   caches.write_back_l2();
-  for (std::uint64_t offset = 0; offset < 65536; offset += 4) REQUIRE(agent.in_memory(offset) == offset + 1);
+  for (uint64_t offset = 0; offset < 65536; offset += 4) REQUIRE(agent.in_memory(offset) == offset + 1);
 }
 
 // Fences of packets
 
 TEST_CASE("acquire none does nothing, agent invalidates every L1, system L2 as well", "[caches]") {
   Agent agent;
-  for (std::uint32_t unit = 0; unit < 4; ++unit) {
+  for (uint32_t unit = 0; unit < 4; ++unit) {
     agent.load(unit, 16);
     agent.scalar_load(unit, 16);
   }
@@ -374,9 +374,9 @@ TEST_CASE("acquire none does nothing, agent invalidates every L1, system L2 as w
   agent.host_stores(1024, 5u);
   agent.load(0, 1024);
   agent.store(0, 1024, 6u);
-  const auto all_read = [&](std::uint32_t expected) {
+  const auto all_read = [&](uint32_t expected) {
     bool all = true;
-    for (std::uint32_t unit = 0; unit < 4; ++unit)
+    for (uint32_t unit = 0; unit < 4; ++unit)
       all = all && agent.load(unit, 16) == expected && agent.scalar_load(unit, 16) == expected;
     return all;
   };
@@ -445,32 +445,32 @@ TEST_CASE("evictions publish dirty bytes and end staleness, and lose nothing", "
 }
 
 TEST_CASE("a seed makes the same choices each time, another seed others", "[caches]") {
-  const auto choices = [](std::uint64_t seed) {
+  const auto choices = [](uint64_t seed) {
     Caches caches(mi210(), CacheHabits::of(mi210(), seed));
-    std::vector<std::uint32_t> units;
+    std::vector<uint32_t> units;
     for (unsigned i = 0; i < 32; ++i) units.push_back(caches.any_compute_unit());
     return units;
   };
-  std::set<std::vector<std::uint32_t>> different;
-  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+  std::set<std::vector<uint32_t>> different;
+  for (uint64_t seed = 0; seed < 64; ++seed) {
     const auto units = choices(seed);
     CHECK(units == choices(seed));
-    for (const std::uint32_t unit : units) CHECK(unit < mi210().compute_units);
+    for (const uint32_t unit : units) CHECK(unit < mi210().compute_units);
     different.insert(units);
   }
   CHECK(different.size() > 48);
 }
 
 TEST_CASE("over some seeds every habit occurs", "[caches]") {
-  std::set<std::uint64_t> units, l1, l2;
-  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+  std::set<uint64_t> units, l1, l2;
+  for (uint64_t seed = 0; seed < 64; ++seed) {
     const CacheHabits habits = CacheHabits::of(mi210(), seed);
     units.insert(habits.compute_units);
     l1.insert(habits.l1_eviction_period);
     l2.insert(habits.l2_eviction_period);
   }
-  CHECK(units == std::set<std::uint64_t>{1, 2, 4, 8, 16, 32, 64, 104});
-  CHECK(l1 == std::set<std::uint64_t>{0, 16, 256, 4096});
+  CHECK(units == std::set<uint64_t>{1, 2, 4, 8, 16, 32, 64, 104});
+  CHECK(l1 == std::set<uint64_t>{0, 16, 256, 4096});
   CHECK(l2 == l1);
 }
 

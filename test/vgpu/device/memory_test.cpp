@@ -14,9 +14,9 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
+constexpr uint64_t kPage = 4096;
 
-Mapping page_at(GpuAddress begin, std::byte* host, std::uint64_t pages = 1) {
+Mapping page_at(GpuAddress begin, std::byte* host, uint64_t pages = 1) {
   return {.begin = begin, .end = begin + pages * kPage, .host = host};
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("an access that leaves its mapping does not translate, even where anot
   CHECK(reader.translate(0x0ffff, 1, Access::read) == nullptr);
   CHECK(reader.translate(0x10ffc, 8, Access::read) == nullptr);
   CHECK(reader.translate(0x12000, 1, Access::read) == nullptr);
-  CHECK(reader.translate(~std::uint64_t{0}, 8, Access::read) == nullptr);
+  CHECK(reader.translate(~uint64_t{0}, 8, Access::read) == nullptr);
   reader.leave();
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("overlapping and empty mappings are refused by name and change nothing
   std::array<std::byte, 4 * kPage> host{};
   AddressSpace space;
   space.map(page_at(0x20000, host.data(), 2));
-  const std::uint64_t before = space.generation();
+  const uint64_t before = space.generation();
   for (const GpuAddress begin : {0x1f000u, 0x20000u, 0x21000u}) {
     CAPTURE(begin);
     CHECK_THROWS_AS(space.map(page_at(begin, host.data(), 2)), std::invalid_argument);
@@ -121,9 +121,9 @@ TEST_CASE("memory that is mapped during a section is found in it, and what was f
 TEST_CASE("the generation changes with every map and unmap", "[memory]") {
   std::array<std::byte, kPage> host{};
   AddressSpace space;
-  const std::uint64_t first = space.generation();
+  const uint64_t first = space.generation();
   space.map(page_at(0x10000, host.data()));
-  const std::uint64_t second = space.generation();
+  const uint64_t second = space.generation();
   CHECK(second != first);
   space.unmap(0x10000);
   CHECK(space.generation() != second);
@@ -135,11 +135,11 @@ TEST_CASE("many mappings without an unmap between them stay findable", "[memory]
   AddressSpace space;
   AddressSpace::Reader reader(space);
   for (int i = kCount - 1; i >= 0; --i) {
-    const auto index = static_cast<std::uint64_t>(i);
+    const auto index = static_cast<uint64_t>(i);
     space.map(page_at(0x100000 + index * 2 * kPage, host.data() + index * kPage));
   }
   reader.enter();
-  for (std::uint64_t i = 0; i < kCount; ++i) {
+  for (uint64_t i = 0; i < kCount; ++i) {
     REQUIRE(reader.translate(0x100000 + i * 2 * kPage + 8, 8, Access::read) == host.data() + i * kPage + 8);
     REQUIRE(reader.find(0x100000 + i * 2 * kPage + kPage) == nullptr);
   }
@@ -172,7 +172,7 @@ TEST_CASE("memory may be freed once unmap has returned, whatever readers are doi
   constexpr int kRounds = 300;
   AddressSpace space;
   std::atomic<bool> stop{false};
-  std::atomic<std::uint64_t> hits{0};
+  std::atomic<uint64_t> hits{0};
   std::atomic<bool> wrong{false};
   std::vector<std::thread> threads;
   for (int i = 0; i < kReaders; ++i)
@@ -180,10 +180,10 @@ TEST_CASE("memory may be freed once unmap has returned, whatever readers are doi
       AddressSpace::Reader reader(space);
       while (!stop.load(std::memory_order_relaxed)) {
         reader.enter();
-        for (std::uint64_t slot = 0; slot < 4; ++slot) {
+        for (uint64_t slot = 0; slot < 4; ++slot) {
           const std::byte* host = reader.translate(0x10000 + slot * kPage, 8, Access::read);
           if (host == nullptr) continue;
-          std::uint64_t value = 0;
+          uint64_t value = 0;
           std::memcpy(&value, host, sizeof value);
           if (value != 0x1000 + slot) wrong = true;
           hits.fetch_add(1, std::memory_order_relaxed);
@@ -193,14 +193,14 @@ TEST_CASE("memory may be freed once unmap has returned, whatever readers are doi
     });
   std::array<std::unique_ptr<std::array<std::byte, kPage>>, 4> blocks;
   for (int round = 0; round < kRounds || hits.load(std::memory_order_relaxed) == 0; ++round) {
-    const auto slot = static_cast<std::uint64_t>(round) % 4;
+    const auto slot = static_cast<uint64_t>(round) % 4;
     auto& block = blocks[slot];
     if (block != nullptr) {
       REQUIRE(space.unmap(0x10000 + slot * kPage));
       block->fill(std::byte{0xee});
     }
     block = std::make_unique<std::array<std::byte, kPage>>();
-    const std::uint64_t value = 0x1000 + slot;
+    const uint64_t value = 0x1000 + slot;
     std::memcpy(block->data(), &value, sizeof value);
     space.map(page_at(0x10000 + slot * kPage, block->data()));
     std::this_thread::yield();

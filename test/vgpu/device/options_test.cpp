@@ -61,7 +61,7 @@ TEST_CASE("every option is read from its variable", "[options]") {
   CHECK(options.null_kernels);
   CHECK(options.early_read_index);
   CHECK(options.deterministic);
-  CHECK(options.seed == ~std::uint64_t{0});
+  CHECK(options.seed == ~uint64_t{0});
   CHECK(options.workers == 3);
   CHECK(options.verbose);
 }
@@ -107,9 +107,9 @@ TEST_CASE("an incoherent device is a deterministic one, and its seed is that of 
   setenv("UPTEMPO_VGPU_INCOHERENT", "18446744073709551615", 1);
   const Options options = Options::from_environment();
   REQUIRE(options.incoherent);
-  CHECK(*options.incoherent == ~std::uint64_t{0});
+  CHECK(*options.incoherent == ~uint64_t{0});
   CHECK(options.deterministic);
-  CHECK(options.seed == ~std::uint64_t{0});
+  CHECK(options.seed == ~uint64_t{0});
   setenv("UPTEMPO_VGPU_INCOHERENT", "0", 1);
   setenv("UPTEMPO_VGPU_SEED", "5", 1);
   CHECK(Options::from_environment().incoherent == 0);
@@ -124,12 +124,12 @@ TEST_CASE("delays go with everything, and their seed is theirs alone", "[options
   CHECK(Options::from_environment().seed == 1);
   setenv("UPTEMPO_VGPU_DELAY", "18446744073709551615", 1);
   setenv("UPTEMPO_VGPU_INCOHERENT", "7", 1);
-  CHECK(Options::from_environment().delay == ~std::uint64_t{0});
+  CHECK(Options::from_environment().delay == ~uint64_t{0});
   CHECK(Options::from_environment().incoherent == 7);
   CHECK(Options::from_environment().seed == 7);
   unsetenv("UPTEMPO_VGPU_INCOHERENT");
   setenv("UPTEMPO_VGPU_CHECK", "fences", 1);
-  CHECK(Options::from_environment().delay == ~std::uint64_t{0});
+  CHECK(Options::from_environment().delay == ~uint64_t{0});
   CHECK(Options::from_environment().checks.fences);
 }
 

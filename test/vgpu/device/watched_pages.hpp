@@ -13,11 +13,11 @@
 
 namespace uptempo::vgpu::test {
 
-inline constexpr std::size_t kPage = HostPages::kPageBytes;
+inline constexpr size_t kPage = HostPages::kPageBytes;
 
 class TwoMappings {
  public:
-  explicit TwoMappings(std::size_t pages) : bytes(pages * kPage) {
+  explicit TwoMappings(size_t pages) : bytes(pages * kPage) {
     const int file = memfd_create("two-mappings", MFD_CLOEXEC);
     REQUIRE(ftruncate(file, static_cast<off_t>(bytes)) == 0);
     program = map(file);
@@ -31,7 +31,7 @@ class TwoMappings {
   TwoMappings(const TwoMappings&) = delete;
   TwoMappings& operator=(const TwoMappings&) = delete;
 
-  const std::size_t bytes;
+  const size_t bytes;
   std::byte* program = nullptr;
   std::byte* device = nullptr;
 
@@ -53,7 +53,7 @@ inline unsigned load(const std::byte* at) {
 inline constexpr GpuAddress kGpu = 0x4000'0000;
 
 struct Watched {
-  explicit Watched(std::size_t pages = 4, std::size_t events = HostPages::kEvents)
+  explicit Watched(size_t pages = 4, size_t events = HostPages::kEvents)
       : memory(pages), host(events) {
     host.add(kGpu, memory.program, memory.device, memory.bytes);
   }
@@ -64,7 +64,7 @@ struct Watched {
     return all;
   }
   // A dispatch that uses the page and stores nothing, from its beginning to its end.
-  bool use(std::size_t page, bool hide_from_reads = false) {
+  bool use(size_t page, bool hide_from_reads = false) {
     const bool watched = host.close(kGpu + page * kPage, hide_from_reads);
     if (watched) host.device_wrote(kGpu + page * kPage, nullptr);
     return watched;
@@ -74,7 +74,7 @@ struct Watched {
   HostPages host;  // after the memory: it is opened before it goes
 };
 
-inline bool is(const HostEvent& event, HostEvent::Kind kind, GpuAddress address, std::uint32_t bytes = 1) {
+inline bool is(const HostEvent& event, HostEvent::Kind kind, GpuAddress address, uint32_t bytes = 1) {
   CAPTURE(static_cast<int>(event.kind), event.address - kGpu, event.bytes);
   CHECK(event.kind == kind);
   CHECK(event.address == address);

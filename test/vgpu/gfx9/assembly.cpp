@@ -118,7 +118,7 @@ std::string inline_constant(unsigned code, Operand kind) {
   if (code >= 193 && code <= 208) return std::to_string(192 - static_cast<int>(code));
   if (kind == Operand::i16 || kind == Operand::pk_i16) {
     // LLVM shows what a 16-bit integer operand receives: the f16 pattern, or for packed operands the low half of the f32 pattern.
-    static constexpr std::uint32_t kHalf[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
+    static constexpr uint32_t kHalf[] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
                                               0xc000, 0x4400, 0xc400, 0x3118};
     return fmt::format("{:#x}", kHalf[code - 240]);
   }
@@ -128,19 +128,19 @@ std::string inline_constant(unsigned code, Operand kind) {
 }
 
 // LLVM prints a literal whose value has an inline constant as that constant.
-std::string literal(std::uint32_t value, Operand kind) {
-  const auto number = static_cast<std::int32_t>(value);
+std::string literal(uint32_t value, Operand kind) {
+  const auto number = static_cast<int32_t>(value);
   if (is_wide(kind)) {
     if (kind == Operand::f64) return fmt::format("{:#x}", value);
   }
   if (is_half(kind)) {
-    const auto half = static_cast<std::int16_t>(value);
+    const auto half = static_cast<int16_t>(value);
     return half >= -16 && half <= 64 ? std::to_string(half) : fmt::format("{:#x}", value & 0xffff);
   }
   if (number >= -16 && number <= 64) return std::to_string(number);
   static constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
   for (unsigned i = 0; i < 8; ++i) {
-    if (!is_wide(kind) && value == std::bit_cast<std::uint32_t>(kFloats[i]))
+    if (!is_wide(kind) && value == std::bit_cast<uint32_t>(kFloats[i]))
       return inline_constant(240 + i, kind);
   }
   if (!is_wide(kind) && value == 0x3e22f983) return "0.15915494";
@@ -148,8 +148,8 @@ std::string literal(std::uint32_t value, Operand kind) {
 }
 
 // LLVM's way with plain numbers: decimal where an inline constant could say it.
-std::string number(std::uint32_t value) {
-  const auto n = static_cast<std::int32_t>(value);
+std::string number(uint32_t value) {
+  const auto n = static_cast<int32_t>(value);
   return n >= -16 && n <= 64 ? std::to_string(n) : fmt::format("{:#x}", value);
 }
 
@@ -272,7 +272,7 @@ bool is_branch(const Instruction& in) {
 std::string program_control(const Instruction& in, const Encoding& e) {
   Line line(mnemonic(in.opcode));
   if (e.src[0] == Operand::none) return std::move(line).text();
-  const std::uint32_t simm16 = in.literal & 0xffff;
+  const uint32_t simm16 = in.literal & 0xffff;
   switch (in.opcode) {
     case Opcode::s_waitcnt: {
       const unsigned vmcnt = (simm16 & 15) | (simm16 >> 14) << 4, expcnt = simm16 >> 4 & 7,

@@ -21,7 +21,7 @@ namespace uptempo::vgpu::gfx9::test {
 namespace {
 
 // e_flags, low byte: EF_AMDGPU_MACH (llvm/BinaryFormat/ELF.h).
-std::optional<Target> target_of(std::uint32_t flags) {
+std::optional<Target> target_of(uint32_t flags) {
   switch (flags & 0xff) {
     case 0x2c:
       return Target::gfx900;
@@ -42,7 +42,7 @@ class Mapped {
     const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) throw std::system_error(errno, std::generic_category(), file);
     struct stat status {};
-    if (fstat(descriptor, &status) == 0) size_ = static_cast<std::size_t>(status.st_size);
+    if (fstat(descriptor, &status) == 0) size_ = static_cast<size_t>(status.st_size);
     data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
     close(descriptor);
     if (data_ == MAP_FAILED) throw std::system_error(errno, std::generic_category(), file);
@@ -55,23 +55,23 @@ class Mapped {
 
  private:
   void* data_ = nullptr;
-  std::size_t size_ = 0;
+  size_t size_ = 0;
 };
 
 template <typename T>
-std::optional<T> read(std::string_view bytes, std::size_t at) {
+std::optional<T> read(std::string_view bytes, size_t at) {
   if (at > bytes.size() || bytes.size() - at < sizeof(T)) return std::nullopt;
   T value;
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
 }
 
-std::vector<std::uint32_t> text(std::string_view elf, const Elf64_Ehdr& header) {
+std::vector<uint32_t> text(std::string_view elf, const Elf64_Ehdr& header) {
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     const auto section = read<Elf64_Shdr>(elf, header.e_shoff + i * sizeof(Elf64_Shdr));
     if (!section || section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_EXECINSTR)) continue;
     if (section->sh_offset + section->sh_size > elf.size()) continue;
-    std::vector<std::uint32_t> words(section->sh_size / 4);
+    std::vector<uint32_t> words(section->sh_size / 4);
     std::memcpy(words.data(), elf.data() + section->sh_offset, words.size() * 4);
     return words;
   }
@@ -85,11 +85,11 @@ void for_each_code(const std::string& file, const std::function<void(const Code&
   const std::string_view bytes = content.bytes();
   const std::string_view magic = ELFMAG;
   const std::boyer_moore_horspool_searcher searcher(magic.begin(), magic.end());
-  std::size_t count = 0;
+  size_t count = 0;
   for (auto at = bytes.begin();; ++at) {
     at = std::search(at, bytes.end(), searcher);
     if (at == bytes.end()) return;
-    const std::string_view elf = bytes.substr(static_cast<std::size_t>(at - bytes.begin()));
+    const std::string_view elf = bytes.substr(static_cast<size_t>(at - bytes.begin()));
     const auto header = read<Elf64_Ehdr>(elf, 0);
     if (!header || header->e_machine != EM_AMDGPU || header->e_ident[EI_CLASS] != ELFCLASS64) continue;
     const auto target = target_of(header->e_flags);

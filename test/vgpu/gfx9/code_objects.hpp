@@ -13,7 +13,7 @@ namespace uptempo::vgpu::gfx9::test {
 struct Code {
   Target target;
   std::string object;                // "librocrand.so.1.1 #0 gfx90a"
-  std::vector<std::uint32_t> words;  // .text
+  std::vector<uint32_t> words;  // .text
 };
 
 // Calls `visit` with every .text of a gfx9 code object inside `file`, whatever surrounds it: bundles of a shared library, or one plain ELF.

@@ -76,7 +76,7 @@ TEST_CASE("A 64-bit atomic on private memory stops with its name") {
   const Buffer scratch = fragment.machine.allocate(64 * 64);
   Wave& wave = fragment.prepare("flat_atomic_add_x2 v[0:1], v[2:3]");
   wave.set_pair(kFlatScratchLo, scratch.address);
-  for (std::uint32_t& lane : wave.vgpr[1].lane) lane = 2u << 16;
+  for (uint32_t& lane : wave.vgpr[1].lane) lane = 2u << 16;
   const auto fault = fragment.run();
   REQUIRE(fault);
   CHECK(fault->error == QueueError::illegal_instruction);
@@ -96,7 +96,7 @@ TEST_CASE("An instruction that is not supported stops with its mnemonic, bytes, 
 
 TEST_CASE("A word that is no instruction stops with its bytes") {
   Machine machine;
-  const std::uint32_t words[] = {0xbf800000, 0xffffffff, 0xbf810000};
+  const uint32_t words[] = {0xbf800000, 0xffffffff, 0xbf810000};
   const auto fault = machine.run(machine.prepare(machine.assemble_kernel(words), {}, {}));
   REQUIRE(fault);
   CHECK(fault->error == QueueError::illegal_instruction);
@@ -134,7 +134,7 @@ TEST_CASE("Kernel objects that cannot run are rejected with the reason") {
     machine.executor.leave();
     return result;
   };
-  const std::uint32_t end[] = {0xbf810000};
+  const uint32_t end[] = {0xbf810000};
   const GpuAddress good = machine.assemble_kernel(end);
   REQUIRE(std::holds_alternative<Kernel>(load(good)));
   CHECK(std::get<Kernel>(load(good)).vgprs == 128);
@@ -149,17 +149,17 @@ TEST_CASE("Kernel objects that cannot run are rejected with the reason") {
 
   const Buffer copy = machine.allocate(64);  // its entry lies behind the mapping
   std::memset(copy.bytes.data(), 0, 64);
-  const std::int64_t entry = 1 << 20;
+  const int64_t entry = 1 << 20;
   std::memcpy(copy.bytes.data() + 16, &entry, 8);
   CHECK(std::holds_alternative<Kernel::Rejected>(load(copy.address)));
-  const std::int64_t here = 0;
+  const int64_t here = 0;
   std::memcpy(copy.bytes.data() + 16, &here, 8);
   CHECK(std::holds_alternative<Kernel>(load(copy.address)));
-  const std::uint16_t wave32 = 1u << 10;
+  const uint16_t wave32 = 1u << 10;
   std::memcpy(copy.bytes.data() + 56, &wave32, 2);
   CHECK(std::holds_alternative<Kernel::Rejected>(load(copy.address)));
   std::memset(copy.bytes.data() + 56, 0, 2);
-  const std::uint32_t fp16_ovfl = 1u << 26;
+  const uint32_t fp16_ovfl = 1u << 26;
   std::memcpy(copy.bytes.data() + 48, &fp16_ovfl, 4);
   const auto overflowing = load(copy.address);
   REQUIRE(std::holds_alternative<Kernel::Rejected>(overflowing));
@@ -170,19 +170,19 @@ TEST_CASE("The older amd_kernel_code_t is read: segments, registers, entry") {
   Machine machine;
   const Buffer object = machine.allocate(512);
   std::memset(object.bytes.data(), 0, 512);
-  const auto put = [&](std::size_t offset, auto value) {
+  const auto put = [&](size_t offset, auto value) {
     std::memcpy(object.bytes.data() + offset, &value, sizeof value);
   };
-  put(0, std::uint32_t{1});    // amd_kernel_code_version_major
-  put(4, std::uint32_t{1});    // minor
-  put(8, std::uint16_t{1});    // AMD_MACHINE_KIND_AMDGPU
-  put(10, std::uint16_t{9});   // machine version
-  put(16, std::int64_t{256});  // entry
-  put(48, std::uint32_t{3});   // rsrc1: 4 granules of registers
-  put(56, std::uint32_t{1u << 3 | 1u << 19});
-  put(60, std::uint32_t{16});
-  put(64, std::uint32_t{1024});
-  put(72, std::uint64_t{40});
+  put(0, uint32_t{1});    // amd_kernel_code_version_major
+  put(4, uint32_t{1});    // minor
+  put(8, uint16_t{1});    // AMD_MACHINE_KIND_AMDGPU
+  put(10, uint16_t{9});   // machine version
+  put(16, int64_t{256});  // entry
+  put(48, uint32_t{3});   // rsrc1: 4 granules of registers
+  put(56, uint32_t{1u << 3 | 1u << 19});
+  put(60, uint32_t{16});
+  put(64, uint32_t{1024});
+  put(72, uint64_t{40});
   machine.executor.enter();
   const auto loaded = Kernel::load(machine.executor.memory, object.address, Target::gfx90a);
   machine.executor.leave();
@@ -221,8 +221,8 @@ TEST_CASE("Straight-line code, branches and two-dword instructions cross page bo
 
 TEST_CASE("Code that is overwritten runs anew after invalidate(), and code that moves without being asked") {
   Machine machine;
-  const auto program = [](std::uint32_t value) {
-    return std::array<std::uint32_t, 3>{0xbe8400ff, value, 0xbf810000};  // s_mov_b32 s4, value; s_endpgm
+  const auto program = [](uint32_t value) {
+    return std::array<uint32_t, 3>{0xbe8400ff, value, 0xbf810000};  // s_mov_b32 s4, value; s_endpgm
   };
   const GpuAddress object = machine.assemble_kernel(program(1));
   const auto dispatch = machine.prepare(object, {}, {});
@@ -276,7 +276,7 @@ TEST_CASE("An endless loop is preempted after its slice, and the next slice goes
   Fragment fragment;
   fragment.prepare("loop: s_add_u32 s4, s4, 1\ns_branch loop");
   Machine& machine = fragment.machine;
-  const std::uint32_t words[] = {0x80048104, 0xbf82fffe};  // s_add_u32 s4, s4, 1; s_branch back
+  const uint32_t words[] = {0x80048104, 0xbf82fffe};  // s_add_u32 s4, s4, 1; s_branch back
   Workgroup workgroup;
   workgroup.start(machine.prepare(machine.assemble_kernel(words), {}, {}), {0, 0, 0}, 0);
   for (unsigned slice = 1; slice <= 3; ++slice) {
@@ -321,7 +321,7 @@ TEST_CASE("User and system SGPRs are set up as the descriptor asks, in order") {
   machine.executor.enter();
   std::byte* host = machine.executor.memory.translate(object, 64, Access::write);
   machine.executor.leave();
-  const std::uint16_t properties = 1u << 1 | 1u << 3 | 1u << 4;
+  const uint16_t properties = 1u << 1 | 1u << 3 | 1u << 4;
   std::memcpy(host + 56, &properties, 2);
   auto dispatch =
       std::make_shared<DispatchState>(*machine.prepare(object, {{512, 6, 4}, {128, 2, 2}, 0}, {}));
@@ -331,7 +331,7 @@ TEST_CASE("User and system SGPRs are set up as the descriptor asks, in order") {
   CHECK(workgroup.waves() == 8);
   Wave& wave = workgroup.wave(5);
   CHECK(wave.pair(0) == dispatch->packet_address);
-  CHECK(wave.pair(2) == reinterpret_cast<std::uint64_t>(dispatch->packet.kernarg_address));
+  CHECK(wave.pair(2) == reinterpret_cast<uint64_t>(dispatch->packet.kernarg_address));
   CHECK(wave.pair(4) == 0x123456789);
   CHECK(wave.scalar[6] == 3);
   CHECK(wave.scalar[7] == 2);
@@ -348,10 +348,10 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
     struct Seen {
       Access access;
       bool scalar;
-      std::uint32_t size_bytes;
-      std::uint64_t lanes;
+      uint32_t size_bytes;
+      uint64_t lanes;
       GpuAddress first;
-      std::uint32_t wave;
+      uint32_t wave;
     };
     std::vector<Seen> seen;
     void access(const ObservedAccess& what) noexcept override {
@@ -375,8 +375,8 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
   for (unsigned lane = 0; lane < kLanes; ++lane) wave.vgpr[0].lane[lane] = 8 * lane;
   fragment.finish();
   REQUIRE(recorder.seen.size() == 6);
-  const auto check = [&](std::size_t index, Access access, bool scalar, std::uint32_t bytes,
-                         std::uint64_t lanes, GpuAddress first) {
+  const auto check = [&](size_t index, Access access, bool scalar, uint32_t bytes,
+                         uint64_t lanes, GpuAddress first) {
     CAPTURE(index);
     const auto& seen = recorder.seen[index];
     CHECK(seen.access == access);
@@ -397,8 +397,8 @@ TEST_CASE("An observer sees every access: address, size, lanes, kind and who") {
 TEST_CASE("An observer sees where FLAT leads: private memory at its own address, LDS not at all") {
   struct Recorder : MemoryObserver {
     struct Seen {
-      std::uint32_t size_bytes;
-      std::uint64_t lanes;
+      uint32_t size_bytes;
+      uint64_t lanes;
       std::array<GpuAddress, kLanes> address;
     };
     std::vector<Seen> seen;
@@ -415,14 +415,14 @@ TEST_CASE("An observer sees where FLAT leads: private memory at its own address,
   wave.set_pair(kFlatScratchLo, scratch.address);
   const auto in_lds = [](unsigned lane) { return lane % 3 == 0; };
   const auto in_private = [](unsigned lane) { return lane % 3 == 1; };
-  std::uint64_t global = 0, own = 0;
+  uint64_t global = 0, own = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const GpuAddress address = in_lds(lane)       ? (GpuAddress{1} << 48) + 8 * lane
                                : in_private(lane) ? (GpuAddress{2} << 48) + 8
                                                   : data.address + 16 * lane;
-    (in_private(lane) ? own : global) |= std::uint64_t{!in_lds(lane)} << lane;
-    wave.vgpr[0].lane[lane] = static_cast<std::uint32_t>(address);
-    wave.vgpr[1].lane[lane] = static_cast<std::uint32_t>(address >> 32);
+    (in_private(lane) ? own : global) |= uint64_t{!in_lds(lane)} << lane;
+    wave.vgpr[0].lane[lane] = static_cast<uint32_t>(address);
+    wave.vgpr[1].lane[lane] = static_cast<uint32_t>(address >> 32);
   }
   fragment.finish();
   const auto dword_of = [&](unsigned lane, unsigned dword) {
@@ -457,7 +457,7 @@ TEST_CASE("Two workers share decoded code while a third thread invalidates it an
     s_endpgm)");
   const auto dispatch = machine.prepare(machine.assemble_kernel(words), {}, {});
   const Buffer counter = machine.allocate(4096);
-  counter.as<std::uint32_t>()[0] = 0;
+  counter.as<uint32_t>()[0] = 0;
   constexpr unsigned kRuns = 200;
   std::atomic<bool> stop{false};
   const auto work = [&] {
@@ -488,7 +488,7 @@ TEST_CASE("Two workers share decoded code while a third thread invalidates it an
   second.join();
   stop = true;
   disturber.join();
-  CHECK(counter.as<std::uint32_t>()[0] == 2 * kRuns * 20 * kLanes);
+  CHECK(counter.as<uint32_t>()[0] == 2 * kRuns * 20 * kLanes);
 }
 
 TEST_CASE("Registers that a kernel never wrote hold the same on every run") {
@@ -498,7 +498,7 @@ TEST_CASE("Registers that a kernel never wrote hold the same on every run") {
     const auto dispatch =
         machine.prepare(machine.assemble_kernel(assembler.assemble("v_mov_b32 v5, 9\ns_endpgm")), {}, {});
     Workgroup workgroup;
-    std::vector<std::uint32_t> seen;
+    std::vector<uint32_t> seen;
     for (int i = 0; i < 3; ++i) {
       workgroup.start(dispatch, {0, 0, 0}, 0);
       seen.push_back(workgroup.wave(0).vgpr[5].lane[1]);
@@ -509,7 +509,7 @@ TEST_CASE("Registers that a kernel never wrote hold the same on every run") {
     }
     return seen;
   };
-  CHECK(leftovers() == std::vector<std::uint32_t>{0, 0, 9, 0, 9, 0});
+  CHECK(leftovers() == std::vector<uint32_t>{0, 0, 9, 0, 9, 0});
   CHECK(leftovers() == leftovers());
 }
 
@@ -549,7 +549,7 @@ TEST_CASE("At a global barrier every wave waits for all, and each barrier counts
   std::memset(data.bytes.data(), 0, data.bytes.size());
   REQUIRE_FALSE(run("v_mov_b32 v0, 3\nds_gws_init v0 offset:1 gds\ns_endpgm"));
   REQUIRE_FALSE(run(kMeetTwice));
-  for (unsigned i = 0; i < 10; ++i) CHECK(data.as<std::uint32_t>()[i] == 4);
+  for (unsigned i = 0; i < 10; ++i) CHECK(data.as<uint32_t>()[i] == 4);
 }
 
 TEST_CASE("The semaphores of global wave sync are refused by name") {

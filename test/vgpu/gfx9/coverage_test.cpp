@@ -40,7 +40,7 @@ bool executes(Instruction in) {
   return false;
 }
 
-std::uint32_t source_code(Operand kind) {
+uint32_t source_code(Operand kind) {
   switch (kind) {
     case Operand::none:
     case Operand::s1:
@@ -54,9 +54,9 @@ std::uint32_t source_code(Operand kind) {
 }
 
 // An instance of a table entry with the plainest operands: register 0 everywhere.
-std::array<std::uint32_t, 2> plain_words(const Encoding& e) {
-  const std::uint32_t n = e.number, src0 = source_code(e.src[0]);
-  const std::uint32_t sources = src0 | source_code(e.src[1]) << 9 | source_code(e.src[2]) << 18;
+std::array<uint32_t, 2> plain_words(const Encoding& e) {
+  const uint32_t n = e.number, src0 = source_code(e.src[0]);
+  const uint32_t sources = src0 | source_code(e.src[1]) << 9 | source_code(e.src[2]) << 18;
   switch (e.family) {
     case Family::sop1:
       return {0xbe800000 | n << 8, 0};
@@ -102,9 +102,9 @@ std::string prefix(std::string_view mnemonic) {
 }
 
 // The instructions of a code object that cannot be executed, with how often they occur.
-void find_missing(const Code& code, std::map<std::string, std::size_t>& missing, std::size_t& seen) {
-  const std::span<const std::uint32_t> words = code.words;
-  for (std::size_t at = 0; at < words.size();) {
+void find_missing(const Code& code, std::map<std::string, size_t>& missing, size_t& seen) {
+  const std::span<const uint32_t> words = code.words;
+  for (size_t at = 0; at < words.size();) {
     const Instruction in = decode(words.subspan(at), code.target);
     if (!executes(in)) ++missing[fmt::format("{} ({})", mnemonic(in.opcode), cpu_name(code.target))];
     ++seen;
@@ -112,7 +112,7 @@ void find_missing(const Code& code, std::map<std::string, std::size_t>& missing,
   }
 }
 
-std::string listing(const std::map<std::string, std::size_t>& missing) {
+std::string listing(const std::map<std::string, size_t>& missing) {
   std::string text;
   for (const auto& [name, count] : missing) text += fmt::format("{} x{}\n", name, count);
   return text;
@@ -122,8 +122,8 @@ std::string listing(const std::map<std::string, std::size_t>& missing) {
 
 // They are embedded in this program.
 TEST_CASE("every instruction of our kernels, for every target, is executed") {
-  std::map<std::string, std::size_t> missing;
-  std::size_t seen = 0;
+  std::map<std::string, size_t> missing;
+  size_t seen = 0;
   for_each_code("/proc/self/exe", [&](const Code& code) { find_missing(code, missing, seen); });
   INFO(listing(missing));
   CHECK(missing.empty());
@@ -133,8 +133,8 @@ TEST_CASE("every instruction of our kernels, for every target, is executed") {
 TEST_CASE("every instruction of ROCm's prebuilt random-number kernels is executed") {
   for (const char* library : {"/usr/lib/x86_64-linux-gnu/librocrand.so.1", "/opt/rocm/lib/librocrand.so.1"}) {
     if (!std::filesystem::exists(library)) continue;
-    std::map<std::string, std::size_t> missing;
-    std::size_t seen = 0;
+    std::map<std::string, size_t> missing;
+    size_t seen = 0;
     for_each_code(library, [&](const Code& code) { find_missing(code, missing, seen); });
     INFO(listing(missing));
     CHECK(missing.empty());
@@ -145,8 +145,8 @@ TEST_CASE("every instruction of ROCm's prebuilt sparse kernels is executed", "[.
   for (const char* library :
        {"/usr/lib/x86_64-linux-gnu/librocsparse.so.0", "/opt/rocm/lib/librocsparse.so.0"}) {
     if (!std::filesystem::exists(library)) continue;
-    std::map<std::string, std::size_t> missing;
-    std::size_t seen = 0;
+    std::map<std::string, size_t> missing;
+    size_t seen = 0;
     for_each_code(library, [&](const Code& code) { find_missing(code, missing, seen); });
     fmt::print("{}: {} instructions, {} kinds not executed\n{}", library, seen, missing.size(),
                listing(missing));

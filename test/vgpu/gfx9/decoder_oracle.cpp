@@ -16,7 +16,7 @@ bool starts(std::string_view text, std::initializer_list<std::string_view> begin
 
 std::string_view mnemonic_of(std::string_view text) { return text.substr(0, text.find(' ')); }
 std::string_view first_operand(std::string_view text) {
-  const std::size_t space = text.find(' ');
+  const size_t space = text.find(' ');
   if (space == text.npos) return {};
   const std::string_view rest = text.substr(space + 1);
   return rest.substr(0, rest.find(','));
@@ -24,7 +24,7 @@ std::string_view first_operand(std::string_view text) {
 
 // Text without the encoding's suffix: "v_add_f32_e64 v1, ..." -> "v_add_f32 v1, ...".
 std::string without_suffix(std::string text) {
-  const std::size_t end = std::min(text.find(' '), text.size());
+  const size_t end = std::min(text.find(' '), text.size());
   for (const std::string_view suffix : {"_e32", "_e64", "_sdwa", "_dpp"}) {
     if (std::string_view(text).substr(0, end).ends_with(suffix)) {
       text.erase(end - suffix.size(), suffix.size());
@@ -103,7 +103,7 @@ constexpr Exclusion kExclusions[] = {
 
 std::span<const Exclusion> exclusions() noexcept { return kExclusions; }
 
-std::optional<std::string> DecoderOracle::compare(std::span<const std::uint32_t> words,
+std::optional<std::string> DecoderOracle::compare(std::span<const uint32_t> words,
                                                   unsigned& size_bytes) {
   size_bytes = 4;
   const Instruction instruction = decode(words, target_);
@@ -124,7 +124,7 @@ std::optional<std::string> DecoderOracle::compare(std::span<const std::uint32_t>
   const std::string ours = accepted ? to_assembly(instruction, target_) : "";
   std::string theirs = disassembled ? without_suffix(disassembled->text) : "";
   // A scalar offset of both kinds says so even where the number is 0; the sum is the same.
-  if (const std::size_t zero = theirs.find(" offset:0x0");
+  if (const size_t zero = theirs.find(" offset:0x0");
       instruction.format == Format::smem && zero != theirs.npos)
     theirs.erase(zero, 11);
   if (accepted && instruction.format == Format::other && disassembled) theirs = mnemonic_of(theirs);

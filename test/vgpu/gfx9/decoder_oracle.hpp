@@ -26,9 +26,9 @@ class DecoderOracle {
   explicit DecoderOracle(Target target) : target_(target), llvm_(target) {}
 
   // What differs in the instruction that starts at words[0], or nullopt. Gives LLVM's size in `size_bytes`, 4 when it refuses.
-  std::optional<std::string> compare(std::span<const std::uint32_t> words, unsigned& size_bytes);
+  std::optional<std::string> compare(std::span<const uint32_t> words, unsigned& size_bytes);
 
-  std::uint64_t agreed = 0, both_refuse = 0, excluded = 0;
+  uint64_t agreed = 0, both_refuse = 0, excluded = 0;
 
  private:
   Target target_;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Target kTargets[] = {Target::gfx900, Target::gfx906, Target::gfx908, Target::gfx90a};
 
-Instruction decoded(std::initializer_list<std::uint32_t> words, Target target = Target::gfx90a) {
+Instruction decoded(std::initializer_list<uint32_t> words, Target target = Target::gfx90a) {
   return decode(std::span(words.begin(), words.size()), target);
 }
 
@@ -29,26 +29,26 @@ class Report {
   void add(std::string what) {
     if (++count_ <= 10) text_ += what + "\n";
   }
-  std::size_t count() const { return count_; }
+  size_t count() const { return count_; }
   const std::string& text() const { return text_; }
 
  private:
-  std::size_t count_ = 0;
+  size_t count_ = 0;
   std::string text_;
 };
 
-constexpr std::size_t kWhole = std::numeric_limits<std::size_t>::max();
+constexpr size_t kWhole = std::numeric_limits<size_t>::max();
 
 // Compares the instructions in the first `window` words of each `stride`. A window may begin inside an instruction: any words must agree.
-void sweep(DecoderOracle& oracle, const Code& code, std::size_t window, std::size_t stride, Report& report) {
-  const std::span<const std::uint32_t> words = code.words;
-  for (std::size_t start = 0;
+void sweep(DecoderOracle& oracle, const Code& code, size_t window, size_t stride, Report& report) {
+  const std::span<const uint32_t> words = code.words;
+  for (size_t start = 0;
        start<words.size(); start = stride> words.size() ? words.size() : start + stride) {
-    const std::size_t end = window < words.size() - start ? start + window : words.size();
-    for (std::size_t at = start; at < end;) {
+    const size_t end = window < words.size() - start ? start + window : words.size();
+    for (size_t at = start; at < end;) {
       unsigned size_bytes = 4;
       const auto difference =
-          oracle.compare(words.subspan(at, std::min<std::size_t>(2, words.size() - at)), size_bytes);
+          oracle.compare(words.subspan(at, std::min<size_t>(2, words.size() - at)), size_bytes);
       if (difference) report.add(code.object + " word " + std::to_string(at) + ": " + *difference);
       at += size_bytes / 4;
     }
@@ -56,11 +56,11 @@ void sweep(DecoderOracle& oracle, const Code& code, std::size_t window, std::siz
 }
 
 struct Totals {
-  std::size_t objects = 0;
-  std::uint64_t agreed = 0;
+  size_t objects = 0;
+  uint64_t agreed = 0;
 };
 
-Totals sweep_file(const std::string& file, std::size_t window, std::size_t stride, Report& report) {
+Totals sweep_file(const std::string& file, size_t window, size_t stride, Report& report) {
   std::map<Target, DecoderOracle> oracles;
   Totals totals;
   for_each_code(file, [&](const Code& code) {
@@ -85,10 +85,10 @@ std::vector<std::string> prebuilt_libraries() {
 }
 
 // Two words that look like an instruction of `family` more often than chance has it: fields that must be 0 often are.
-std::array<std::uint32_t, 2> random_words(std::mt19937_64& random) {
-  const std::uint64_t r = random();
-  std::array<std::uint32_t, 2> w{static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(r >> 32)};
-  if (random() & 1) w[1] &= static_cast<std::uint32_t>(random());
+std::array<uint32_t, 2> random_words(std::mt19937_64& random) {
+  const uint64_t r = random();
+  std::array<uint32_t, 2> w{static_cast<uint32_t>(r), static_cast<uint32_t>(r >> 32)};
+  if (random() & 1) w[1] &= static_cast<uint32_t>(random());
   switch (random() % 8) {
     case 0:
       w[0] = (w[0] & ~0x800001ffu) | 249u;
@@ -144,7 +144,7 @@ TEST_CASE("fields come out as the encoding has them") {
     CHECK(decoded({0x7d8402f9, 0x06068a00}).dst == 10);
   }
   SECTION("branches count dwords, backwards too") {
-    CHECK(static_cast<std::int32_t>(decoded({0xbf82fffe}).literal) == -2);
+    CHECK(static_cast<int32_t>(decoded({0xbf82fffe}).literal) == -2);
   }
   SECTION("GLOBAL offsets are signed") { CHECK(decoded({0xdc509fff, 0x007f0002}).offset == -1); }
   SECTION("a cut-off instruction is none") {
@@ -192,7 +192,7 @@ TEST_CASE("random words decode as LLVM decodes them, refusals included") {
     }
     INFO(report.text());
     CHECK(report.count() == 0);
-    CHECK(oracle.agreed > static_cast<std::uint64_t>(count) / 4);
+    CHECK(oracle.agreed > static_cast<uint64_t>(count) / 4);
     fmt::print("{}: {} words agree, {} refused by both, {} excluded\n", cpu_name(target), oracle.agreed,
                oracle.both_refuse, oracle.excluded);
   }

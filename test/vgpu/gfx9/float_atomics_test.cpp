@@ -15,8 +15,8 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
-using u32 = std::uint32_t;
+using u64 = uint64_t;
+using u32 = uint32_t;
 
 u64 d(double value) { return std::bit_cast<u64>(value); }
 

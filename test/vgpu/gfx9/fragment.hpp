@@ -16,13 +16,13 @@ class Fragment {
   Machine machine;
 
   // A fresh wave at the start of `text`: registers 0, EXEC all, `lds_bytes` of LDS that hold 0.
-  Wave& prepare(std::string_view text, std::uint32_t lds_bytes = 0);
+  Wave& prepare(std::string_view text, uint32_t lds_bytes = 0);
   // Runs the wave to its end; the fault, if any.
   std::optional<Executor::Fault> run();
   // Runs it and fails the test on a fault.
   Wave& finish();
   // prepare() without set-up, then finish().
-  Wave& finish(std::string_view text, std::uint32_t lds_bytes = 0) {
+  Wave& finish(std::string_view text, uint32_t lds_bytes = 0) {
     prepare(text, lds_bytes);
     return finish();
   }

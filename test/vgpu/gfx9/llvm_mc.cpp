@@ -51,7 +51,7 @@ const llvm::Target& amdgpu() {
   return target;
 }
 
-std::vector<std::uint32_t> text_section(llvm::StringRef object) {
+std::vector<uint32_t> text_section(llvm::StringRef object) {
   Elf64_Ehdr header;
   std::memcpy(&header, object.data(), sizeof header);
   const auto section = [&](unsigned i) {
@@ -63,7 +63,7 @@ std::vector<std::uint32_t> text_section(llvm::StringRef object) {
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     const Elf64_Shdr s = section(i);
     if (std::string_view(object.data() + names.sh_offset + s.sh_name) != ".text") continue;
-    std::vector<std::uint32_t> words(s.sh_size / 4);
+    std::vector<uint32_t> words(s.sh_size / 4);
     std::memcpy(words.data(), object.data() + s.sh_offset, words.size() * 4);
     return words;
   }
@@ -99,11 +99,11 @@ struct LlvmMc::Impl {
 LlvmMc::LlvmMc(Target target) : impl_(std::make_unique<Impl>(target)) {}
 LlvmMc::~LlvmMc() = default;
 
-std::optional<LlvmMc::Disassembled> LlvmMc::disassemble(std::span<const std::uint32_t> words) {
-  const llvm::ArrayRef<std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(words.data()),
+std::optional<LlvmMc::Disassembled> LlvmMc::disassemble(std::span<const uint32_t> words) {
+  const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t*>(words.data()),
                                            words.size_bytes());
   llvm::MCInst instruction;
-  std::uint64_t size = 0;
+  uint64_t size = 0;
   if (impl_->disassembler->getInstruction(instruction, size, bytes, 0, llvm::nulls()) !=
       llvm::MCDisassembler::Success) {
     return std::nullopt;
@@ -112,13 +112,13 @@ std::optional<LlvmMc::Disassembled> LlvmMc::disassemble(std::span<const std::uin
   llvm::raw_string_ostream stream(out.text);
   impl_->printer->printInst(&instruction, 0, "", *impl_->subtarget, stream);
   stream.flush();
-  const std::size_t first = out.text.find_first_not_of(" \t");
+  const size_t first = out.text.find_first_not_of(" \t");
   out.text.erase(0, first);
   out.text.erase(out.text.find_last_not_of(" \t") + 1);
   return out;
 }
 
-bool LlvmMc::is_fatal(std::span<const std::uint32_t> words) noexcept {
+bool LlvmMc::is_fatal(std::span<const uint32_t> words) noexcept {
   const bool sdwa = words.size() > 1 && (words[0] >> 31) == 0 && (words[0] & 0x1ff) == 249;
   if (!sdwa) return false;
   const unsigned format = words[0] >> 25;
@@ -128,7 +128,7 @@ bool LlvmMc::is_fatal(std::span<const std::uint32_t> words) noexcept {
          (!compare && (field(8, 3) == 7 || field(11, 2) == 3));
 }
 
-std::vector<std::uint32_t> LlvmMc::assemble(std::string_view text) {
+std::vector<uint32_t> LlvmMc::assemble(std::string_view text) {
   std::string message;
   llvm::SourceMgr source;
   source.setDiagHandler(

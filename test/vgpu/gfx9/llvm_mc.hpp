@@ -25,13 +25,13 @@ class LlvmMc {
     std::string text;  // "v_add_f32_e32 v1, v2, v3"
   };
   // nullopt where LLVM knows no instruction. Must not be asked about is_fatal() words.
-  std::optional<Disassembled> disassemble(std::span<const std::uint32_t> words);
+  std::optional<Disassembled> disassemble(std::span<const uint32_t> words);
 
   // LLVM ends the process on an SDWA select of 7 or an unused-bits mode of 3 instead of refusing them.
-  static bool is_fatal(std::span<const std::uint32_t> words) noexcept;
+  static bool is_fatal(std::span<const uint32_t> words) noexcept;
 
   // The words of one or more lines of assembly. Throws std::runtime_error with LLVM's message.
-  std::vector<std::uint32_t> assemble(std::string_view text);
+  std::vector<uint32_t> assemble(std::string_view text);
 
  private:
   struct Impl;

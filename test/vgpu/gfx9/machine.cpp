@@ -9,8 +9,8 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
+constexpr size_t kPage = 4096;
+constexpr size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
 const char* target_name(Target target) {
   static constexpr const char* kNames[] = {"gfx900", "gfx906", "gfx908", "gfx90a"};
@@ -18,7 +18,7 @@ const char* target_name(Target target) {
 }
 
 template <class T>
-T read(std::span<const std::byte> bytes, std::size_t offset) {
+T read(std::span<const std::byte> bytes, size_t offset) {
   if (offset + sizeof(T) > bytes.size()) throw std::runtime_error("the code object ends early");
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
@@ -35,12 +35,12 @@ std::span<const std::byte> unbundle(std::span<const std::byte> object, Target ta
   constexpr std::string_view kMagic = "__CLANG_OFFLOAD_BUNDLE__";
   if (object.size() < kMagic.size() || std::memcmp(object.data(), kMagic.data(), kMagic.size()) != 0)
     return object;
-  std::size_t at = kMagic.size();
-  const auto count = read<std::uint64_t>(object, at);
+  size_t at = kMagic.size();
+  const auto count = read<uint64_t>(object, at);
   at += 8;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto offset = read<std::uint64_t>(object, at), size = read<std::uint64_t>(object, at + 8),
-               length = read<std::uint64_t>(object, at + 16);
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto offset = read<uint64_t>(object, at), size = read<uint64_t>(object, at + 8),
+               length = read<uint64_t>(object, at + 16);
     const std::string_view id(reinterpret_cast<const char*>(object.data()) + at + 24, length);
     if (id.find(target_name(target)) != std::string_view::npos) return object.subspan(offset, size);
     at += 24 + length;
@@ -53,17 +53,17 @@ std::span<const std::byte> unbundle(std::span<const std::byte> object, Target ta
 MemoryPolicy policy_of_run() {
   return std::getenv("UPTEMPO_TEST_INCOHERENT") != nullptr ? MemoryPolicy::cached : MemoryPolicy::direct;
 }
-std::uint64_t seed_of_run() {
+uint64_t seed_of_run() {
   const char* seed = std::getenv("UPTEMPO_TEST_INCOHERENT");
   return seed == nullptr ? 0 : std::stoull(seed);
 }
 
 struct Machine::Block {
-  explicit Block(std::size_t size)
+  explicit Block(size_t size)
       : size_bytes(size), host(static_cast<std::byte*>(std::aligned_alloc(kPage, size)), &std::free) {
     std::memset(host.get(), 0xcc, size);
   }
-  std::size_t size_bytes;
+  size_t size_bytes;
   std::unique_ptr<std::byte, decltype(&std::free)> host;
   GpuAddress address = 0;
 };
@@ -89,9 +89,9 @@ void Machine::place(Workgroup& workgroup) {
   if (caches != nullptr) workgroup.compute_unit = caches->any_compute_unit();
 }
 
-Buffer Machine::allocate(std::size_t size_bytes, bool writable, MemoryKind kind) {
+Buffer Machine::allocate(size_t size_bytes, bool writable, MemoryKind kind) {
   auto& block =
-      blocks_.emplace_back(std::make_unique<Block>(round_up(std::max<std::size_t>(size_bytes, 1), kPage)));
+      blocks_.emplace_back(std::make_unique<Block>(round_up(std::max<size_t>(size_bytes, 1), kPage)));
   block->address = next_;
   next_ += block->size_bytes + 16 * kPage;
   memory.map({.begin = block->address,
@@ -113,12 +113,12 @@ void Machine::release(const Buffer& buffer) {
 void Machine::load(std::span<const std::byte> object) {
   const auto elf = unbundle(object, target);
   const auto header = read<Elf64_Ehdr>(elf, 0);
-  std::size_t size = 0;
+  size_t size = 0;
   std::vector<Elf64_Phdr> segments;
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     const auto segment = read<Elf64_Phdr>(elf, header.e_phoff + i * sizeof(Elf64_Phdr));
     if (segment.p_type != PT_LOAD) continue;
-    size = std::max<std::size_t>(size, segment.p_vaddr + segment.p_memsz);
+    size = std::max<size_t>(size, segment.p_vaddr + segment.p_memsz);
     segments.push_back(segment);
   }
   const Buffer image = allocate(size);
@@ -130,18 +130,18 @@ void Machine::load(std::span<const std::byte> object) {
     const auto section = read<Elf64_Shdr>(elf, header.e_shoff + i * sizeof(Elf64_Shdr));
     if (section.sh_type == SHT_DYNSYM) {
       const auto names = read<Elf64_Shdr>(elf, header.e_shoff + section.sh_link * sizeof(Elf64_Shdr));
-      for (std::size_t at = 0; at < section.sh_size; at += sizeof(Elf64_Sym)) {
+      for (size_t at = 0; at < section.sh_size; at += sizeof(Elf64_Sym)) {
         const auto symbol = read<Elf64_Sym>(elf, section.sh_offset + at);
         symbols_.push_back({reinterpret_cast<const char*>(elf.data()) + names.sh_offset + symbol.st_name,
                             image.address + symbol.st_value});
       }
     } else if (section.sh_type == SHT_RELA) {
-      for (std::size_t at = 0; at < section.sh_size; at += sizeof(Elf64_Rela)) {
+      for (size_t at = 0; at < section.sh_size; at += sizeof(Elf64_Rela)) {
         const auto relocation = read<Elf64_Rela>(elf, section.sh_offset + at);
         constexpr unsigned kRelative64 = 13;  // R_AMDGPU_RELATIVE64
         if (ELF64_R_TYPE(relocation.r_info) != kRelative64)
           throw std::runtime_error("a relocation other than R_AMDGPU_RELATIVE64");
-        const GpuAddress value = image.address + static_cast<std::uint64_t>(relocation.r_addend);
+        const GpuAddress value = image.address + static_cast<uint64_t>(relocation.r_addend);
         std::memcpy(image.bytes.data() + relocation.r_offset, &value, sizeof value);
       }
     }
@@ -155,14 +155,14 @@ GpuAddress Machine::kernel(std::string_view name) const {
   return found->address;
 }
 
-GpuAddress Machine::assemble_kernel(std::span<const std::uint32_t> words, std::uint32_t rsrc2) {
+GpuAddress Machine::assemble_kernel(std::span<const uint32_t> words, uint32_t rsrc2) {
   const Buffer image = allocate(256 + words.size_bytes());
   std::memset(image.bytes.data(), 0, 256);
-  const std::int64_t entry = 256;
-  const std::uint32_t rsrc3 = 127 / 4;  // gfx90a: accumulation registers start at v128
-  const std::uint32_t rsrc1 = 31        // 256 (gfx90a) or 128 registers
+  const int64_t entry = 256;
+  const uint32_t rsrc3 = 127 / 4;  // gfx90a: accumulation registers start at v128
+  const uint32_t rsrc1 = 31        // 256 (gfx90a) or 128 registers
                               | 0xf0u << 12 | 1u << 21 | 1u << 23;
-  const std::uint16_t properties = 1u << 3;  // kernarg segment pointer
+  const uint16_t properties = 1u << 3;  // kernarg segment pointer
   std::memcpy(image.bytes.data() + 16, &entry, 8);
   std::memcpy(image.bytes.data() + 44, &rsrc3, 4);
   std::memcpy(image.bytes.data() + 48, &rsrc1, 4);
@@ -183,7 +183,7 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
     throw std::runtime_error(rejected->reason);
   state->kernel = std::get<Kernel>(loaded);
 
-  const Buffer kernarg = allocate(std::max<std::size_t>(arguments.size(), state->kernel.kernarg_bytes) + 256);
+  const Buffer kernarg = allocate(std::max<size_t>(arguments.size(), state->kernel.kernarg_bytes) + 256);
   std::memset(kernarg.bytes.data(), 0, kernarg.bytes.size());
   std::copy(arguments.begin(), arguments.end(), kernarg.bytes.begin());
   hsa_kernel_dispatch_packet_t& packet = state->packet;
@@ -207,15 +207,15 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
 
   if (packet.private_segment_size != 0 || state->kernel.dynamic_stack) {
     // As ROCr lays it out: bytes per wave a multiple of 1 KiB, descriptor as in amd_aql_queue.cpp (InitScratchSRD).
-    const std::size_t per_work_item = packet.private_segment_size + (state->kernel.dynamic_stack ? 4096 : 0);
-    state->scratch_bytes_per_wave = static_cast<std::uint32_t>(round_up(per_work_item * kLanes, 1024));
-    state->scratch_waves = static_cast<std::uint32_t>(16 * workgroups_.size());
-    state->scratch_bytes = std::uint64_t{state->scratch_bytes_per_wave} * state->scratch_waves;
+    const size_t per_work_item = packet.private_segment_size + (state->kernel.dynamic_stack ? 4096 : 0);
+    state->scratch_bytes_per_wave = static_cast<uint32_t>(round_up(per_work_item * kLanes, 1024));
+    state->scratch_waves = static_cast<uint32_t>(16 * workgroups_.size());
+    state->scratch_bytes = uint64_t{state->scratch_bytes_per_wave} * state->scratch_waves;
     const Buffer scratch = allocate(state->scratch_bytes);
     state->scratch_base = scratch.address;
-    state->scratch_descriptor = {static_cast<std::uint32_t>(scratch.address),
-                                 static_cast<std::uint32_t>(scratch.address >> 32 & 0xffff) | 1u << 31,
-                                 static_cast<std::uint32_t>(state->scratch_bytes),
+    state->scratch_descriptor = {static_cast<uint32_t>(scratch.address),
+                                 static_cast<uint32_t>(scratch.address >> 32 & 0xffff) | 1u << 31,
+                                 static_cast<uint32_t>(state->scratch_bytes),
                                  4u << 15 | 1u << 19 | 3u << 21 | 1u << 23};
   }
   const auto symbol = std::find_if(symbols_.begin(), symbols_.end(),
@@ -225,7 +225,7 @@ std::shared_ptr<const DispatchState> Machine::prepare(GpuAddress kernel_object, 
 }
 
 std::optional<Executor::Fault> Machine::run(const std::shared_ptr<const DispatchState>& dispatch,
-                                            std::uint64_t slice) {
+                                            uint64_t slice) {
   acquire(FenceScope::system);
   auto fault = run_to_end(dispatch, slice);
   release(FenceScope::system);
@@ -233,22 +233,22 @@ std::optional<Executor::Fault> Machine::run(const std::shared_ptr<const Dispatch
 }
 
 std::optional<Executor::Fault> Machine::run_to_end(const std::shared_ptr<const DispatchState>& dispatch,
-                                                   std::uint64_t slice) {
+                                                   uint64_t slice) {
   const auto counts = dispatch->workgroups();
-  const std::uint64_t total = std::uint64_t{counts[0]} * counts[1] * counts[2];
-  std::uint64_t started = 0, ended = 0;
+  const uint64_t total = uint64_t{counts[0]} * counts[1] * counts[2];
+  uint64_t started = 0, ended = 0;
   std::vector<bool> busy(workgroups_.size(), false);
   executor.fault.reset();
   while (ended < total) {
-    for (std::size_t i = 0; i < workgroups_.size(); ++i) {
+    for (size_t i = 0; i < workgroups_.size(); ++i) {
       if (!busy[i]) {
         if (started == total) continue;
         const auto linear = started++;
         workgroups_[i].start(dispatch,
-                             {static_cast<std::uint32_t>(linear % counts[0]),
-                              static_cast<std::uint32_t>(linear / counts[0] % counts[1]),
-                              static_cast<std::uint32_t>(linear / counts[0] / counts[1])},
-                             static_cast<std::uint32_t>(16 * i));
+                             {static_cast<uint32_t>(linear % counts[0]),
+                              static_cast<uint32_t>(linear / counts[0] % counts[1]),
+                              static_cast<uint32_t>(linear / counts[0] / counts[1])},
+                             static_cast<uint32_t>(16 * i));
         place(workgroups_[i]);
         busy[i] = true;
       }

@@ -48,15 +48,15 @@ class Arguments {
 };
 
 struct Launch {
-  std::array<std::uint32_t, 3> grid{64, 1, 1};
-  std::array<std::uint16_t, 3> workgroup{64, 1, 1};
-  std::uint32_t dynamic_lds = 0;
+  std::array<uint32_t, 3> grid{64, 1, 1};
+  std::array<uint16_t, 3> workgroup{64, 1, 1};
+  uint32_t dynamic_lds = 0;
 };
 
 // UPTEMPO_TEST_INCOHERENT=SEED: machines of this run have caches that go stale, wherever a test does not ask for another policy. A run of
 // workgroups acquires and releases at system scope then, as a packet does.
 MemoryPolicy policy_of_run();
-std::uint64_t seed_of_run();
+uint64_t seed_of_run();
 
 class Machine {
  public:
@@ -64,7 +64,7 @@ class Machine {
   ~Machine();
 
   // Nothing is mapped behind its last page. Contents start as 0xcc.
-  Buffer allocate(std::size_t size_bytes, bool writable = true, MemoryKind kind = MemoryKind::coarse_grained);
+  Buffer allocate(size_t size_bytes, bool writable = true, MemoryKind kind = MemoryKind::coarse_grained);
   void release(const Buffer& buffer);
 
   // Loads an ELF code object, or the one for this target out of a clang offload bundle.
@@ -72,7 +72,7 @@ class Machine {
   GpuAddress kernel(std::string_view name) const;  // its descriptor; throws when there is none
 
   // A kernel made of these words: descriptor and code. rsrc2 defaults to workgroup id x in the first SGPR behind the user SGPRs (kernarg pointer in s[0:1]).
-  GpuAddress assemble_kernel(std::span<const std::uint32_t> code, std::uint32_t rsrc2 = 2u << 1 | 1u << 7);
+  GpuAddress assemble_kernel(std::span<const uint32_t> code, uint32_t rsrc2 = 2u << 1 | 1u << 7);
 
   // What a dispatch of `kernel_object` starts from; throws when the kernel is rejected.
   std::shared_ptr<const DispatchState> prepare(GpuAddress kernel_object, const Launch& launch,
@@ -80,7 +80,7 @@ class Machine {
 
   // Runs all workgroups, several resident at once, in slices of `slice` instructions. The fault, if any.
   std::optional<Executor::Fault> run(const std::shared_ptr<const DispatchState>& dispatch,
-                                     std::uint64_t slice = 1000);
+                                     uint64_t slice = 1000);
   std::optional<Executor::Fault> run(std::string_view name, const Launch& launch,
                                      const Arguments& arguments) {
     return run(prepare(kernel(name), launch, arguments.bytes()));
@@ -100,7 +100,7 @@ class Machine {
 
  private:
   std::optional<Executor::Fault> run_to_end(const std::shared_ptr<const DispatchState>& dispatch,
-                                            std::uint64_t slice);
+                                            uint64_t slice);
 
   struct Block;
   struct Symbol {

@@ -15,7 +15,7 @@ class Agent {
 
   // Runs `text` in one wave on that compute unit, between no fences: s[0:1] and v[0:1] of all lanes hold the address of the buffer, s[8:11]
   // its descriptor, s[2:3] and v[2:3] `value`.
-  Wave& run(std::uint32_t compute_unit, const std::string& text, std::uint64_t value = 0) {
+  Wave& run(uint32_t compute_unit, const std::string& text, uint64_t value = 0) {
     const auto words = assembler_.assemble(text + "\ns_endpgm\n");
     Launch launch;
     launch.dynamic_lds = 1024;
@@ -38,13 +38,13 @@ class Agent {
     REQUIRE(result == Workgroup::Result::ended);
     return wave;
   }
-  std::uint32_t load(std::uint32_t compute_unit) {
+  uint32_t load(uint32_t compute_unit) {
     return run(compute_unit, "global_load_dword v4, v[0:1], off").vgpr[4].lane[0];
   }
-  std::uint32_t scalar_load(std::uint32_t compute_unit) {
+  uint32_t scalar_load(uint32_t compute_unit) {
     return run(compute_unit, "s_load_dword s4, s[0:1], 0x0").scalar[4];
   }
-  std::uint32_t& in_memory() { return buffer.as<std::uint32_t>()[0]; }
+  uint32_t& in_memory() { return buffer.as<uint32_t>()[0]; }
 
   Machine machine;
   Caches caches{*find_device_description("gfx90a"), {.compute_units = 4}};
@@ -55,7 +55,7 @@ class Agent {
   Workgroup workgroup_;
 };
 
-constexpr std::uint32_t kOld = 0x10000;
+constexpr uint32_t kOld = 0x10000;
 
 }  // namespace
 
@@ -177,7 +177,7 @@ TEST_CASE("Atomic operations of all compute units add up in L2, whoever holds co
                           "buffer_atomic_add v2, off, s[8:11], 0 glc\nv_mov_b32 v4, v2"}) {
     CAPTURE(add);
     Agent agent;
-    for (std::uint32_t unit = 0; unit < 4; ++unit) {
+    for (uint32_t unit = 0; unit < 4; ++unit) {
       agent.load(unit);
       CHECK(agent.run(unit, add, 5).vgpr[4].lane[0] == kOld + 5 * unit);
     }
@@ -190,8 +190,8 @@ TEST_CASE("Atomic operations of all compute units add up in L2, whoever holds co
 TEST_CASE("FLAT into LDS and private memory passes the caches by") {
   Agent agent;
   const Buffer scratch = agent.machine.allocate(64 * 64);
-  const auto low = static_cast<std::uint32_t>(scratch.address);
-  const auto high = static_cast<std::uint32_t>(scratch.address >> 32);
+  const auto low = static_cast<uint32_t>(scratch.address);
+  const auto high = static_cast<uint32_t>(scratch.address >> 32);
   const std::string to_scratch = "s_mov_b32 flat_scratch_lo, " + std::to_string(low) +
                                  "\ns_mov_b32 flat_scratch_hi, " + std::to_string(high) + "\n";
   agent.run(0, to_scratch + R"(
@@ -200,7 +200,7 @@ TEST_CASE("FLAT into LDS and private memory passes the caches by") {
     flat_store_dword v[4:5], v2
     flat_atomic_add v[4:5], v2)",
             7);
-  CHECK(scratch.as<std::uint32_t>()[2 * 64] == 14);
+  CHECK(scratch.as<uint32_t>()[2 * 64] == 14);
   const Wave& wave = agent.run(0, R"(
     v_mov_b32 v4, 8
     v_mov_b32 v5, 0x10000

@@ -9,20 +9,20 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-inline constexpr std::uint64_t kStripes = 0x5555555555555555;
+inline constexpr uint64_t kStripes = 0x5555555555555555;
 
-inline Buffer counted(Machine& machine, std::size_t dwords) {
+inline Buffer counted(Machine& machine, size_t dwords) {
   const Buffer buffer = machine.allocate(dwords * 4);
-  for (std::uint32_t i = 0; i < dwords; ++i) buffer.as<std::uint32_t>()[i] = 0x10000 + i;
+  for (uint32_t i = 0; i < dwords; ++i) buffer.as<uint32_t>()[i] = 0x10000 + i;
   return buffer;
 }
 
-inline std::uint32_t lds_dword(const Wave& wave, unsigned index) {
-  std::uint32_t value = 0;
+inline uint32_t lds_dword(const Wave& wave, unsigned index) {
+  uint32_t value = 0;
   std::memcpy(&value, wave.lds + 4 * index, 4);
   return value;
 }
-inline void set_lds(Wave& wave, unsigned index, std::uint32_t value) {
+inline void set_lds(Wave& wave, unsigned index, uint32_t value) {
   std::memcpy(wave.lds + 4 * index, &value, 4);
 }
 
@@ -31,8 +31,8 @@ inline void each_lane(const std::function<void(unsigned)>& function) {
 }
 
 inline void set_address(Wave& wave, unsigned vgpr, unsigned lane, GpuAddress address) {
-  wave.vgpr[vgpr].lane[lane] = static_cast<std::uint32_t>(address);
-  wave.vgpr[vgpr + 1].lane[lane] = static_cast<std::uint32_t>(address >> 32);
+  wave.vgpr[vgpr].lane[lane] = static_cast<uint32_t>(address);
+  wave.vgpr[vgpr + 1].lane[lane] = static_cast<uint32_t>(address >> 32);
 }
 
 }  // namespace uptempo::vgpu::gfx9::test

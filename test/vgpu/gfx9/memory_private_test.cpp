@@ -33,15 +33,15 @@ TEST_CASE("Raw buffers: offsets add up, and past the end loads give 0 and stores
     REQUIRE(wave.vgpr[5].lane[lane] == at(lane + 1));
     REQUIRE(wave.vgpr[6].lane[lane] == (lane == 0 ? 0x10000 : lane < 50 ? 77 : 0));
   });
-  CHECK(data.as<std::uint32_t>()[49] == 78);
-  CHECK(data.as<std::uint32_t>()[50] == 0x10000 + 50);
+  CHECK(data.as<uint32_t>()[49] == 78);
+  CHECK(data.as<uint32_t>()[50] == 0x10000 + 50);
 }
 
 TEST_CASE("Structured buffers: index times stride, range in records") {
   Fragment fragment;
   const Buffer data = counted(fragment.machine, 256);
   Wave& wave = fragment.prepare("buffer_load_dword v2, v[0:1], s[0:3], 0 idxen offen offset:4");
-  wave.set_pair(0, data.address | std::uint64_t{12} << 48);
+  wave.set_pair(0, data.address | uint64_t{12} << 48);
   wave.scalar[2] = 40;  // records
   wave.scalar[3] = 0x00027000;
   each_lane([&](unsigned lane) {
@@ -77,7 +77,7 @@ TEST_CASE(
   });
   fragment.finish();
   // dword 3 of lane 5 lies at (3 * 64 + 5) * 4
-  CHECK(scratch.as<std::uint32_t>()[3 * 64 + 5] == 0xabcd0005);
+  CHECK(scratch.as<uint32_t>()[3 * 64 + 5] == 0xabcd0005);
   each_lane([&](unsigned lane) {
     CAPTURE(lane);
     REQUIRE(wave.vgpr[4].lane[lane] == (lane % 2 == 0 ? 0xabcd0000 : 0xef010000) + lane);
@@ -97,7 +97,7 @@ TEST_CASE("FLAT serves lanes in LDS, in private memory and elsewhere in one inst
   for (const Row& row :
        {Row{"ubyte v4", "byte", 1}, Row{"ushort v4", "short", 2}, Row{"dword v4", "dword", 4},
         Row{"dwordx2 v[4:5]", "dwordx2", 8}, Row{"dwordx4 v[4:7]", "dwordx4", 16}}) {
-    for (const std::uint64_t exec : {~std::uint64_t{0}, kStripes}) {
+    for (const uint64_t exec : {~uint64_t{0}, kStripes}) {
       for (unsigned way = 0; way < 4; ++way) {
         for (const unsigned step : {0u, 16u}) {
           CAPTURE(row.load, exec, way, step);
@@ -123,15 +123,15 @@ TEST_CASE("FLAT serves lanes in LDS, in private memory and elsewhere in one inst
             for (unsigned v = 0; v < 4; ++v) wave.vgpr[8 + v].lane[lane] = 0x01010101 * (lane + 1) + v;
           });
           fragment.finish();
-          const std::uint32_t mask = row.bytes >= 4 ? ~0u : (1u << 8 * row.bytes) - 1;
+          const uint32_t mask = row.bytes >= 4 ? ~0u : (1u << 8 * row.bytes) - 1;
           each_lane([&](unsigned lane) {
             CAPTURE(lane);
             const bool active = (exec >> lane & 1) != 0;
             for (unsigned v = 0; v < std::max(1u, row.bytes / 4); ++v) {
-              const std::uint32_t stored = wave.vgpr[8 + v].lane[lane] & mask;
+              const uint32_t stored = wave.vgpr[8 + v].lane[lane] & mask;
               REQUIRE(wave.vgpr[4 + v].lane[lane] == (active ? stored : 0));
               const unsigned dword = offset_of(lane) / 4 + v;
-              std::uint32_t there = 0;
+              uint32_t there = 0;
               if (way_of(lane) == 0) std::memcpy(&there, data.bytes.data() + 4 * dword, 4);
               if (way_of(lane) == 1) there = lds_dword(wave, dword);
               if (way_of(lane) == 2) std::memcpy(&there, scratch.bytes.data() + 4 * (64 * dword + lane), 4);
@@ -163,7 +163,7 @@ TEST_CASE("Private memory through the scratch descriptor has the same layout") {
     buffer_load_dword v3, v0, s[0:3], s4 offen
     buffer_store_byte v2, v0, s[0:3], s4 offen offset:5
     buffer_load_dword v4, off, s[0:3], s4 offset:12)");
-  wave.set_pair(0, scratch.address | std::uint64_t{1} << 63);
+  wave.set_pair(0, scratch.address | uint64_t{1} << 63);
   wave.scalar[2] = 0xffffffff;
   wave.scalar[3] = 0x00ea7000;  // element size 4, index stride 64, add lane id
   wave.scalar[4] = 256;         // one dword of each lane
@@ -173,7 +173,7 @@ TEST_CASE("Private memory through the scratch descriptor has the same layout") {
     wave.vgpr[2].lane[lane] = 500 + lane;
   });
   fragment.finish();
-  CHECK(scratch.as<std::uint32_t>()[3 * 64 + 17] == 517);
+  CHECK(scratch.as<uint32_t>()[3 * 64 + 17] == 517);
   each_lane([&](unsigned lane) {
     REQUIRE(wave.vgpr[3].lane[lane] == 500 + lane);
     REQUIRE(wave.vgpr[4].lane[lane] == ((500 + lane) & 0xff) << 8);

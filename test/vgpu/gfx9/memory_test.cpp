@@ -11,8 +11,8 @@ TEST_CASE(
     "Loads agree whether the lanes' addresses follow each other or not, and inactive lanes keep their "
     "registers") {
   for (const char* width : {"dword v4", "dwordx2 v[4:5]", "dwordx3 v[4:6]", "dwordx4 v[4:7]"}) {
-    for (const std::uint64_t exec :
-         {~std::uint64_t{0}, kStripes, std::uint64_t{1} << 63, std::uint64_t{0xff00}}) {
+    for (const uint64_t exec :
+         {~uint64_t{0}, kStripes, uint64_t{1} << 63, uint64_t{0xff00}}) {
       for (const unsigned step : {1u, 2u, 3u, 4u, 5u, 0u}) {
         Fragment fragment;
         const Buffer data = counted(fragment.machine, 64 * 5 + 8);
@@ -36,7 +36,7 @@ TEST_CASE(
         each_lane([&](unsigned lane) {
           for (unsigned v = 0; v < count; ++v) {
             CAPTURE(text, exec, step, lane, v);
-            const std::uint32_t expected = (exec >> lane & 1) != 0 ? 0x10000 + step * lane + v + 1 : 99;
+            const uint32_t expected = (exec >> lane & 1) != 0 ? 0x10000 + step * lane + v + 1 : 99;
             REQUIRE(wave.vgpr[4 + v].lane[lane] == expected);
             REQUIRE(wave.vgpr[12 + v].lane[lane] == expected);
           }
@@ -47,7 +47,7 @@ TEST_CASE(
 }
 
 TEST_CASE("Stores touch only the active lanes' memory") {
-  for (const std::uint64_t exec : {~std::uint64_t{0}, kStripes, std::uint64_t{1} << 63}) {
+  for (const uint64_t exec : {~uint64_t{0}, kStripes, uint64_t{1} << 63}) {
     for (const unsigned dwords : {1u, 2u, 3u, 4u}) {
       Fragment fragment;
       const Buffer data = counted(fragment.machine, 64 * 4);
@@ -64,7 +64,7 @@ TEST_CASE("Stores touch only the active lanes' memory") {
       fragment.finish();
       for (unsigned i = 0; i < 64 * dwords; ++i) {
         CAPTURE(exec, dwords, i);
-        REQUIRE(data.as<std::uint32_t>()[i] ==
+        REQUIRE(data.as<uint32_t>()[i] ==
                 ((exec >> (i / dwords) & 1) != 0 ? i / dwords * 10 + i % dwords : 0x10000 + i));
       }
     }
@@ -72,7 +72,7 @@ TEST_CASE("Stores touch only the active lanes' memory") {
 }
 
 TEST_CASE("Dword stores at any distance, rising or falling, leave what lies between as it was") {
-  for (const std::uint64_t exec : {~std::uint64_t{0}, kStripes}) {
+  for (const uint64_t exec : {~uint64_t{0}, kStripes}) {
     // Index of each lane's dword: gaps, pairs at a distance (as a sorting network makes them), backwards, crossing the edge of a 32-dword window.
     const std::function<unsigned(unsigned)> patterns[] = {
         [](unsigned lane) { return 2 * lane; },
@@ -87,8 +87,8 @@ TEST_CASE("Dword stores at any distance, rising or falling, leave what lies betw
       Wave& wave = fragment.prepare("global_load_dword v3, v1, s[0:1]\nglobal_store_dword v1, v2, s[0:1]");
       wave.set_pair(0, data.address);
       wave.set_exec(exec);
-      std::vector<std::uint32_t> expected(256);
-      for (std::uint32_t i = 0; i < 256; ++i) expected[i] = 0x10000 + i;
+      std::vector<uint32_t> expected(256);
+      for (uint32_t i = 0; i < 256; ++i) expected[i] = 0x10000 + i;
       each_lane([&](unsigned lane) {
         wave.vgpr[1].lane[lane] = 4 * patterns[pattern](lane);
         wave.vgpr[2].lane[lane] = lane;
@@ -96,7 +96,7 @@ TEST_CASE("Dword stores at any distance, rising or falling, leave what lies betw
       });
       fragment.finish();
       CAPTURE(exec, pattern);
-      CHECK(std::vector<std::uint32_t>(data.as<std::uint32_t>().begin(), data.as<std::uint32_t>().end()) ==
+      CHECK(std::vector<uint32_t>(data.as<uint32_t>().begin(), data.as<uint32_t>().end()) ==
             expected);
       each_lane([&](unsigned lane) {
         REQUIRE(wave.vgpr[3].lane[lane] == ((exec >> lane & 1) != 0 ? 0x10000 + patterns[pattern](lane) : 0));
@@ -108,7 +108,7 @@ TEST_CASE("Dword stores at any distance, rising or falling, leave what lies betw
 TEST_CASE("Sub-dword loads extend, and the d16 forms write one half") {
   struct Row {
     const char* mnemonic;
-    std::uint32_t result;
+    uint32_t result;
   };
   for (const Row& row :
        {Row{"ubyte", 0x85}, Row{"sbyte", 0xffffff85}, Row{"ushort", 0x9485}, Row{"sshort", 0xffff9485},
@@ -121,7 +121,7 @@ TEST_CASE("Sub-dword loads extend, and the d16 forms write one half") {
       Wave& wave =
           fragment.prepare(std::string(form) + row.mnemonic + " v4, v[0:1]" + (*form == 'g' ? ", off" : ""));
       each_lane([&](unsigned lane) {
-        data.as<std::uint16_t>()[lane] = 0x9485;
+        data.as<uint16_t>()[lane] = 0x9485;
         set_address(wave, 0, lane, data.address + lane * 2);
         wave.vgpr[4].lane[lane] = 0x11112222;
       });
@@ -146,7 +146,7 @@ TEST_CASE("Sub-dword stores write the low or the high part") {
     wave.vgpr[1].lane[lane] = 0xaabbccdd;
   });
   fragment.finish();
-  each_lane([&](unsigned lane) { REQUIRE(data.as<std::uint64_t>()[lane] == 0x0000aabbccddbbdd); });
+  each_lane([&](unsigned lane) { REQUIRE(data.as<uint64_t>()[lane] == 0x0000aabbccddbbdd); });
 }
 
 TEST_CASE("Consecutive bytes and halfwords are one run") {
@@ -159,8 +159,8 @@ TEST_CASE("Consecutive bytes and halfwords are one run") {
     global_store_short v1, v3, s[2:3] offset:64)");
   wave.set_pair(0, in.address);
   wave.set_pair(2, out.address);
-  for (std::size_t i = 0; i < in.bytes.size(); ++i)
-    in.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 7 + 3);
+  for (size_t i = 0; i < in.bytes.size(); ++i)
+    in.as<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + 3);
   each_lane([&](unsigned lane) {
     wave.vgpr[0].lane[lane] = lane;
     wave.vgpr[1].lane[lane] = 2 * lane;
@@ -258,10 +258,10 @@ TEST_CASE("LDS past its end reads 0 and is not written; sub-dword forms keep the
 TEST_CASE("LDS atomics return what was there and leave what they say") {
   struct Row {
     const char* text;
-    std::uint64_t before, data, data1, after;
+    uint64_t before, data, data1, after;
   };
-  const std::uint64_t minus1 = 0xffffffff, one_f = 0x3f800000, two_f = 0x40000000, three_f = 0x40400000;
-  const auto d = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+  const uint64_t minus1 = 0xffffffff, one_f = 0x3f800000, two_f = 0x40000000, three_f = 0x40400000;
+  const auto d = [](double value) { return std::bit_cast<uint64_t>(value); };
   for (const Row& row : {Row{"ds_add_rtn_u32 v8, v0, v2", minus1, 2, 0, 1},
                          Row{"ds_sub_rtn_u32 v8, v0, v2", 1, 2, 0, minus1},
                          Row{"ds_rsub_rtn_u32 v8, v0, v2", 1, 5, 0, 4},
@@ -292,13 +292,13 @@ TEST_CASE("LDS atomics return what was there and leave what they say") {
     INFO(row.text);
     Wave& wave = fragment.prepare(std::string(row.text) + " offset:16", 64);
     wave.set_exec(1);
-    set_lds(wave, 4, static_cast<std::uint32_t>(row.before));
-    set_lds(wave, 5, static_cast<std::uint32_t>(row.before >> 32));
+    set_lds(wave, 4, static_cast<uint32_t>(row.before));
+    set_lds(wave, 5, static_cast<uint32_t>(row.before >> 32));
     set_address(wave, 2, 0, row.data);
     set_address(wave, 4, 0, row.data1);
     fragment.finish();
-    CHECK((lds_dword(wave, 4) | std::uint64_t{lds_dword(wave, 5)} << 32) == row.after);
-    CHECK((wave.vgpr[8].lane[0] | std::uint64_t{wave.vgpr[9].lane[0]} << 32) == row.before);
+    CHECK((lds_dword(wave, 4) | uint64_t{lds_dword(wave, 5)} << 32) == row.after);
+    CHECK((wave.vgpr[8].lane[0] | uint64_t{wave.vgpr[9].lane[0]} << 32) == row.before);
   }
 }
 
@@ -306,9 +306,9 @@ TEST_CASE("Global atomics of each kind, with and without a returned value") {
   struct Row {
     const char* name;
     unsigned dwords;
-    std::uint64_t before, data, compare, after;
+    uint64_t before, data, compare, after;
   };
-  const auto d = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+  const auto d = [](double value) { return std::bit_cast<uint64_t>(value); };
   for (const Row& row : {Row{"swap", 1, 1, 2, 0, 2},
                          Row{"cmpswap", 1, 1, 2, 1, 2},
                          Row{"cmpswap", 1, 1, 2, 3, 1},
@@ -346,19 +346,19 @@ TEST_CASE("Global atomics of each kind, with and without a returned value") {
       wave.set_pair(0, memory.address);
       wave.set_exec(kStripes);
       each_lane([&](unsigned lane) {
-        memory.as<std::uint64_t>()[lane] = row.before;
+        memory.as<uint64_t>()[lane] = row.before;
         wave.vgpr[0].lane[lane] = 8 * lane;
         set_address(wave, 4, lane, row.data);
         set_address(wave, 4 + row.dwords, lane, row.compare);
-        if (row.dwords == 1) wave.vgpr[4].lane[lane] = static_cast<std::uint32_t>(row.data);
+        if (row.dwords == 1) wave.vgpr[4].lane[lane] = static_cast<uint32_t>(row.data);
       });
       fragment.finish();
       each_lane([&](unsigned lane) {
         CAPTURE(lane);
         const bool active = (kStripes >> lane & 1) != 0;
-        const std::uint64_t mask = row.dwords == 1 ? 0xffffffff : ~0ull;
-        REQUIRE((memory.as<std::uint64_t>()[lane] & mask) == ((active ? row.after : row.before) & mask));
-        const std::uint64_t old = wave.vgpr[8].lane[lane] | std::uint64_t{wave.vgpr[9].lane[lane]} << 32;
+        const uint64_t mask = row.dwords == 1 ? 0xffffffff : ~0ull;
+        REQUIRE((memory.as<uint64_t>()[lane] & mask) == ((active ? row.after : row.before) & mask));
+        const uint64_t old = wave.vgpr[8].lane[lane] | uint64_t{wave.vgpr[9].lane[lane]} << 32;
         REQUIRE((old & mask) == (active && returns ? row.before & mask : 0));
       });
     }
@@ -374,7 +374,7 @@ TEST_CASE("Lanes exchange data through the LDS crossbar") {
     ds_swizzle_b32 v5, v1 offset:swizzle(REVERSE, 32)
     ds_swizzle_b32 v6, v1 offset:swizzle(BROADCAST, 8, 5)
     ds_swizzle_b32 v7, v1 offset:swizzle(SWAP, 16))");
-  wave.set_exec(~(std::uint64_t{1} << 9));
+  wave.set_exec(~(uint64_t{1} << 9));
   each_lane([&](unsigned lane) {
     wave.vgpr[0].lane[lane] = 4 * ((lane + 3) % 64) + 256;  // high bits are ignored
     wave.vgpr[1].lane[lane] = 1000 + lane;
@@ -412,7 +412,7 @@ TEST_CASE("Accumulation registers are loaded and stored directly") {
   each_lane([&](unsigned lane) { wave.vgpr[0].lane[lane] = 8 * lane; });
   fragment.finish();
   CHECK(wave.vgpr[256 + 4].lane[3] == 0x10006);
-  CHECK(data.as<std::uint32_t>()[6] == 0x10007);
+  CHECK(data.as<uint32_t>()[6] == 0x10007);
 }
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -11,8 +11,8 @@ namespace uptempo::vgpu::gfx9::test {
 namespace {
 
 using State = RandomProgram::State;
-using u64 = std::uint64_t;
-using u32 = std::uint32_t;
+using u64 = uint64_t;
+using u32 = uint32_t;
 
 enum class Type : unsigned { uint8, int16, uint16, int32, uint32, int64, uint64, float32, float64 };
 constexpr unsigned kTypes = 9, kIntegers = 7, kVariables = 2 * kTypes;
@@ -22,19 +22,19 @@ template <class F>
 auto dispatch(Type type, F f) {
   switch (type) {
     case Type::uint8:
-      return f(std::uint8_t{});
+      return f(uint8_t{});
     case Type::int16:
-      return f(std::int16_t{});
+      return f(int16_t{});
     case Type::uint16:
-      return f(std::uint16_t{});
+      return f(uint16_t{});
     case Type::int32:
-      return f(std::int32_t{});
+      return f(int32_t{});
     case Type::uint32:
-      return f(std::uint32_t{});
+      return f(uint32_t{});
     case Type::int64:
-      return f(std::int64_t{});
+      return f(int64_t{});
     case Type::uint64:
-      return f(std::uint64_t{});
+      return f(uint64_t{});
     case Type::float32:
       return f(float{});
     case Type::float64:
@@ -166,7 +166,7 @@ class Generator {
                     name<T>() + ")(long)" + x + " : (" + name<T>() + ")7)",
                 [from](State& s) {
                   const double value = static_cast<double>(from.value(s));
-                  return value > -0x1p62 && value < 0x1p62 ? static_cast<T>(static_cast<std::int64_t>(value))
+                  return value > -0x1p62 && value < 0x1p62 ? static_cast<T>(static_cast<int64_t>(value))
                                                            : T{7};
                 }};
       } else {
@@ -438,7 +438,7 @@ State initial(u64 a, u64 b) {
   State s{};
   for (unsigned type = 0; type < kTypes; ++type) {
     dispatch(static_cast<Type>(type), [&]<class T>(T) {
-      s.variable[2 * type] = bits_of(static_cast<T>(static_cast<std::int64_t>(a)));
+      s.variable[2 * type] = bits_of(static_cast<T>(static_cast<int64_t>(a)));
       s.variable[2 * type + 1] = bits_of(value_of<T>(b));
     });
   }
@@ -474,7 +474,7 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void run(global const ul
 
 }  // namespace
 
-RandomProgram::RandomProgram(std::uint32_t seed) {
+RandomProgram::RandomProgram(uint32_t seed) {
   Generator generator(seed);
   std::vector<Statement> body;
   for (unsigned i = 0; i < 12; ++i) body.push_back(generator.block(2));
@@ -511,7 +511,7 @@ RandomProgram::RandomProgram(std::uint32_t seed) {
   };
 }
 
-std::uint64_t RandomProgram::expected(std::uint64_t a, std::uint64_t b) const {
+uint64_t RandomProgram::expected(uint64_t a, uint64_t b) const {
   State s = initial(a, b);
   body_(s);
   u64 hash = 1;

@@ -17,18 +17,18 @@ namespace uptempo::vgpu::gfx9::test {
 class RandomProgram {
  public:
   // The same seed makes the same program everywhere.
-  explicit RandomProgram(std::uint32_t seed);
+  explicit RandomProgram(uint32_t seed);
 
   // kernel void run(global const ulong* in, global ulong* out), for workgroups of kWorkItems: out[i] is what item i makes of in[2 * i] and in[2 * i + 1].
   static constexpr unsigned kWorkItems = 128;
   const std::string& source() const { return source_; }
-  std::uint64_t expected(std::uint64_t a, std::uint64_t b) const;
+  uint64_t expected(uint64_t a, uint64_t b) const;
 
   static constexpr unsigned kArray = 16;
   // What one work-item's program works on.
   struct State {
-    std::array<std::uint64_t, 18> variable;  // as bits of its type, zero-extended
-    std::array<std::uint32_t, kArray> stack, shared;
+    std::array<uint64_t, 18> variable;  // as bits of its type, zero-extended
+    std::array<uint32_t, kArray> stack, shared;
   };
 
  private:

@@ -15,7 +15,7 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-constexpr std::uint32_t kItems = 4 * RandomProgram::kWorkItems;
+constexpr uint32_t kItems = 4 * RandomProgram::kWorkItems;
 
 struct Directory {
   std::filesystem::path path;
@@ -47,10 +47,10 @@ std::vector<std::byte> compiled(const Directory& directory, const std::string& s
 }
 
 // Inputs at which programs take different ways: small, negative, sparse, floats, any bits.
-std::vector<std::uint64_t> inputs(std::uint32_t seed) {
+std::vector<uint64_t> inputs(uint32_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<std::uint64_t> values(2 * kItems);
-  for (std::uint64_t& value : values) {
+  std::vector<uint64_t> values(2 * kItems);
+  for (uint64_t& value : values) {
     value = random();
     switch (random() % 6) {
       case 0:
@@ -63,8 +63,8 @@ std::vector<std::uint64_t> inputs(std::uint32_t seed) {
         value &= 0x000f00ff00ff000f;
         break;
       case 3:
-        value = std::bit_cast<std::uint64_t>(static_cast<double>(value % 1000) / 8) |
-                std::bit_cast<std::uint32_t>(1.5f);
+        value = std::bit_cast<uint64_t>(static_cast<double>(value % 1000) / 8) |
+                std::bit_cast<uint32_t>(1.5f);
         break;
       default:
         break;
@@ -84,19 +84,19 @@ TEST_CASE("Random programs compute what they say, on every target and every SIMD
                                         {Target::gfx908, "-mcpu=gfx908"},
                                         {Target::gfx906, "-mcpu=gfx906"},
                                         {Target::gfx900, "-mcpu=gfx900"}};
-  constexpr std::uint32_t kPrograms = 120;
+  constexpr uint32_t kPrograms = 120;
   const char* only = std::getenv("UPTEMPO_RANDOM_SEED");  // to repeat one that failed
   const Directory directory;
-  for (std::uint32_t n = 0; n < (only != nullptr ? 1 : kPrograms); ++n) {
-    const std::uint32_t seed =
-        only != nullptr ? static_cast<std::uint32_t>(std::strtoul(only, nullptr, 10)) : n;
+  for (uint32_t n = 0; n < (only != nullptr ? 1 : kPrograms); ++n) {
+    const uint32_t seed =
+        only != nullptr ? static_cast<uint32_t>(std::strtoul(only, nullptr, 10)) : n;
     const RandomProgram program(seed);
     const Choice& choice = kTargets[seed % 4];
     const auto object = compiled(directory, program.source(),
                                  std::string(choice.option) + " -O" + std::to_string(1 + seed / 4 % 3));
     const auto values = inputs(seed);
-    std::vector<std::uint64_t> expected(kItems);
-    for (std::uint32_t i = 0; i < kItems; ++i)
+    std::vector<uint64_t> expected(kItems);
+    for (uint32_t i = 0; i < kItems; ++i)
       expected[i] = program.expected(values[2 * i], values[2 * i + 1]);
     const vector::Simd best = vector::simd_in_use();
     for (const vector::Simd simd : {vector::Simd::avx512, vector::Simd::avx2, vector::Simd::baseline}) {
@@ -110,9 +110,9 @@ TEST_CASE("Random programs compute what they say, on every target and every SIMD
       CAPTURE(seed, choice.option, static_cast<unsigned>(simd));
       INFO((fault ? fault->message : std::string()));
       REQUIRE_FALSE(fault);
-      std::uint32_t wrong = 0, first = 0;
-      for (std::uint32_t i = kItems; i-- > 0;) {
-        if (out.as<std::uint64_t>()[i] != expected[i]) ++wrong, first = i;
+      uint32_t wrong = 0, first = 0;
+      for (uint32_t i = kItems; i-- > 0;) {
+        if (out.as<uint64_t>()[i] != expected[i]) ++wrong, first = i;
       }
       CAPTURE(first, values[2 * first], values[2 * first + 1]);
       CHECK(wrong == 0);

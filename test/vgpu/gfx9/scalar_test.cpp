@@ -10,13 +10,13 @@ namespace {
 // s[0:1] and s[2:3] in, s[4:5] and SCC out. SCC before is `scc_in`.
 struct Row {
   const char* text;
-  std::uint64_t a, b;
+  uint64_t a, b;
   bool scc_in;
-  std::uint64_t result;
+  uint64_t result;
   bool scc;
 };
 
-constexpr std::uint64_t kMinus1 = 0xffffffff;
+constexpr uint64_t kMinus1 = 0xffffffff;
 
 const Row kRows[] = {
     // clang-format off
@@ -130,7 +130,7 @@ TEST_CASE("Scalar instructions give the documented result and SCC") {
 TEST_CASE("The saveexec family returns EXEC and combines it with the source") {
   struct Saved {
     const char* name;
-    std::uint64_t exec;  // for source 0b1100, EXEC before 0b1010, low four bits
+    uint64_t exec;  // for source 0b1100, EXEC before 0b1010, low four bits
   };
   for (const Saved& row :
        {Saved{"and", 0b1000}, Saved{"or", 0b1110}, Saved{"xor", 0b0110}, Saved{"andn2", 0b0100},
@@ -167,14 +167,14 @@ TEST_CASE("SGPRs are read and written relative to M0") {
   wave.scalar[kM0] = 2;
   fragment.finish();
   CHECK(wave.scalar[4] == 33);
-  CHECK(wave.pair(10) == (std::uint64_t{22} << 32 | 11));
+  CHECK(wave.pair(10) == (uint64_t{22} << 32 | 11));
 }
 
 TEST_CASE("Branches are taken on SCC, VCC and EXEC") {
   struct Taken {
     const char* branch;
     bool scc;
-    std::uint64_t vcc, exec;
+    uint64_t vcc, exec;
     bool taken;
   };
   for (const Taken& row :
@@ -254,7 +254,7 @@ TEST_CASE("The clocks advance") {
 TEST_CASE("Scalar loads ignore the low address bits and add immediate and register offsets") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(256);
-  for (std::uint32_t i = 0; i < 64; ++i) data.as<std::uint32_t>()[i] = i;
+  for (uint32_t i = 0; i < 64; ++i) data.as<uint32_t>()[i] = i;
   Wave& wave = fragment.prepare(R"(
     s_load_dword s4, s[0:1], 0xb
     s_load_dword s5, s[0:1], s2
@@ -273,7 +273,7 @@ TEST_CASE("Scalar loads ignore the low address bits and add immediate and regist
 TEST_CASE("Scalar buffer loads read 0 past the end, and scalar stores reach memory") {
   Fragment fragment;
   const Buffer data = fragment.machine.allocate(256);
-  for (std::uint32_t i = 0; i < 64; ++i) data.as<std::uint32_t>()[i] = i + 1;
+  for (uint32_t i = 0; i < 64; ++i) data.as<uint32_t>()[i] = i + 1;
   Wave& wave =
       fragment.prepare("s_buffer_load_dwordx4 s[8:11], s[0:3], 0x8\ns_store_dwordx2 s[12:13], s[4:5], 0x10");
   wave.set_pair(0, data.address);
@@ -285,7 +285,7 @@ TEST_CASE("Scalar buffer loads read 0 past the end, and scalar stores reach memo
   CHECK(wave.scalar[9] == 4);
   CHECK(wave.scalar[10] == 0);
   CHECK(wave.scalar[11] == 0);
-  CHECK(data.as<std::uint64_t>()[2] == 0x123456789abcdef0);
+  CHECK(data.as<uint64_t>()[2] == 0x123456789abcdef0);
 }
 
 TEST_CASE("VGPR indexing displaces sources and destination by M0") {

@@ -16,7 +16,7 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
+using u64 = uint64_t;
 
 constexpr u64 kInts[] = {0,          1,          2,          3,          5,          7,          8,
                          15,         16,         24,         31,         32,         33,         63,
@@ -65,7 +65,7 @@ constexpr u64 kF16[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x3800, 0xb800, 0x4000, 
                         0x0001, 0x8001, 0x03ff, 0x83ff, 0x0400, 0x8400, 0x7bff, 0xfbff, 0x6400,
                         0x6401, 0x67ff, 0x5bff, 0x2e66, 0x3bff, 0x3555};
 
-template <std::size_t N>
+template <size_t N>
 u64 pick(const u64 (&values)[N], std::mt19937_64& random) {
   return values[random() % N];
 }
@@ -95,8 +95,8 @@ bool nan64(u64 v) { return (v & 0x7fffffffffffffff) > 0x7ff0000000000000; }
 bool nan16(u64 v) { return (v & 0x7fff) > 0x7c00; }
 
 // Distance in representable values, across zero.
-std::int64_t steps(std::int64_t a, std::int64_t b, std::int64_t sign) {
-  const auto ordered = [&](std::int64_t v) { return v & sign ? -(v & ~sign) : v; };
+int64_t steps(int64_t a, int64_t b, int64_t sign) {
+  const auto ordered = [&](int64_t v) { return v & sign ? -(v & ~sign) : v; };
   return std::abs(ordered(a) - ordered(b));
 }
 
@@ -109,11 +109,11 @@ bool matches(Match match, unsigned result_bits, u64 got, u64 want) {
       return result_bits == 64 ? nan64(got) && nan64(want) : nan32(got) && nan32(want);
     case Match::ulp1:
       if (nan32(got) || nan32(want)) return nan32(got) && nan32(want);
-      return steps(static_cast<std::int64_t>(got), static_cast<std::int64_t>(want), 0x80000000) <= 1;
+      return steps(static_cast<int64_t>(got), static_cast<int64_t>(want), 0x80000000) <= 1;
     case Match::ulp_f16:
       if (got >> 16 != want >> 16) return false;
       if (nan16(got) || nan16(want)) return nan16(got) && nan16(want);
-      return steps(static_cast<std::int64_t>(got & 0xffff), static_cast<std::int64_t>(want & 0xffff),
+      return steps(static_cast<int64_t>(got & 0xffff), static_cast<int64_t>(want & 0xffff),
                    0x8000) <= 1;
     case Match::ulp_f64: {
       if (nan64(got) || nan64(want)) return nan64(got) && nan64(want);
@@ -139,8 +139,8 @@ void fill_registers(LaneBench& bench, Fill fill, std::mt19937_64& random) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       u64 value = number(fill, random);
       if (fill != Fill::longs && fill != Fill::f64) value |= random() << 32;
-      bench.registers[reg].lane[lane] = static_cast<std::uint32_t>(value);
-      bench.registers[reg + 1].lane[lane] = static_cast<std::uint32_t>(value >> 32);
+      bench.registers[reg].lane[lane] = static_cast<uint32_t>(value);
+      bench.registers[reg + 1].lane[lane] = static_cast<uint32_t>(value >> 32);
     }
   }
 }
@@ -151,9 +151,9 @@ u64 lane_value(const std::vector<Vgpr>& registers, unsigned reg, unsigned lane, 
 
 }  // namespace
 
-float f32(u64 value) noexcept { return std::bit_cast<float>(static_cast<std::uint32_t>(value)); }
+float f32(u64 value) noexcept { return std::bit_cast<float>(static_cast<uint32_t>(value)); }
 double f64(u64 value) noexcept { return std::bit_cast<double>(value); }
-u64 bits(float value) noexcept { return std::bit_cast<std::uint32_t>(value); }
+u64 bits(float value) noexcept { return std::bit_cast<uint32_t>(value); }
 u64 bits(double value) noexcept { return std::bit_cast<u64>(value); }
 
 double f16(u64 half) noexcept {
@@ -207,7 +207,7 @@ LaneBench::LaneBench(Target target) : registers(512), target_(target), assembler
   for (unsigned code = 128; code <= 192; ++code) wave.scalar[code] = code - 128;
   for (unsigned code = 193; code <= 208; ++code) wave.scalar[code] = 192u - code;
   constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
-  for (unsigned i = 0; i < 8; ++i) wave.scalar[240 + i] = std::bit_cast<std::uint32_t>(kFloats[i]);
+  for (unsigned i = 0; i < 8; ++i) wave.scalar[240 + i] = std::bit_cast<uint32_t>(kFloats[i]);
   wave.scalar[248] = 0x3e22f983;  // 1 / (2 pi)
   wave.mode = 0x3f0;              // nearest even, denormals kept, DX10 clamp, IEEE
   wave.set_exec(~u64{0});
@@ -217,8 +217,8 @@ void LaneBench::run(const std::string& text) {
   static std::map<std::tuple<vector::Simd, Target, std::string>, std::vector<Op>> prepared;
   auto& ops = prepared[{vector::simd_in_use(), target_, text}];
   if (ops.empty()) {
-    const std::vector<std::uint32_t> words = assembler_.assemble(text);
-    for (std::size_t at = 0; at < words.size();) {
+    const std::vector<uint32_t> words = assembler_.assemble(text);
+    for (size_t at = 0; at < words.size();) {
       Op op{};
       op.in = decode(std::span(words).subspan(at), target_);
       if (op.in.opcode == Opcode::invalid) throw std::runtime_error("decoder refuses \"" + text + "\"");
@@ -240,7 +240,7 @@ void LaneBench::run(const std::string& text) {
 
 namespace {
 
-void check_on_one_simd(std::span<const Row> rows, std::uint32_t mode, const char* simd) {
+void check_on_one_simd(std::span<const Row> rows, uint32_t mode, const char* simd) {
   LaneBench bench;
   bench.wave.mode = mode;
   std::mt19937_64 random(7);
@@ -293,7 +293,7 @@ void check_on_one_simd(std::span<const Row> rows, std::uint32_t mode, const char
 }  // namespace
 
 // With every SIMD target that this machine can run.
-void check(std::span<const Row> rows, std::uint32_t mode) {
+void check(std::span<const Row> rows, uint32_t mode) {
   const vector::Simd best = vector::simd_in_use();
   constexpr std::pair<vector::Simd, const char*> kSimds[] = {
       {vector::Simd::avx512, "avx512"}, {vector::Simd::avx2, "avx2"}, {vector::Simd::baseline, "baseline"}};
@@ -307,8 +307,8 @@ const std::set<Opcode>& checked_opcodes() { return checked(); }
 
 void count_as_checked(const std::string& text) {
   static LlvmMc assembler(Target::gfx90a);
-  const std::vector<std::uint32_t> words = assembler.assemble(text);
-  for (std::size_t at = 0; at < words.size();) {
+  const std::vector<uint32_t> words = assembler.assemble(text);
+  for (size_t at = 0; at < words.size();) {
     const Instruction in = decode(std::span(words).subspan(at), Target::gfx90a);
     checked().insert(in.opcode);
     at += in.size_bytes / 4;

@@ -14,10 +14,10 @@
 namespace uptempo::vgpu::gfx9::test {
 
 // What the source registers are filled with: the values at which an operation changes its behaviour, and random ones.
-enum class Fill : std::uint8_t { ints, longs, f32, f64, f16 };
+enum class Fill : uint8_t { ints, longs, f32, f64, f16 };
 
 // When a result counts as right.
-enum class Match : std::uint8_t {
+enum class Match : uint8_t {
   exact,
   any_nan,  // exact, except that one NaN is as good as another
   ulp1,     // float32 within one unit in the last place, the precision the instruction set document gives
@@ -27,12 +27,12 @@ enum class Match : std::uint8_t {
 
 // What one lane has: v[0:1], v[2:3], v[4:5], what v[6:7] held before, and its bit of s[12:13].
 struct Lane {
-  std::uint64_t a, b, c, old;
+  uint64_t a, b, c, old;
   bool bit;
 };
 // What a reference returns where the instruction set leaves the result open.
-inline constexpr std::uint64_t kOpen = 0x8000dead8000dead;
-using Reference = std::uint64_t (*)(const Lane& lane);
+inline constexpr uint64_t kOpen = 0x8000dead8000dead;
+using Reference = uint64_t (*)(const Lane& lane);
 
 struct Row {
   const char* text;  // the result is v6, v[6:7] or, of 1 bit, s[10:11] or VCC
@@ -43,7 +43,7 @@ struct Row {
 };
 
 // Runs every row over all kinds of lanes and shapes of EXEC; inactive lanes must keep their value, and their bits of a lane mask must be 0.
-void check(std::span<const Row> rows, std::uint32_t mode = 0x3f0);
+void check(std::span<const Row> rows, uint32_t mode = 0x3f0);
 
 // Opcodes that any LaneBench of this program has executed, and those counted by hand.
 const std::set<Opcode>& checked_opcodes();
@@ -67,14 +67,14 @@ class LaneBench {
 
 // ---- numbers ----
 
-float f32(std::uint64_t bits) noexcept;
-double f64(std::uint64_t bits) noexcept;
-double f16(std::uint64_t bits) noexcept;  // the value of a half
-std::uint64_t bits(float value) noexcept;
-std::uint64_t bits(double value) noexcept;
+float f32(uint64_t bits) noexcept;
+double f64(uint64_t bits) noexcept;
+double f16(uint64_t bits) noexcept;  // the value of a half
+uint64_t bits(float value) noexcept;
+uint64_t bits(double value) noexcept;
 // Rounded to nearest even once; `value` must be exact or a correctly rounded double of which halving the precision is safe.
-std::uint64_t half_bits(double value) noexcept;
+uint64_t half_bits(double value) noexcept;
 // a * b + c of halves, rounded once.
-std::uint64_t half_fma(std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept;
+uint64_t half_fma(uint64_t a, uint64_t b, uint64_t c) noexcept;
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -11,10 +11,10 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
-using u32 = std::uint32_t;
-using i64 = std::int64_t;
-using i32 = std::int32_t;
+using u64 = uint64_t;
+using u32 = uint32_t;
+using i64 = int64_t;
+using i32 = int32_t;
 
 // The new value in memory. `a` is the data, `b` the second datum: the value to store of cmpst, the bits to set of mskor.
 using Update = u64 (*)(u64 memory, u64 a, u64 b);

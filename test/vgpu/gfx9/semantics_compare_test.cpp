@@ -9,7 +9,7 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
+using u64 = uint64_t;
 
 enum class Relation { less, equal, greater, unordered };
 
@@ -26,15 +26,15 @@ struct Type {
 };
 const Type kTypes[] = {
     {"i16", 16, false,
-     [](u64 a, u64 b) { return relation(static_cast<std::int16_t>(a), static_cast<std::int16_t>(b)); }},
+     [](u64 a, u64 b) { return relation(static_cast<int16_t>(a), static_cast<int16_t>(b)); }},
     {"u16", 16, false,
-     [](u64 a, u64 b) { return relation(static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(b)); }},
+     [](u64 a, u64 b) { return relation(static_cast<uint16_t>(a), static_cast<uint16_t>(b)); }},
     {"i32", 32, false,
-     [](u64 a, u64 b) { return relation(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b)); }},
+     [](u64 a, u64 b) { return relation(static_cast<int32_t>(a), static_cast<int32_t>(b)); }},
     {"u32", 32, false,
-     [](u64 a, u64 b) { return relation(static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)); }},
+     [](u64 a, u64 b) { return relation(static_cast<uint32_t>(a), static_cast<uint32_t>(b)); }},
     {"i64", 64, false,
-     [](u64 a, u64 b) { return relation(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)); }},
+     [](u64 a, u64 b) { return relation(static_cast<int64_t>(a), static_cast<int64_t>(b)); }},
     {"u64", 64, false, [](u64 a, u64 b) { return relation(a, b); }},
     {"f16", 16, true, [](u64 a, u64 b) { return relation(f16(a & 0xffff), f16(b & 0xffff)); }},
     {"f32", 32, true, [](u64 a, u64 b) { return relation(f32(a), f32(b)); }},
@@ -89,8 +89,8 @@ void check_compare(const Type& type, const Condition& condition, bool writes_exe
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       const u64 a = number(type, random), b = random() % 4 == 0 ? a : number(type, random);
       for (unsigned half = 0; half < 2; ++half) {
-        bench.registers[half].lane[lane] = static_cast<std::uint32_t>(a >> 32 * half);
-        bench.registers[2 + half].lane[lane] = static_cast<std::uint32_t>(b >> 32 * half);
+        bench.registers[half].lane[lane] = static_cast<uint32_t>(a >> 32 * half);
+        bench.registers[2 + half].lane[lane] = static_cast<uint32_t>(b >> 32 * half);
       }
       const auto bit = static_cast<unsigned>(type.relate(a, b));
       if ((exec >> lane & 1) && (condition.holds >> bit & 1)) want |= u64{1} << lane;

@@ -10,9 +10,9 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
+using u64 = uint64_t;
+using u32 = uint32_t;
+using i32 = int32_t;
 
 float fa(const Lane& x) { return f32(x.a); }
 float fb(const Lane& x) { return f32(x.b); }
@@ -47,7 +47,7 @@ u64 to_int(T v) {
   if (std::isnan(v)) return 0;
   const double t = std::trunc(static_cast<double>(v));
   const double lowest = std::numeric_limits<Int>::min(), highest = std::numeric_limits<Int>::max();
-  return static_cast<u64>(static_cast<std::int64_t>(std::clamp(t, lowest, highest)));
+  return static_cast<u64>(static_cast<int64_t>(std::clamp(t, lowest, highest)));
 }
 
 bool subnormal(float v) { return v != 0 && std::abs(v) < 0x1p-126f; }

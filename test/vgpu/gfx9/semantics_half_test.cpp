@@ -9,7 +9,7 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
+using u64 = uint64_t;
 
 constexpr u64 kKeep = 0xffff0000;
 
@@ -69,7 +69,7 @@ const Row kSingle[] = {
     {"v_trunc_f16 v6, v0",              kH, 32, kExact, [](const Lane& x) { return numbers(x, half_bits(std::trunc(ha(x)))); }},
     {"v_rndne_f16 v6, v0",              kH, 32, kExact, [](const Lane& x) { return numbers(x, half_bits(std::nearbyint(ha(x)))); }},
     {"v_fract_f16 v6, v0",              kH, 32, kExact, [](const Lane& x) { return std::isfinite(ha(x)) ? numbers(x, half_bits(std::min(ha(x) - std::floor(ha(x)), 0x1.ffcp-1))) : kOpen; }},
-    {"v_ldexp_f16 v6, v0, v2",          kH, 32, kExact, [](const Lane& x) { const auto n = static_cast<std::int16_t>(x.b); return numbers(x, half_bits(std::ldexp(ha(x), std::clamp<int>(n, -100, 100)))); }},
+    {"v_ldexp_f16 v6, v0, v2",          kH, 32, kExact, [](const Lane& x) { const auto n = static_cast<int16_t>(x.b); return numbers(x, half_bits(std::ldexp(ha(x), std::clamp<int>(n, -100, 100)))); }},
     {"v_rcp_f16 v6, v0",                kH, 32, kNan,   [](const Lane& x) { return estimate(x, [](double v) { return 1 / v; }); }},
     {"v_sqrt_f16 v6, v0",               kH, 32, kNan,   [](const Lane& x) { return estimate(x, [](double v) { return std::sqrt(v); }); }},
     {"v_rsq_f16 v6, v0",                kH, 32, kNan,   [](const Lane& x) { return estimate(x, [](double v) { return 1 / std::sqrt(v); }); }},
@@ -82,9 +82,9 @@ const Row kConversions[] = {
     {"v_cvt_f16_f32 v6, v0",            kF, 32, kExact, [](const Lane& x) { return std::isnan(f32(x.a)) ? kOpen : half_bits(f32(x.a)); }},
     {"v_cvt_pkrtz_f16_f32 v6, v0, v2",  kF, 32, kExact, [](const Lane& x) { return std::isnan(f32(x.a)) || std::isnan(f32(x.b)) ? kOpen : pair(truncated_half(f32(x.a)), truncated_half(f32(x.b))); }},
     {"v_cvt_u16_f16 v6, v0",            kH, 32, kExact, [](const Lane& x) { return std::isnan(ha(x)) ? u64{0} : static_cast<u64>(std::clamp(std::trunc(ha(x)), 0.0, 65535.0)); }},
-    {"v_cvt_i16_f16 v6, v0",            kH, 32, kExact, [](const Lane& x) { return std::isnan(ha(x)) ? u64{0} : static_cast<u64>(static_cast<std::int64_t>(std::clamp(std::trunc(ha(x)), -32768.0, 32767.0))) & 0xffff; }},
+    {"v_cvt_i16_f16 v6, v0",            kH, 32, kExact, [](const Lane& x) { return std::isnan(ha(x)) ? u64{0} : static_cast<u64>(static_cast<int64_t>(std::clamp(std::trunc(ha(x)), -32768.0, 32767.0))) & 0xffff; }},
     {"v_cvt_f16_u16 v6, v0",            kI, 32, kExact, [](const Lane& x) { return half_bits(static_cast<double>(x.a & 0xffff)); }},
-    {"v_cvt_f16_i16 v6, v0",            kI, 32, kExact, [](const Lane& x) { return half_bits(static_cast<std::int16_t>(x.a)); }},
+    {"v_cvt_f16_i16 v6, v0",            kI, 32, kExact, [](const Lane& x) { return half_bits(static_cast<int16_t>(x.a)); }},
     {"v_pack_b32_f16 v6, v0, v2",       kH, 32, kExact, [](const Lane& x) { return numbers(x, pair(x.a, x.b)); }},
     {"v_pack_b32_f16 v6, v0, v2 op_sel:[1,1,0]", kH, 32, kExact, [](const Lane& x) { return numbers(x, pair(x.a >> 16, x.b >> 16)); }},
 };

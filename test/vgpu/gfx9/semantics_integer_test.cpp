@@ -7,10 +7,10 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
-using u32 = std::uint32_t;
-using i64 = std::int64_t;
-using i32 = std::int32_t;
+using u64 = uint64_t;
+using u32 = uint32_t;
+using i64 = int64_t;
+using i32 = int32_t;
 
 constexpr u32 u(u64 v) { return static_cast<u32>(v); }
 constexpr i32 s(u64 v) { return static_cast<i32>(static_cast<u32>(v)); }

@@ -9,8 +9,8 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
-using u32 = std::uint32_t;
+using u64 = uint64_t;
+using u32 = uint32_t;
 
 constexpr int kNone = -1;
 
@@ -91,7 +91,7 @@ constexpr const char* kUnused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE
 u32 selected(u32 value, const Select& s, bool sext) {
   const u64 field = (u64{value} >> s.shift) & ((u64{1} << s.width) - 1);
   return static_cast<u32>(
-      sext ? static_cast<u64>(static_cast<std::int64_t>(field << (64 - s.width)) >> (64 - s.width)) : field);
+      sext ? static_cast<u64>(static_cast<int64_t>(field << (64 - s.width)) >> (64 - s.width)) : field);
 }
 u32 placed(u32 result, u32 old, const Select& s, int unused) {
   const u64 mask = ((u64{1} << s.width) - 1) << s.shift;
@@ -121,7 +121,7 @@ TEST_CASE("SDWA selects, extends and places as it says") {
   LaneBench bench;
   for (const Select& dst : kSelects) {
     for (int unused = 0; unused < 3; ++unused) {
-      for (std::size_t i = 0; i < std::size(kSelects); ++i) {
+      for (size_t i = 0; i < std::size(kSelects); ++i) {
         const Select &s0 = kSelects[i], &s1 = kSelects[(i * 3 + 1) % std::size(kSelects)];
         const bool sext0 = i % 2 == 0, sext1 = i % 3 == 0;
         const std::string text = std::string("v_add_u32_sdwa v6, ") + (sext0 ? "sext(v0)" : "v0") + ", " +
@@ -198,8 +198,8 @@ TEST_CASE("v_cmpx writes EXEC too") {
   bench.run("v_cmpx_lt_i32 vcc, v0, v2");
   u64 want = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const bool less = static_cast<std::int32_t>(bench.registers[0].lane[lane]) <
-                      static_cast<std::int32_t>(bench.registers[2].lane[lane]);
+    const bool less = static_cast<int32_t>(bench.registers[0].lane[lane]) <
+                      static_cast<int32_t>(bench.registers[2].lane[lane]);
     if (less && (exec >> lane & 1)) want |= u64{1} << lane;
   }
   CHECK(bench.wave.vcc() == want);

@@ -9,10 +9,10 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
-using u32 = std::uint32_t;
-using i64 = std::int64_t;
-using i32 = std::int32_t;
+using u64 = uint64_t;
+using u32 = uint32_t;
+using i64 = int64_t;
+using i32 = int32_t;
 
 struct Scalar {
   u64 a, b, old;
@@ -119,8 +119,8 @@ const ScalarRow kRows[] = {
     {"s_flbit_i32_b64 s6, s[0:1]",  32, [](const Scalar& x) { return kept(x.a ? static_cast<u32>(std::countl_zero(x.a)) : 0xffffffff, x); }},
     {"s_flbit_i32 s6, s0",          32, [](const Scalar& x) { const u32 v = s(x.a) < 0 ? ~u(x.a) : u(x.a); return kept(v ? static_cast<u32>(std::countl_zero(v)) : 0xffffffff, x); }},
     {"s_flbit_i32_i64 s6, s[0:1]",  32, [](const Scalar& x) { const u64 v = static_cast<i64>(x.a) < 0 ? ~x.a : x.a; return kept(v ? static_cast<u32>(std::countl_zero(v)) : 0xffffffff, x); }},
-    {"s_sext_i32_i8 s6, s0",        32, [](const Scalar& x) { return kept(u(static_cast<u64>(static_cast<std::int8_t>(x.a))), x); }},
-    {"s_sext_i32_i16 s6, s0",       32, [](const Scalar& x) { return kept(u(static_cast<u64>(static_cast<std::int16_t>(x.a))), x); }},
+    {"s_sext_i32_i8 s6, s0",        32, [](const Scalar& x) { return kept(u(static_cast<u64>(static_cast<int8_t>(x.a))), x); }},
+    {"s_sext_i32_i16 s6, s0",       32, [](const Scalar& x) { return kept(u(static_cast<u64>(static_cast<int16_t>(x.a))), x); }},
     {"s_bitset0_b32 s6, s0",        32, [](const Scalar& x) { return kept(u(x.old) & ~(1u << (x.a & 31)), x); }},
     {"s_bitset1_b64 s[6:7], s0",    64, [](const Scalar& x) { return kept(x.old | u64{1} << (x.a & 63), x); }},
     {"s_abs_i32 s6, s0",            32, [](const Scalar& x) { return nonzero32(s(x.a) < 0 ? 0 - u(x.a) : u(x.a)); }},

@@ -8,7 +8,7 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u64 = std::uint64_t;
+using u64 = uint64_t;
 
 void two(Opcode opcode, float (*f)(float, float)) {
   check_lanes({opcode, 2, {1, 1, 1}, 1, Compare::floats32},
@@ -107,12 +107,12 @@ TEST_CASE("ldexp and frexp cover denormals and overflow") {
         std::scalbln(static_cast<double>(f32(a)), std::clamp(static_cast<int>(n), -1000, 700))));
   });
   check_lanes({Opcode::v_ldexp_f64, 2, {2, 1, 1}, 2, Compare::floats64}, [](u64 a, u64 n, u64, bool) {
-    return bits(std::ldexp(f64(a), static_cast<int>(static_cast<std::uint32_t>(n))));
+    return bits(std::ldexp(f64(a), static_cast<int>(static_cast<uint32_t>(n))));
   });
   const auto exponent = [](double v) {
     int e = 0;
     std::frexp(v, &e);
-    return static_cast<u64>(std::isfinite(v) ? static_cast<std::uint32_t>(e) : 0u);
+    return static_cast<u64>(std::isfinite(v) ? static_cast<uint32_t>(e) : 0u);
   };
   check_lanes({Opcode::v_frexp_exp_i32_f32, 1}, [&](u64 a, u64, u64, bool) { return exponent(f32(a)); });
   check_lanes({Opcode::v_frexp_exp_i32_f64, 1, {2, 1, 1}},
@@ -144,7 +144,7 @@ TEST_CASE("conversions saturate and turn NaN into zero") {
     const float v = f32(a);
     const double limited =
         std::isnan(v) ? 0.0 : std::clamp(std::trunc(static_cast<double>(v)), -2147483648.0, 2147483647.0);
-    return static_cast<u64>(static_cast<std::uint32_t>(static_cast<std::int64_t>(limited)));
+    return static_cast<u64>(static_cast<uint32_t>(static_cast<int64_t>(limited)));
   });
   check_lanes({Opcode::v_cvt_u32_f32, 1}, [](u64 a, u64, u64, bool) {
     const float v = f32(a);
@@ -154,19 +154,19 @@ TEST_CASE("conversions saturate and turn NaN into zero") {
   check_lanes({Opcode::v_cvt_i32_f64, 1, {2, 1, 1}}, [](u64 a, u64, u64, bool) {
     const double limited =
         std::isnan(f64(a)) ? 0.0 : std::clamp(std::trunc(f64(a)), -2147483648.0, 2147483647.0);
-    return static_cast<u64>(static_cast<std::uint32_t>(static_cast<std::int64_t>(limited)));
+    return static_cast<u64>(static_cast<uint32_t>(static_cast<int64_t>(limited)));
   });
   check_lanes({Opcode::v_cvt_u32_f64, 1, {2, 1, 1}}, [](u64 a, u64, u64, bool) {
     return static_cast<u64>(std::isnan(f64(a)) ? 0.0 : std::clamp(std::trunc(f64(a)), 0.0, 4294967295.0));
   });
   check_lanes({Opcode::v_cvt_f32_u32, 1},
-              [](u64 a, u64, u64, bool) { return bits(static_cast<float>(static_cast<std::uint32_t>(a))); });
+              [](u64 a, u64, u64, bool) { return bits(static_cast<float>(static_cast<uint32_t>(a))); });
   check_lanes({Opcode::v_cvt_f32_i32, 1},
-              [](u64 a, u64, u64, bool) { return bits(static_cast<float>(static_cast<std::int32_t>(a))); });
+              [](u64 a, u64, u64, bool) { return bits(static_cast<float>(static_cast<int32_t>(a))); });
   check_lanes({Opcode::v_cvt_f64_u32, 1, {1, 1, 1}, 2},
-              [](u64 a, u64, u64, bool) { return bits(static_cast<double>(static_cast<std::uint32_t>(a))); });
+              [](u64 a, u64, u64, bool) { return bits(static_cast<double>(static_cast<uint32_t>(a))); });
   check_lanes({Opcode::v_cvt_f64_i32, 1, {1, 1, 1}, 2},
-              [](u64 a, u64, u64, bool) { return bits(static_cast<double>(static_cast<std::int32_t>(a))); });
+              [](u64 a, u64, u64, bool) { return bits(static_cast<double>(static_cast<int32_t>(a))); });
   check_lanes({Opcode::v_cvt_f64_f32, 1, {1, 1, 1}, 2, Compare::floats64},
               [](u64 a, u64, u64, bool) { return bits(static_cast<double>(f32(a))); });
   check_lanes({Opcode::v_cvt_f32_f64, 1, {2, 1, 1}, 1, Compare::floats32},
@@ -179,7 +179,7 @@ TEST_CASE("conversions saturate and turn NaN into zero") {
               [](u64 a, u64, u64, bool) { return bits(static_cast<float>(a >> 16 & 0xff)); });
   check_lanes({Opcode::v_cvt_pk_i16_i32, 2}, [](u64 a, u64 b, u64, bool) {
     const auto limited = [](u64 v) {
-      return static_cast<u64>(std::clamp(static_cast<std::int32_t>(v), -32768, 32767)) & 0xffff;
+      return static_cast<u64>(std::clamp(static_cast<int32_t>(v), -32768, 32767)) & 0xffff;
     };
     return limited(a) | limited(b) << 16;
   });
@@ -218,11 +218,11 @@ TEST_CASE("approximations stay within their tolerance") {
       vector::use_simd(simd);
       VectorMachine machine(77);
       for (int round = 0; round < 40; ++round) {
-        for (std::uint32_t& lane : machine.registers[10].lane) {
+        for (uint32_t& lane : machine.registers[10].lane) {
           const float v = std::ldexp(static_cast<float>(machine.random() >> 8),
                                      static_cast<int>(machine.random() % 24) - 30);
           lane =
-              std::bit_cast<std::uint32_t>(c.opcode == Opcode::v_sqrt_f32 || c.opcode == Opcode::v_rsq_f32 ||
+              std::bit_cast<uint32_t>(c.opcode == Opcode::v_sqrt_f32 || c.opcode == Opcode::v_rsq_f32 ||
                                                    c.opcode == Opcode::v_log_f32 || machine.random() % 2
                                                ? v
                                                : -v);
@@ -286,7 +286,7 @@ TEST_CASE("special values of the transcendental instructions") {
     vector::use_simd(simd);
     for (const Special& c : cases) {
       VectorMachine machine(1);
-      machine.registers[10].lane[5] = static_cast<std::uint32_t>(bits(c.in));
+      machine.registers[10].lane[5] = static_cast<uint32_t>(bits(c.in));
       machine.run(vop3(c.opcode, 1));
       const float got = f32(machine.registers[40].lane[5]);
       CAPTURE(name(simd), static_cast<unsigned>(c.opcode), c.in, got);
@@ -305,8 +305,8 @@ TEST_CASE("float32 division as compilers expand it is correctly rounded") {
       Instruction in = vop3(opcode, 0);
       unsigned i = 0;
       for (const unsigned s : sources) in.src[i++] = static_cast<OperandCode>(kFirstVgpr + s);
-      in.neg = static_cast<std::uint8_t>(negated);
-      in.dst = static_cast<std::uint16_t>(dst);
+      in.neg = static_cast<uint8_t>(negated);
+      in.dst = static_cast<uint16_t>(dst);
       in.sdst = opcode == Opcode::v_div_scale_f32 && dst == 3 ? kVccLo : 40;
       m.run(in);
     };
@@ -349,7 +349,7 @@ TEST_CASE("MODE selects rounding and flushing") {
   for (const vector::Simd simd : simd_targets()) {
     vector::use_simd(simd);
     CAPTURE(name(simd));
-    const auto sum = [](std::uint32_t mode, Opcode opcode, std::uint32_t a, std::uint32_t b) {
+    const auto sum = [](uint32_t mode, Opcode opcode, uint32_t a, uint32_t b) {
       VectorMachine m(1);
       m.wave.mode = mode;
       m.registers[10].lane[0] = a;
@@ -357,7 +357,7 @@ TEST_CASE("MODE selects rounding and flushing") {
       m.run(vop3(opcode, 2));
       return m.registers[40].lane[0];
     };
-    const std::uint32_t tiny = 0x30000000;  // far below half an ulp of one
+    const uint32_t tiny = 0x30000000;  // far below half an ulp of one
     CHECK(sum(0x3f0, Opcode::v_add_f32, 0x3f800000, tiny) == 0x3f800000);
     CHECK(sum(0x3f1, Opcode::v_add_f32, 0x3f800000, tiny) == 0x3f800001);
     CHECK(sum(0x3f2, Opcode::v_add_f32, 0x3f800000, tiny) == 0x3f800000);
@@ -383,8 +383,8 @@ TEST_CASE("v_trig_preop_f64 gives segments of 2/pi") {
   VectorMachine m(1);
   const double x = 1.0;
   const auto encoded = bits(x);
-  m.registers[10].lane[0] = static_cast<std::uint32_t>(encoded);
-  m.registers[11].lane[0] = static_cast<std::uint32_t>(encoded >> 32);
+  m.registers[10].lane[0] = static_cast<uint32_t>(encoded);
+  m.registers[11].lane[0] = static_cast<uint32_t>(encoded >> 32);
   Instruction in = vop3(Opcode::v_trig_preop_f64, 2);
   double sum = 0;
   for (const unsigned segment : {2u, 1u, 0u}) {

@@ -7,8 +7,8 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
 
 // Runs `body` with a fresh machine for each SIMD target.
 template <class F>
@@ -145,7 +145,7 @@ TEST_CASE("abs, neg, omod and clamp of float operands") {
         m.wave.set_exec(exec);
         Instruction in = vop3(Opcode::v_fma_f32, 3);
         in.abs = modifiers & 7;
-        in.neg = static_cast<std::uint8_t>(modifiers >> 3);
+        in.neg = static_cast<uint8_t>(modifiers >> 3);
         in.src[2] = 30;  // a scalar takes modifiers too
         const Vgpr before = m.registers[40];
         m.run(in);
@@ -235,10 +235,10 @@ TEST_CASE("SDWA selects, extends and places bytes and words") {
           in.format = Format::vop2;
           in.modifier = OperandModifier::sdwa;
           const bool sext = (sel + unused) % 2 != 0;
-          in.sdwa = {static_cast<std::uint16_t>(dst_sel & 7),
-                     static_cast<std::uint16_t>(unused & 3),
-                     static_cast<std::uint16_t>(sel & 7),
-                     static_cast<std::uint16_t>((6 - sel) & 7),
+          in.sdwa = {static_cast<uint16_t>(dst_sel & 7),
+                     static_cast<uint16_t>(unused & 3),
+                     static_cast<uint16_t>(sel & 7),
+                     static_cast<uint16_t>((6 - sel) & 7),
                      sext,
                      !sext};
           const Vgpr before = m.registers[40];
@@ -369,7 +369,7 @@ TEST_CASE("op_sel picks halves, and keeps the other half of the result") {
   on_every_target([](VectorMachine& m) {
     for (unsigned op_sel = 0; op_sel < 16; ++op_sel) {
       Instruction in = vop3(Opcode::v_mad_u16, 3);
-      in.op_sel = static_cast<std::uint8_t>(op_sel);
+      in.op_sel = static_cast<uint8_t>(op_sel);
       const Vgpr before = m.registers[40];
       m.run(in);
       for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -397,9 +397,9 @@ TEST_CASE("packed 16-bit instructions work on both halves as selected") {
           Instruction in = vop3(opcode, 3);
           in.format = Format::vop3p;
           in.op_sel = select & 7;
-          in.op_sel_hi = static_cast<std::uint8_t>(select >> 3);
+          in.op_sel_hi = static_cast<uint8_t>(select >> 3);
           in.neg = floats ? select >> 1 & 7 : 0;
-          in.neg_hi = floats ? static_cast<std::uint8_t>(select >> 2 & 7) : 0;
+          in.neg_hi = floats ? static_cast<uint8_t>(select >> 2 & 7) : 0;
           const Vgpr before = m.registers[40];
           m.run(in);
           for (unsigned lane = 0; lane < kLanes; lane += 3) {
@@ -443,7 +443,7 @@ TEST_CASE("packed float32 works on register pairs as selected") {
         in.src[1] = 30;
         in.src[2] = v(41);  // overlaps the result
         in.op_sel = select & 7;
-        in.op_sel_hi = static_cast<std::uint8_t>(select >> 3);
+        in.op_sel_hi = static_cast<uint8_t>(select >> 3);
         in.neg = select & 1;
         in.neg_hi = select >> 1 & 1;
         const std::vector<Vgpr> before = m.registers;
@@ -485,7 +485,7 @@ TEST_CASE("mixed precision takes each operand as float32 or as half of a registe
         Instruction in = vop3(opcode, 3);
         in.format = Format::vop3p;
         in.op_sel = select & 7;
-        in.op_sel_hi = static_cast<std::uint8_t>(select >> 3);
+        in.op_sel_hi = static_cast<uint8_t>(select >> 3);
         in.neg = 1;
         in.neg_hi = 2;  // abs
         const Vgpr before = m.registers[40];

@@ -8,15 +8,15 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
+using u32 = uint32_t;
+using i32 = int32_t;
+using u64 = uint64_t;
+using i64 = int64_t;
 
 u32 lo(u64 v) { return static_cast<u32>(v); }
 i32 sx(u64 v) { return static_cast<i32>(lo(v)); }
 i64 sx24(u64 v) { return static_cast<i32>(lo(v) << 8) >> 8; }
-std::int16_t sx16(u64 v) { return static_cast<std::int16_t>(v); }
+int16_t sx16(u64 v) { return static_cast<int16_t>(v); }
 u64 u16(u64 v) { return v & 0xffff; }
 
 void two(Opcode opcode, u64 (*f)(u64, u64)) {

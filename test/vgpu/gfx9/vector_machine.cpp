@@ -10,7 +10,7 @@ namespace {
 constexpr unsigned kSource[3] = {10, 20, 30};
 constexpr unsigned kResult = 40, kScalarResult = 20, kScalarSource = 30, kCarry = 60;
 
-constexpr std::uint32_t kEdges[] = {
+constexpr uint32_t kEdges[] = {
     0u,          1u,          2u,          3u,          7u,          8u,          15u,         16u,
     31u,         32u,         33u,         63u,         64u,         127u,        128u,        255u,
     256u,        0x7fffu,     0x8000u,     0xffffu,     0x10000u,    0x7fffffu,   0x800000u,   0xffffffu,
@@ -21,7 +21,7 @@ constexpr std::uint32_t kEdges[] = {
     0x7ff00000u, 0x7ff80000u, 0xfff00000u, 0x41dfffffu, 0x43300000u, 0x34000000u, 0x0c0d0e0fu, 0x07060504u,
     0x03020100u, 0x0b0a0908u, 0x42fe0000u, 0xc2fe0000u};
 
-bool same(Compare compare, std::uint64_t a, std::uint64_t b) {
+bool same(Compare compare, uint64_t a, uint64_t b) {
   switch (compare) {
     case Compare::floats32:
       if (std::isnan(f32(a)) && std::isnan(f32(b))) return true;
@@ -40,30 +40,30 @@ bool same(Compare compare, std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-VectorMachine::VectorMachine(std::uint32_t seed) : registers(512), state_(seed * 2654435761u + 12345u) {
+VectorMachine::VectorMachine(uint32_t seed) : registers(512), state_(seed * 2654435761u + 12345u) {
   wave.vgpr = registers.data();
   wave.mode = kKernelMode;
-  for (std::uint32_t& s : wave.scalar) s = edge();
+  for (uint32_t& s : wave.scalar) s = edge();
   for (unsigned code = 128; code <= 192; ++code) wave.scalar[code] = code - 128;
   for (unsigned code = 193; code <= 208; ++code) wave.scalar[code] = 192u - code;
   constexpr float kFloats[] = {0.5f, -0.5f, 1.0f, -1.0f, 2.0f, -2.0f, 4.0f, -4.0f};
-  for (unsigned i = 0; i < 8; ++i) wave.scalar[240 + i] = std::bit_cast<std::uint32_t>(kFloats[i]);
+  for (unsigned i = 0; i < 8; ++i) wave.scalar[240 + i] = std::bit_cast<uint32_t>(kFloats[i]);
   wave.scalar[248] = 0x3e22f983u;
-  wave.set_exec(~std::uint64_t{0});
+  wave.set_exec(~uint64_t{0});
   for (Vgpr& reg : registers) {
-    for (std::uint32_t& lane : reg.lane) lane = edge();
+    for (uint32_t& lane : reg.lane) lane = edge();
   }
 }
 
-std::uint32_t VectorMachine::random() noexcept {
+uint32_t VectorMachine::random() noexcept {
   state_ ^= state_ << 13;
   state_ ^= state_ >> 17;
   state_ ^= state_ << 5;
   return state_;
 }
 
-std::uint32_t VectorMachine::edge() noexcept {
-  const std::uint32_t r = random();
+uint32_t VectorMachine::edge() noexcept {
+  const uint32_t r = random();
   return (r & 0x300) != 0 ? kEdges[random() % std::size(kEdges)] : random();
 }
 
@@ -75,8 +75,8 @@ void VectorMachine::run(Instruction in) {
   REQUIRE(code[0].handler(code[0], wave) == &code[code[0].dwords()]);
 }
 
-std::uint64_t VectorMachine::pair(unsigned reg, unsigned lane) const {
-  return registers[reg].lane[lane] | static_cast<std::uint64_t>(registers[reg + 1].lane[lane]) << 32;
+uint64_t VectorMachine::pair(unsigned reg, unsigned lane) const {
+  return registers[reg].lane[lane] | static_cast<uint64_t>(registers[reg + 1].lane[lane]) << 32;
 }
 
 std::vector<vector::Simd> simd_targets() {
@@ -93,11 +93,11 @@ std::string name(vector::Simd simd) {
   return simd == vector::Simd::avx512 ? "avx512" : simd == vector::Simd::avx2 ? "avx2" : "baseline";
 }
 
-const std::vector<std::uint64_t>& exec_shapes() {
-  static const std::vector<std::uint64_t> kShapes = {~std::uint64_t{0},
+const std::vector<uint64_t>& exec_shapes() {
+  static const std::vector<uint64_t> kShapes = {~uint64_t{0},
                                                      0,
                                                      1,
-                                                     std::uint64_t{1} << 63,
+                                                     uint64_t{1} << 63,
                                                      0xffffffff,
                                                      0xffffffff00000000,
                                                      0x5555555555555555,
@@ -124,9 +124,9 @@ void check_lanes(const Case& what, const Reference& reference) {
   for (const vector::Simd simd : simd_targets()) {
     vector::use_simd(simd);
     for (unsigned scalars = 0; scalars < 1u << what.sources; ++scalars) {
-      for (const std::uint64_t exec : exec_shapes()) {
-        VectorMachine machine(static_cast<std::uint32_t>(exec >> 7) + scalars * 77 +
-                              static_cast<std::uint32_t>(what.opcode));
+      for (const uint64_t exec : exec_shapes()) {
+        VectorMachine machine(static_cast<uint32_t>(exec >> 7) + scalars * 77 +
+                              static_cast<uint32_t>(what.opcode));
         Instruction in = vop3(what.opcode, what.sources);
         for (unsigned i = 0; i < what.sources; ++i) {
           if (scalars >> i & 1) in.src[i] = static_cast<OperandCode>(kScalarSource + 4 * i);
@@ -134,11 +134,11 @@ void check_lanes(const Case& what, const Reference& reference) {
         if (what.carry_source != 0) in.src[what.carry_source] = kCarry;
         machine.wave.set_exec(exec);
         const std::vector<Vgpr> before = machine.registers;
-        const std::uint64_t carry = machine.wave.pair(kCarry);
+        const uint64_t carry = machine.wave.pair(kCarry);
         machine.run(in);
         CAPTURE(name(simd), scalars, exec);
         for (unsigned lane = 0; lane < kLanes; ++lane) {
-          std::uint64_t operand[3] = {};
+          uint64_t operand[3] = {};
           for (unsigned i = 0; i < what.sources; ++i) {
             for (unsigned r = what.registers[i]; r-- > 0;) {
               const unsigned scalar = kScalarSource + 4 * i + r;
@@ -147,7 +147,7 @@ void check_lanes(const Case& what, const Reference& reference) {
             }
           }
           const bool wide = what.result_registers == 2;
-          const std::uint64_t got =
+          const uint64_t got =
               wide ? machine.pair(kResult, lane) : machine.registers[kResult].lane[lane];
           if ((exec >> lane & 1) == 0) {
             const bool kept = before[kResult].lane[lane] == machine.registers[kResult].lane[lane] &&
@@ -158,7 +158,7 @@ void check_lanes(const Case& what, const Reference& reference) {
             }
             continue;
           }
-          const std::uint64_t expected =
+          const uint64_t expected =
               reference(operand[0], operand[1], operand[2], (carry >> lane & 1) != 0);
           if (!same(what.compare, got, expected)) {
             CAPTURE(lane, operand[0], operand[1], operand[2], carry >> lane & 1);
@@ -174,15 +174,15 @@ void check_lanes(const Case& what, const Reference& reference) {
   SUCCEED();
 }
 
-void check_bits(const Case& what, const std::function<bool(std::uint64_t, std::uint64_t)>& reference,
+void check_bits(const Case& what, const std::function<bool(uint64_t, uint64_t)>& reference,
                 bool writes_exec) {
   const vector::Simd best = vector::simd_in_use();
   for (const vector::Simd simd : simd_targets()) {
     vector::use_simd(simd);
     for (unsigned scalars = 0; scalars < 4; ++scalars) {
-      for (const std::uint64_t exec : exec_shapes()) {
-        VectorMachine machine(static_cast<std::uint32_t>(exec >> 9) + scalars * 131 +
-                              static_cast<std::uint32_t>(what.opcode));
+      for (const uint64_t exec : exec_shapes()) {
+        VectorMachine machine(static_cast<uint32_t>(exec >> 9) + scalars * 131 +
+                              static_cast<uint32_t>(what.opcode));
         Instruction in = vop3(what.opcode, 2);
         in.dst = kScalarResult;
         for (unsigned i = 0; i < 2; ++i) {
@@ -190,9 +190,9 @@ void check_bits(const Case& what, const std::function<bool(std::uint64_t, std::u
         }
         machine.wave.set_exec(exec);
         machine.run(in);
-        std::uint64_t expected = 0;
+        uint64_t expected = 0;
         for (unsigned lane = 0; lane < kLanes; ++lane) {
-          std::uint64_t operand[2] = {};
+          uint64_t operand[2] = {};
           for (unsigned i = 0; i < 2; ++i) {
             for (unsigned r = what.registers[i]; r-- > 0;) {
               const unsigned scalar = kScalarSource + 4 * i + r;
@@ -202,7 +202,7 @@ void check_bits(const Case& what, const std::function<bool(std::uint64_t, std::u
             }
           }
           if (exec >> lane & 1)
-            expected |= static_cast<std::uint64_t>(reference(operand[0], operand[1])) << lane;
+            expected |= static_cast<uint64_t>(reference(operand[0], operand[1])) << lane;
         }
         CAPTURE(name(simd), scalars, exec);
         REQUIRE(machine.wave.pair(kScalarResult) == expected);
@@ -213,7 +213,7 @@ void check_bits(const Case& what, const std::function<bool(std::uint64_t, std::u
   vector::use_simd(best);
 }
 
-double f16(std::uint64_t bits) {
+double f16(uint64_t bits) {
   const int exponent = static_cast<int>(bits >> 10 & 31);
   const double mantissa = static_cast<double>(bits & 0x3ff);
   const double sign = bits & 0x8000 ? -1.0 : 1.0;
@@ -221,8 +221,8 @@ double f16(std::uint64_t bits) {
   return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
 }
 
-std::uint64_t nearest_f16(double v) {
-  const std::uint64_t sign = std::signbit(v) ? 0x8000 : 0;
+uint64_t nearest_f16(double v) {
+  const uint64_t sign = std::signbit(v) ? 0x8000 : 0;
   if (std::isnan(v)) return 0x7e00;
   const double magnitude = std::fabs(v);
   if (magnitude >= 65520.0) return sign | 0x7c00;  // half a unit above the largest
@@ -232,7 +232,7 @@ std::uint64_t nearest_f16(double v) {
   const double units = std::nearbyint(std::ldexp(magnitude, 11 - exponent));
   if (units == 0) return sign;
   // Adding carries a rounded-up significand into the exponent.
-  return sign | (static_cast<std::uint64_t>(exponent + 13) * 1024 + static_cast<std::uint64_t>(units));
+  return sign | (static_cast<uint64_t>(exponent + 13) * 1024 + static_cast<uint64_t>(units));
 }
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -15,27 +15,27 @@
 namespace uptempo::vgpu::gfx9::test {
 
 // MODE as compute kernels have it: nearest even, denormals, DX10 clamp, IEEE.
-inline constexpr std::uint32_t kKernelMode = 0x3f0;
+inline constexpr uint32_t kKernelMode = 0x3f0;
 
 class VectorMachine {
  public:
-  explicit VectorMachine(std::uint32_t seed);
+  explicit VectorMachine(uint32_t seed);
   VectorMachine(const VectorMachine&) = delete;
   VectorMachine& operator=(const VectorMachine&) = delete;
 
   // Translates and executes; fails the test when the instruction is unsupported or does not lead to the next one.
   void run(Instruction in);
 
-  std::uint64_t pair(unsigned reg, unsigned lane) const;
-  std::uint32_t random() noexcept;
+  uint64_t pair(unsigned reg, unsigned lane) const;
+  uint32_t random() noexcept;
   // Numbers at which integer and float instructions change their behaviour, mixed with random ones.
-  std::uint32_t edge() noexcept;
+  uint32_t edge() noexcept;
 
   std::vector<Vgpr> registers;
   Wave wave{};
 
  private:
-  std::uint32_t state_;
+  uint32_t state_;
 };
 
 // The SIMD targets that this machine can run.
@@ -43,7 +43,7 @@ std::vector<vector::Simd> simd_targets();
 std::string name(vector::Simd simd);
 
 // Shapes of EXEC: all, none, single lanes, halves, stripes, random.
-const std::vector<std::uint64_t>& exec_shapes();
+const std::vector<uint64_t>& exec_shapes();
 
 // An instruction in VOP3 form on registers that do not overlap: sources v[10..], v[20..], v[30..], result v[40..], scalar result s[20:21].
 Instruction vop3(Opcode opcode, unsigned sources);
@@ -58,23 +58,23 @@ struct Case {
   Compare compare = Compare::bits;
   unsigned carry_source = 0;  // src index of a lane mask, 0: none
 };
-using Reference = std::function<std::uint64_t(std::uint64_t a, std::uint64_t b, std::uint64_t c, bool carry)>;
+using Reference = std::function<uint64_t(uint64_t a, uint64_t b, uint64_t c, bool carry)>;
 
 // Executes the case on every SIMD target, with every combination of vector and scalar sources and every shape of EXEC, and compares all 64 lanes:
 // active ones with the reference, inactive ones with what they held.
 void check_lanes(const Case& what, const Reference& reference);
 
 // The same for instructions whose result is one bit per lane in a scalar pair: bits of inactive lanes are 0.
-void check_bits(const Case& what, const std::function<bool(std::uint64_t a, std::uint64_t b)>& reference,
+void check_bits(const Case& what, const std::function<bool(uint64_t a, uint64_t b)>& reference,
                 bool writes_exec);
 
-inline float f32(std::uint64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); }
-inline double f64(std::uint64_t bits) { return std::bit_cast<double>(bits); }
-inline std::uint64_t bits(float v) { return std::bit_cast<std::uint32_t>(v); }
-inline std::uint64_t bits(double v) { return std::bit_cast<std::uint64_t>(v); }
+inline float f32(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
+inline double f64(uint64_t bits) { return std::bit_cast<double>(bits); }
+inline uint64_t bits(float v) { return std::bit_cast<uint32_t>(v); }
+inline uint64_t bits(double v) { return std::bit_cast<uint64_t>(v); }
 
 // Float16 by the definition, in double, independent of the implementation's.
-double f16(std::uint64_t bits);
-std::uint64_t nearest_f16(double v);
+double f16(uint64_t bits);
+uint64_t nearest_f16(double v);
 
 }  // namespace uptempo::vgpu::gfx9::test

@@ -14,9 +14,9 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
+using i64 = int64_t;
 
 bool is_matrix(std::string_view name) { return name.starts_with("v_mfma") || name.starts_with("v_smfmac"); }
 
@@ -49,11 +49,11 @@ i64 decoded(Element element, u64 bits) {
     case Element::bf16:
       return static_cast<i64>(f32(bits << 16));
     case Element::i32:
-      return static_cast<std::int32_t>(bits);
+      return static_cast<int32_t>(bits);
     case Element::i8:
       break;
   }
-  return static_cast<std::int8_t>(bits);
+  return static_cast<int8_t>(bits);
 }
 
 // Largest magnitudes for which 16 products and an addend are exact in the type of the result, and an
@@ -167,7 +167,7 @@ TEST_CASE("every matrix opcode has a layout, and every layout is an opcode's") {
     executed.insert(theirs.begin(), theirs.end());
   }
   std::set<std::string> named;
-  for (std::size_t i = 1; i < kOpcodeCount; ++i) {
+  for (size_t i = 1; i < kOpcodeCount; ++i) {
     const std::string_view name = mnemonic(static_cast<Opcode>(i));
     if (!is_matrix(name)) continue;
     named.emplace(name);

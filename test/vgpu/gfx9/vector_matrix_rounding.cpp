@@ -12,8 +12,8 @@
 namespace uptempo::vgpu::gfx9::test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
 
 double value(Element element, u64 encoded) {
   switch (element) {

@@ -10,8 +10,8 @@
 namespace uptempo::vgpu::test {
 namespace {
 
-constexpr std::size_t kKernargBlockBytes = 256;
-constexpr std::size_t kKernargBlocks = 1024;
+constexpr size_t kKernargBlockBytes = 256;
+constexpr size_t kKernargBlocks = 1024;
 
 hsa_status_t take_agent(hsa_agent_t agent, void* result) {
   auto& device = *static_cast<TestDevice*>(result);
@@ -32,7 +32,7 @@ hsa_status_t take_pool(hsa_amd_memory_pool_t pool, void* result) {
   hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment);
   bool allocatable = false;
   hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, &allocatable);
-  std::uint32_t flags = 0;
+  uint32_t flags = 0;
   hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags);
   const bool fine = (flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) != 0;
   if (segment != HSA_AMD_SEGMENT_GLOBAL || !allocatable || fine != search.fine) return HSA_STATUS_SUCCESS;
@@ -49,7 +49,7 @@ hsa_amd_memory_pool_t pool_of(hsa_agent_t agent, bool fine) {
 }
 
 template <class T>
-T read(std::span<const std::byte> bytes, std::size_t offset) {
+T read(std::span<const std::byte> bytes, size_t offset) {
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
@@ -57,14 +57,14 @@ T read(std::span<const std::byte> bytes, std::size_t offset) {
 
 // clang offload bundle: magic, count, then {offset, size, id length, id} for each.
 std::span<const std::byte> code_for(std::span<const std::byte> bundle, std::string_view target) {
-  std::size_t at = std::strlen("__CLANG_OFFLOAD_BUNDLE__");
-  const auto count = read<std::uint64_t>(bundle, at);
+  size_t at = std::strlen("__CLANG_OFFLOAD_BUNDLE__");
+  const auto count = read<uint64_t>(bundle, at);
   at += 8;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto length = read<std::uint64_t>(bundle, at + 16);
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto length = read<uint64_t>(bundle, at + 16);
     const std::string_view id(reinterpret_cast<const char*>(bundle.data()) + at + 24, length);
     if (id.find(target) != std::string_view::npos)
-      return bundle.subspan(read<std::uint64_t>(bundle, at), read<std::uint64_t>(bundle, at + 8));
+      return bundle.subspan(read<uint64_t>(bundle, at), read<uint64_t>(bundle, at + 8));
     at += 24 + length;
   }
   return {};
@@ -127,7 +127,7 @@ TestDevice::Kernel TestDevice::kernel(const std::string& name) const {
   return kernel;
 }
 
-void* TestDevice::allocate_bytes(Memory memory, std::size_t size_bytes) {
+void* TestDevice::allocate_bytes(Memory memory, size_t size_bytes) {
   const hsa_amd_memory_pool_t pool = memory == Memory::host_fine     ? host_fine_
                                      : memory == Memory::host_coarse ? host_coarse_
                                                                      : local_;
@@ -147,29 +147,29 @@ TestDevice::Arguments TestDevice::arguments() {
   return Arguments(block);
 }
 
-std::uint64_t TestDevice::claim() {
-  const std::uint64_t index = hsa_queue_add_write_index_relaxed(queue_, 1);
+uint64_t TestDevice::claim() {
+  const uint64_t index = hsa_queue_add_write_index_relaxed(queue_, 1);
   while (index - hsa_queue_load_read_index_scacquire(queue_) >= queue_->size) {
   }
   std::memset(static_cast<std::byte*>(queue_->base_address) + index % queue_->size * 64 + 4, 0, 60);
   return index;
 }
 
-void TestDevice::publish(std::uint64_t index, hsa_packet_type_t type, std::uint16_t setup, Fences fences) {
+void TestDevice::publish(uint64_t index, hsa_packet_type_t type, uint16_t setup, Fences fences) {
   hsa_signal_add_relaxed(done_, 1);
   const auto header =
-      static_cast<std::uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
+      static_cast<uint32_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
                                  fences.acquire << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
                                  fences.release << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
-  __atomic_store_n(reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(queue_->base_address) +
+  __atomic_store_n(reinterpret_cast<uint32_t*>(static_cast<std::byte*>(queue_->base_address) +
                                                     index % queue_->size * 64),
-                   header | std::uint32_t{setup} << 16, __ATOMIC_RELEASE);
+                   header | uint32_t{setup} << 16, __ATOMIC_RELEASE);
   hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(index));
 }
 
-void TestDevice::dispatch(const Kernel& kernel, std::uint32_t work_items, const Arguments& arguments,
+void TestDevice::dispatch(const Kernel& kernel, uint32_t work_items, const Arguments& arguments,
                           Fences fences) {
-  const std::uint64_t index = claim();
+  const uint64_t index = claim();
   auto& packet = static_cast<hsa_kernel_dispatch_packet_t*>(queue_->base_address)[index % queue_->size];
   packet.workgroup_size_x = 64;
   packet.workgroup_size_y = packet.workgroup_size_z = 1;
@@ -182,7 +182,7 @@ void TestDevice::dispatch(const Kernel& kernel, std::uint32_t work_items, const 
 }
 
 void TestDevice::barrier(Fences fences) {
-  const std::uint64_t index = claim();
+  const uint64_t index = claim();
   auto& packet = static_cast<hsa_barrier_and_packet_t*>(queue_->base_address)[index % queue_->size];
   packet.completion_signal = done_;
   publish(index, HSA_PACKET_TYPE_BARRIER_AND, 0, fences);
@@ -193,7 +193,7 @@ void TestDevice::wait() {
     check(HSA_STATUS_ERROR, "packets were waited for");
 }
 
-void TestDevice::copy(void* destination, const void* source, std::size_t size_bytes) {
+void TestDevice::copy(void* destination, const void* source, size_t size_bytes) {
   wait();
   hsa_signal_store_relaxed(done_, 1);
   check(hsa_amd_memory_async_copy(destination, gpu, source, gpu, size_bytes, 0, nullptr, done_),

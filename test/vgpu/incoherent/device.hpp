@@ -19,7 +19,7 @@ struct Fences {
   hsa_fence_scope_t release = HSA_FENCE_SCOPE_SYSTEM;
 };
 
-enum class Memory : std::uint8_t { host_fine, host_coarse, local };
+enum class Memory : uint8_t { host_fine, host_coarse, local };
 
 class TestDevice {
  public:
@@ -29,14 +29,14 @@ class TestDevice {
   TestDevice& operator=(const TestDevice&) = delete;
 
   // Readable and writable by the host and the GPU; kept as long as the device, so that no address is used twice.
-  template <class T = std::uint32_t>
-  std::span<T> allocate(Memory memory, std::size_t count) {
+  template <class T = uint32_t>
+  std::span<T> allocate(Memory memory, size_t count) {
     return {static_cast<T*>(allocate_bytes(memory, count * sizeof(T))), count};
   }
 
   struct Kernel {
-    std::uint64_t object;
-    std::uint32_t kernarg_bytes;
+    uint64_t object;
+    uint32_t kernarg_bytes;
   };
   Kernel kernel(const std::string& name) const;
 
@@ -59,25 +59,25 @@ class TestDevice {
 
    private:
     std::byte* block_;
-    std::size_t at_ = 0;
+    size_t at_ = 0;
   };
   Arguments arguments();
 
   // Each with the barrier bit; the host waits for its end with wait().
-  void dispatch(const Kernel& kernel, std::uint32_t work_items, const Arguments& arguments, Fences fences);
+  void dispatch(const Kernel& kernel, uint32_t work_items, const Arguments& arguments, Fences fences);
   void barrier(Fences fences);
   // Until all packets have completed.
   void wait();
   // By an SDMA engine, after all packets have completed; waits for its end.
-  void copy(void* destination, const void* source, std::size_t size_bytes);
+  void copy(void* destination, const void* source, size_t size_bytes);
 
   hsa_agent_t gpu{}, cpu{};
 
  private:
-  void* allocate_bytes(Memory memory, std::size_t size_bytes);
+  void* allocate_bytes(Memory memory, size_t size_bytes);
   void load_code();
-  std::uint64_t claim();
-  void publish(std::uint64_t index, hsa_packet_type_t type, std::uint16_t setup, Fences fences);
+  uint64_t claim();
+  void publish(uint64_t index, hsa_packet_type_t type, uint16_t setup, Fences fences);
 
   hsa_amd_memory_pool_t host_fine_{}, host_coarse_{}, local_{};
   hsa_executable_t executable_{};

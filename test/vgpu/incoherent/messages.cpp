@@ -19,15 +19,15 @@ constexpr auto kNone = HSA_FENCE_SCOPE_NONE;
 constexpr auto kAgent = HSA_FENCE_SCOPE_AGENT;
 constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
 
-constexpr std::uint32_t kCount = 4096;
+constexpr uint32_t kCount = 4096;
 
-using Words = std::span<std::uint32_t>;
+using Words = std::span<uint32_t>;
 
 class Messages {
  public:
   // out[i] = first + i, by the GPU.
-  void write(Words out, std::uint32_t first, Fences fences) {
-    device.dispatch(iota, kCount, device.arguments().add(out.data()).add(first).add(std::uint32_t{1}),
+  void write(Words out, uint32_t first, Fences fences) {
+    device.dispatch(iota, kCount, device.arguments().add(out.data()).add(first).add(uint32_t{1}),
                     fences);
   }
   // out[i] = in[i], by the GPU.
@@ -39,8 +39,8 @@ class Messages {
     for (int round = 0; round < 4; ++round) copy(sink, in, {});
     device.wait();
   }
-  static bool holds(Words words, std::uint32_t first) {
-    for (std::uint32_t i = 0; i < kCount; ++i)
+  static bool holds(Words words, uint32_t first) {
+    for (uint32_t i = 0; i < kCount; ++i)
       if (words[i] != first + i) return false;
     return true;
   }
@@ -91,8 +91,8 @@ class Messages {
   bool reused_kernargs(hsa_fence_scope_t acquire) {
     const Words seen = device.allocate(Memory::host_fine, kCount);
     TestDevice::Arguments block = device.arguments();
-    for (const std::uint32_t first : {500u, 1000u}) {
-      device.dispatch(iota, kCount, block.rewrite().add(seen.data()).add(first).add(std::uint32_t{1}),
+    for (const uint32_t first : {500u, 1000u}) {
+      device.dispatch(iota, kCount, block.rewrite().add(seen.data()).add(first).add(uint32_t{1}),
                       {acquire, kSystem});
       device.wait();
     }
@@ -139,12 +139,12 @@ class Messages {
 
   // The host takes memory back from the GPU: what kernels have stored is there, whatever was released.
   bool unlocked() {
-    auto* words = static_cast<std::uint32_t*>(std::aligned_alloc(4096, kCount * sizeof(std::uint32_t)));
+    auto* words = static_cast<uint32_t*>(std::aligned_alloc(4096, kCount * sizeof(uint32_t)));
     const Words message(words, kCount);
     std::fill(message.begin(), message.end(), 0u);
     void* address = nullptr;
     check(hsa_amd_memory_lock(words, message.size_bytes(), &device.gpu, 1, &address), "hsa_amd_memory_lock");
-    write(Words(static_cast<std::uint32_t*>(address), kCount), 1000, {kSystem, kNone});
+    write(Words(static_cast<uint32_t*>(address), kCount), 1000, {kSystem, kNone});
     device.wait();
     check(hsa_amd_memory_unlock(words), "hsa_amd_memory_unlock");
     const bool right = holds(message, 1000);

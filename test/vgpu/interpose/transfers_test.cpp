@@ -14,13 +14,13 @@
 #include "../device/watched_pages.hpp"
 
 extern "C" {
-ssize_t __read_chk(int, void*, std::size_t, std::size_t);
-ssize_t __pread_chk(int, void*, std::size_t, off_t, std::size_t);
-ssize_t __pread64_chk(int, void*, std::size_t, off64_t, std::size_t);
-ssize_t __recv_chk(int, void*, std::size_t, std::size_t, int);
-ssize_t __recvfrom_chk(int, void*, std::size_t, std::size_t, int, sockaddr*, socklen_t*);
-std::size_t __fread_chk(void*, std::size_t, std::size_t, std::size_t, std::FILE*);
-std::size_t __fread_unlocked_chk(void*, std::size_t, std::size_t, std::size_t, std::FILE*);
+ssize_t __read_chk(int, void*, size_t, size_t);
+ssize_t __pread_chk(int, void*, size_t, off_t, size_t);
+ssize_t __pread64_chk(int, void*, size_t, off64_t, size_t);
+ssize_t __recv_chk(int, void*, size_t, size_t, int);
+ssize_t __recvfrom_chk(int, void*, size_t, size_t, int, sockaddr*, socklen_t*);
+size_t __fread_chk(void*, size_t, size_t, size_t, std::FILE*);
+size_t __fread_unlocked_chk(void*, size_t, size_t, size_t, std::FILE*);
 }
 
 namespace uptempo::vgpu::test {
@@ -48,65 +48,65 @@ struct Ends {
   std::FILE* stream = nullptr;
 };
 
-constexpr std::size_t kAt = kPage - 10;  // the text lies in two pages
+constexpr size_t kAt = kPage - 10;  // the text lies in two pages
 
 struct Input {
   const char* name;
-  std::function<std::size_t(Ends&, std::byte* to, std::size_t bytes)> call;
+  std::function<size_t(Ends&, std::byte* to, size_t bytes)> call;
 };
 
 TEST_CASE("every call that fills a buffer fills closed pages, and is recorded", "[transfers]") {
-  const auto vector_of = [](std::byte* to, std::size_t bytes) {
+  const auto vector_of = [](std::byte* to, size_t bytes) {
     return std::array<iovec, 2>{iovec{to, 3}, iovec{to + 3, bytes - 3}};
   };
   const std::vector<Input> inputs{
-      {"read", [](Ends& e, std::byte* to, std::size_t n) { return ::read(e.file, to, n); }},
-      {"__read_chk", [](Ends& e, std::byte* to, std::size_t n) { return __read_chk(e.file, to, n, n); }},
-      {"pread", [](Ends& e, std::byte* to, std::size_t n) { return pread(e.file, to, n, 0); }},
-      {"pread64", [](Ends& e, std::byte* to, std::size_t n) { return pread64(e.file, to, n, 0); }},
-      {"__pread_chk", [](Ends& e, std::byte* to, std::size_t n) { return __pread_chk(e.file, to, n, 0, n); }},
+      {"read", [](Ends& e, std::byte* to, size_t n) { return ::read(e.file, to, n); }},
+      {"__read_chk", [](Ends& e, std::byte* to, size_t n) { return __read_chk(e.file, to, n, n); }},
+      {"pread", [](Ends& e, std::byte* to, size_t n) { return pread(e.file, to, n, 0); }},
+      {"pread64", [](Ends& e, std::byte* to, size_t n) { return pread64(e.file, to, n, 0); }},
+      {"__pread_chk", [](Ends& e, std::byte* to, size_t n) { return __pread_chk(e.file, to, n, 0, n); }},
       {"__pread64_chk",
-       [](Ends& e, std::byte* to, std::size_t n) { return __pread64_chk(e.file, to, n, 0, n); }},
+       [](Ends& e, std::byte* to, size_t n) { return __pread64_chk(e.file, to, n, 0, n); }},
       {"readv",
-       [&](Ends& e, std::byte* to, std::size_t n) { return readv(e.file, vector_of(to, n).data(), 2); }},
+       [&](Ends& e, std::byte* to, size_t n) { return readv(e.file, vector_of(to, n).data(), 2); }},
       {"preadv",
-       [&](Ends& e, std::byte* to, std::size_t n) { return preadv(e.file, vector_of(to, n).data(), 2, 0); }},
+       [&](Ends& e, std::byte* to, size_t n) { return preadv(e.file, vector_of(to, n).data(), 2, 0); }},
       {"preadv64", [&](Ends& e, std::byte* to,
-                       std::size_t n) { return preadv64(e.file, vector_of(to, n).data(), 2, 0); }},
+                       size_t n) { return preadv64(e.file, vector_of(to, n).data(), 2, 0); }},
       {"preadv2", [&](Ends& e, std::byte* to,
-                      std::size_t n) { return preadv2(e.file, vector_of(to, n).data(), 2, 0, 0); }},
+                      size_t n) { return preadv2(e.file, vector_of(to, n).data(), 2, 0, 0); }},
       {"preadv64v2", [&](Ends& e, std::byte* to,
-                         std::size_t n) { return preadv64v2(e.file, vector_of(to, n).data(), 2, 0, 0); }},
-      {"recv", [](Ends& e, std::byte* to, std::size_t n) { return recv(e.sockets[0], to, n, 0); }},
+                         size_t n) { return preadv64v2(e.file, vector_of(to, n).data(), 2, 0, 0); }},
+      {"recv", [](Ends& e, std::byte* to, size_t n) { return recv(e.sockets[0], to, n, 0); }},
       {"__recv_chk",
-       [](Ends& e, std::byte* to, std::size_t n) { return __recv_chk(e.sockets[0], to, n, n, 0); }},
+       [](Ends& e, std::byte* to, size_t n) { return __recv_chk(e.sockets[0], to, n, n, 0); }},
       {"recvfrom", [](Ends& e, std::byte* to,
-                      std::size_t n) { return recvfrom(e.sockets[0], to, n, 0, nullptr, nullptr); }},
+                      size_t n) { return recvfrom(e.sockets[0], to, n, 0, nullptr, nullptr); }},
       {"__recvfrom_chk",
-       [](Ends& e, std::byte* to, std::size_t n) {
+       [](Ends& e, std::byte* to, size_t n) {
          return __recvfrom_chk(e.sockets[0], to, n, n, 0, nullptr, nullptr);
        }},
       {"recvmsg",
-       [&](Ends& e, std::byte* to, std::size_t n) {
+       [&](Ends& e, std::byte* to, size_t n) {
          auto buffers = vector_of(to, n);
          msghdr message{};
          message.msg_iov = buffers.data();
          message.msg_iovlen = 2;
          return recvmsg(e.sockets[0], &message, 0);
        }},
-      {"fread", [](Ends& e, std::byte* to, std::size_t n) { return std::fread(to, 1, n, e.stream); }},
+      {"fread", [](Ends& e, std::byte* to, size_t n) { return std::fread(to, 1, n, e.stream); }},
       {"fread_unlocked",
-       [](Ends& e, std::byte* to, std::size_t n) { return fread_unlocked(to, n, 1, e.stream) * n; }},
+       [](Ends& e, std::byte* to, size_t n) { return fread_unlocked(to, n, 1, e.stream) * n; }},
       {"__fread_chk",
-       [](Ends& e, std::byte* to, std::size_t n) { return __fread_chk(to, n, 1, n, e.stream); }},
+       [](Ends& e, std::byte* to, size_t n) { return __fread_chk(to, n, 1, n, e.stream); }},
       {"__fread_unlocked_chk",
-       [](Ends& e, std::byte* to, std::size_t n) { return __fread_unlocked_chk(to, n, 1, n, e.stream); }}};
+       [](Ends& e, std::byte* to, size_t n) { return __fread_unlocked_chk(to, n, 1, n, e.stream); }}};
   for (const Input& input : inputs) {
     CAPTURE(input.name);
     Ends ends;
     std::setvbuf(ends.stream, nullptr, _IONBF, 0);  // the C library lets the kernel fill the caller's buffer
     Watched watched;
-    for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+    for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
     REQUIRE(input.call(ends, watched.memory.program + kAt, kText.size()) == kText.size());
     auto events = watched.events();
     REQUIRE(events.size() == 2);
@@ -118,55 +118,55 @@ TEST_CASE("every call that fills a buffer fills closed pages, and is recorded", 
     events = watched.events();
     REQUIRE(events.size() == 2);
     is(events[0], Kind::wrote, kGpu + kAt, 10);
-    is(events[1], Kind::wrote, kGpu + kPage, static_cast<std::uint32_t>(kText.size() - 10));
+    is(events[1], Kind::wrote, kGpu + kPage, static_cast<uint32_t>(kText.size() - 10));
   }
 }
 
 struct Output {
   const char* name;
   bool to_socket;
-  std::function<std::size_t(Ends&, const std::byte* from, std::size_t bytes)> call;
+  std::function<size_t(Ends&, const std::byte* from, size_t bytes)> call;
 };
 
 TEST_CASE("every call that sends a buffer sends what is in closed pages, and is recorded as a read",
           "[transfers]") {
-  const auto vector_of = [](const std::byte* from, std::size_t bytes) {
+  const auto vector_of = [](const std::byte* from, size_t bytes) {
     auto* const begin = const_cast<std::byte*>(from);
     return std::array<iovec, 2>{iovec{begin, 3}, iovec{begin + 3, bytes - 3}};
   };
   using From = const std::byte*;
   const std::vector<Output> outputs{
-      {"write", false, [](Ends& e, From from, std::size_t n) { return ::write(e.file, from, n); }},
-      {"pwrite", false, [](Ends& e, From from, std::size_t n) { return pwrite(e.file, from, n, 0); }},
-      {"pwrite64", false, [](Ends& e, From from, std::size_t n) { return pwrite64(e.file, from, n, 0); }},
+      {"write", false, [](Ends& e, From from, size_t n) { return ::write(e.file, from, n); }},
+      {"pwrite", false, [](Ends& e, From from, size_t n) { return pwrite(e.file, from, n, 0); }},
+      {"pwrite64", false, [](Ends& e, From from, size_t n) { return pwrite64(e.file, from, n, 0); }},
       {"writev", false,
-       [&](Ends& e, From from, std::size_t n) { return writev(e.file, vector_of(from, n).data(), 2); }},
+       [&](Ends& e, From from, size_t n) { return writev(e.file, vector_of(from, n).data(), 2); }},
       {"pwritev", false,
-       [&](Ends& e, From from, std::size_t n) { return pwritev(e.file, vector_of(from, n).data(), 2, 0); }},
+       [&](Ends& e, From from, size_t n) { return pwritev(e.file, vector_of(from, n).data(), 2, 0); }},
       {"pwritev64", false,
-       [&](Ends& e, From from, std::size_t n) { return pwritev64(e.file, vector_of(from, n).data(), 2, 0); }},
+       [&](Ends& e, From from, size_t n) { return pwritev64(e.file, vector_of(from, n).data(), 2, 0); }},
       {"pwritev2", false,
-       [&](Ends& e, From from, std::size_t n) {
+       [&](Ends& e, From from, size_t n) {
          return pwritev2(e.file, vector_of(from, n).data(), 2, 0, 0);
        }},
       {"pwritev64v2", false,
-       [&](Ends& e, From from, std::size_t n) {
+       [&](Ends& e, From from, size_t n) {
          return pwritev64v2(e.file, vector_of(from, n).data(), 2, 0, 0);
        }},
-      {"send", true, [](Ends& e, From from, std::size_t n) { return send(e.sockets[0], from, n, 0); }},
+      {"send", true, [](Ends& e, From from, size_t n) { return send(e.sockets[0], from, n, 0); }},
       {"sendto", true,
-       [](Ends& e, From from, std::size_t n) { return sendto(e.sockets[0], from, n, 0, nullptr, 0); }},
+       [](Ends& e, From from, size_t n) { return sendto(e.sockets[0], from, n, 0, nullptr, 0); }},
       {"sendmsg", true,
-       [&](Ends& e, From from, std::size_t n) {
+       [&](Ends& e, From from, size_t n) {
          auto buffers = vector_of(from, n);
          msghdr message{};
          message.msg_iov = buffers.data();
          message.msg_iovlen = 2;
          return sendmsg(e.sockets[0], &message, 0);
        }},
-      {"fwrite", false, [](Ends& e, From from, std::size_t n) { return std::fwrite(from, 1, n, e.stream); }},
+      {"fwrite", false, [](Ends& e, From from, size_t n) { return std::fwrite(from, 1, n, e.stream); }},
       {"fwrite_unlocked", false,
-       [](Ends& e, From from, std::size_t n) { return fwrite_unlocked(from, n, 1, e.stream) * n; }}};
+       [](Ends& e, From from, size_t n) { return fwrite_unlocked(from, n, 1, e.stream) * n; }}};
   const std::string results = "RESULTS OF A KERNEL here";
   for (const Output& output : outputs) {
     CAPTURE(output.name);
@@ -174,7 +174,7 @@ TEST_CASE("every call that sends a buffer sends what is in closed pages, and is 
     std::setvbuf(ends.stream, nullptr, _IONBF, 0);
     Watched watched;
     std::memcpy(watched.memory.device + kAt, results.data(), results.size());
-    for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+    for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
     watched.events();
     REQUIRE(output.call(ends, watched.memory.program + kAt, results.size()) == results.size());
     const auto events = watched.events();
@@ -198,9 +198,9 @@ TEST_CASE("descriptions of buffers may lie in closed pages, too", "[transfers]")
   *buffers = {program + 2 * kPage, kText.size()};
   message->msg_iov = buffers;
   message->msg_iovlen = 1;
-  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   CHECK(readv(ends.file, buffers, 1) == static_cast<ssize_t>(kText.size()));
-  for (std::size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
+  for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
   CHECK(recvmsg(ends.sockets[0], message, 0) == static_cast<ssize_t>(kText.size()));
   CHECK(std::memcmp(watched.memory.device + 2 * kPage, kText.data(), kText.size()) == 0);
 }

@@ -31,17 +31,17 @@ TEST_CASE("a range that does not fit in one piece is refused", "[ranges]") {
 }
 
 TEST_CASE("freed neighbours become one range again, in any order", "[ranges]") {
-  constexpr std::uint64_t kOrders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  constexpr uint64_t kOrders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (const auto& order : kOrders) {
     RangeAllocator ranges(0, 0x3000);
-    for (std::uint64_t i = 0; i < 3; ++i) REQUIRE(ranges.allocate(0x1000, 0x1000) == i * 0x1000);
-    for (const std::uint64_t each : order) ranges.free(each * 0x1000, 0x1000);
+    for (uint64_t i = 0; i < 3; ++i) REQUIRE(ranges.allocate(0x1000, 0x1000) == i * 0x1000);
+    for (const uint64_t each : order) ranges.free(each * 0x1000, 0x1000);
     CHECK(ranges.allocate(0x3000, 0x1000) == 0);
   }
 }
 
 TEST_CASE("what the program maps is what the device sees", "[file]") {
-  SparseFile file("backing-test", std::uint64_t{1} << 36);
+  SparseFile file("backing-test", uint64_t{1} << 36);
   const int descriptor = file.open(true);
   REQUIRE(descriptor >= 0);
   CHECK((fcntl(descriptor, F_GETFD) & FD_CLOEXEC) != 0);
@@ -57,9 +57,9 @@ TEST_CASE("what the program maps is what the device sees", "[file]") {
 }
 
 TEST_CASE("released pages go back to the system and read as zero", "[file]") {
-  SparseFile file("backing-test", std::uint64_t{1} << 30);
+  SparseFile file("backing-test", uint64_t{1} << 30);
   const int descriptor = file.open(true);
-  constexpr std::uint64_t kBytes = std::uint64_t{16} << 20;
+  constexpr uint64_t kBytes = uint64_t{16} << 20;
   std::memset(file.at(0), 0x5a, kBytes);
   struct stat before {};
   REQUIRE(fstat(descriptor, &before) == 0);

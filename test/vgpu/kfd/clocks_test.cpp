@@ -36,7 +36,7 @@ TEST_CASE("the GPU counter runs at 100 MHz of the system counter's 1 GHz", "[clo
 
 TEST_CASE("the GPU counter is the clock of packet timestamps", "[clocks]") {
   const Thunk thunk;
-  const std::uint64_t before = gpu_clock_ticks();
+  const uint64_t before = gpu_clock_ticks();
   HsaClockCounters now{};
   REQUIRE(hsaKmtGetClockCounters(kGpuNode, &now) == HSAKMT_STATUS_SUCCESS);
   CHECK(value(now.GPUClockCounter) >= before);

@@ -207,7 +207,7 @@ TEST_CASE("statx of a descriptor says what fstat says", "[directories]") {
     REQUIRE(statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &extended) == 0);
     CHECK(extended.stx_mode == plain.st_mode);
     CHECK(extended.stx_ino == plain.st_ino);
-    CHECK(extended.stx_size == static_cast<std::uint64_t>(plain.st_size));
+    CHECK(extended.stx_size == static_cast<uint64_t>(plain.st_size));
     CHECK(makedev(extended.stx_rdev_major, extended.stx_rdev_minor) == plain.st_rdev);
     close(descriptor);
   }

@@ -32,8 +32,8 @@ TEST_CASE("libdrm finds the driver amdgpu on a render node", "[drm]") {
 
 TEST_CASE("libdrm_amdgpu accepts the device and names it", "[drm]") {
   const RenderNode node;
-  std::uint32_t major = 0;
-  std::uint32_t minor = 0;
+  uint32_t major = 0;
+  uint32_t minor = 0;
   amdgpu_device_handle device = nullptr;
   REQUIRE(amdgpu_device_initialize(node.descriptor, &major, &minor, &device) == 0);
   CHECK(std::string(amdgpu_get_marketing_name(device)) == expected_device().marketing_name);
@@ -50,20 +50,20 @@ TEST_CASE("libdrm_amdgpu accepts the device and names it", "[drm]") {
 TEST_CASE("heap sizes are the device's and usage follows allocations", "[drm]") {
   const Thunk thunk;
   const RenderNode node;
-  std::uint32_t major = 0;
-  std::uint32_t minor = 0;
+  uint32_t major = 0;
+  uint32_t minor = 0;
   amdgpu_device_handle device = nullptr;
   REQUIRE(amdgpu_device_initialize(node.descriptor, &major, &minor, &device) == 0);
   amdgpu_heap_info heap{};
   REQUIRE(amdgpu_query_heap_info(device, AMDGPU_GEM_DOMAIN_VRAM, 0, &heap) == 0);
   CHECK(heap.heap_size == expected_device().vram_bytes);
-  const std::uint64_t before = heap.heap_usage;
+  const uint64_t before = heap.heap_usage;
   void* memory = nullptr;
   REQUIRE(hsaKmtAllocMemory(kGpuNode, 16 * kPage, vram(false), &memory) == HSAKMT_STATUS_SUCCESS);
   REQUIRE(amdgpu_query_heap_info(device, AMDGPU_GEM_DOMAIN_VRAM, 0, &heap) == 0);
   CHECK(heap.heap_usage == before + 16 * kPage);
   REQUIRE(hsaKmtFreeMemory(memory, 16 * kPage) == HSAKMT_STATUS_SUCCESS);
-  std::uint64_t ticks = 0;
+  uint64_t ticks = 0;
   CHECK(amdgpu_query_info(device, AMDGPU_INFO_TIMESTAMP, sizeof ticks, &ticks) == 0);
   CHECK(ticks != 0);
   amdgpu_device_deinitialize(device);

@@ -16,16 +16,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kGpu = 77;
-constexpr std::uint32_t kForever = 0xffffffff;
+constexpr uint32_t kGpu = 77;
+constexpr uint32_t kForever = 0xffffffff;
 
-std::uint32_t make(Events& events, bool auto_reset, std::uint32_t type = KFD_IOC_EVENT_SIGNAL) {
-  std::uint32_t id = 0;
+uint32_t make(Events& events, bool auto_reset, uint32_t type = KFD_IOC_EVENT_SIGNAL) {
+  uint32_t id = 0;
   REQUIRE(events.create(type, auto_reset, id) == 0);
   return id;
 }
 
-EventData data(std::uint32_t id, std::uint64_t last_age = 0) {
+EventData data(uint32_t id, uint64_t last_age = 0) {
   EventData result{};
   result.event_id = id;
   result.signal_event_data.last_event_age = last_age;
@@ -33,9 +33,9 @@ EventData data(std::uint32_t id, std::uint64_t last_age = 0) {
 }
 
 // Whether a poll finds the event set.
-bool is_set(Events& events, std::uint32_t id) {
+bool is_set(Events& events, uint32_t id) {
   EventData each = data(id);
-  std::uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
+  uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
   REQUIRE(events.wait(&each, 1, true, 0, result) == 0);
   return result == KFD_IOC_WAIT_RESULT_COMPLETE;
 }
@@ -45,7 +45,7 @@ class Sleeper {
  public:
   Sleeper(Events& events, std::vector<EventData> all_of, bool all) : data_(std::move(all_of)) {
     thread_ = std::thread([this, &events, all] {
-      error_ = events.wait(data_.data(), static_cast<std::uint32_t>(data_.size()), all, kForever, result_);
+      error_ = events.wait(data_.data(), static_cast<uint32_t>(data_.size()), all, kForever, result_);
       awake_ = true;
     });
     std::this_thread::sleep_for(20ms);
@@ -57,16 +57,16 @@ class Sleeper {
     std::this_thread::sleep_for(20ms);
     return awake_;
   }
-  std::uint32_t join() {
+  uint32_t join() {
     thread_.join();
     return result_;
   }
   int error() const { return error_; }
-  const EventData& at(std::size_t i) const { return data_[i]; }
+  const EventData& at(size_t i) const { return data_[i]; }
 
  private:
   std::vector<EventData> data_;
-  std::uint32_t result_ = KFD_IOC_WAIT_RESULT_FAIL;
+  uint32_t result_ = KFD_IOC_WAIT_RESULT_FAIL;
   int error_ = 0;
   std::atomic<bool> awake_{false};
   std::thread thread_;
@@ -74,7 +74,7 @@ class Sleeper {
 
 TEST_CASE("a manual-reset event stays set until it is reset", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, false);
+  const uint32_t id = make(events, false);
   CHECK_FALSE(is_set(events, id));
   REQUIRE(events.set(id) == 0);
   CHECK(is_set(events, id));
@@ -85,7 +85,7 @@ TEST_CASE("a manual-reset event stays set until it is reset", "[events]") {
 
 TEST_CASE("an auto-reset event that nobody waits for stays set for one waiter", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, true);
+  const uint32_t id = make(events, true);
   REQUIRE(events.set(id) == 0);
   CHECK(is_set(events, id));
   CHECK_FALSE(is_set(events, id));
@@ -93,7 +93,7 @@ TEST_CASE("an auto-reset event that nobody waits for stays set for one waiter", 
 
 TEST_CASE("setting an auto-reset event wakes all present waiters and leaves it reset", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, true);
+  const uint32_t id = make(events, true);
   Sleeper one(events, {data(id)}, true);
   Sleeper two(events, {data(id)}, true);
   events.raise(id);
@@ -104,7 +104,7 @@ TEST_CASE("setting an auto-reset event wakes all present waiters and leaves it r
 
 TEST_CASE("an auto-reset event that one thread has taken still wakes each other thread once", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, true);
+  const uint32_t id = make(events, true);
   REQUIRE(events.set(id) == 0);
   CHECK(is_set(events, id));  // the thread that set it sleeps first, as ROCr's queue destructor does
   const auto late_thread = [&] {
@@ -121,7 +121,7 @@ TEST_CASE("an auto-reset event that one thread has taken still wakes each other 
 
 TEST_CASE("an auto-reset event that was set while somebody slept is nobody else's", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, true);
+  const uint32_t id = make(events, true);
   Sleeper sleeper(events, {data(id)}, true);
   events.set(id);
   CHECK(sleeper.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
@@ -130,8 +130,8 @@ TEST_CASE("an auto-reset event that was set while somebody slept is nobody else'
 
 TEST_CASE("waiting for any ends with the first, waiting for all with the last", "[events]") {
   Events events(kGpu);
-  const std::uint32_t a = make(events, false);
-  const std::uint32_t b = make(events, false);
+  const uint32_t a = make(events, false);
+  const uint32_t b = make(events, false);
   Sleeper any(events, {data(a), data(b)}, false);
   Sleeper all(events, {data(a), data(b)}, true);
   events.set(b);
@@ -143,8 +143,8 @@ TEST_CASE("waiting for any ends with the first, waiting for all with the last", 
 
 TEST_CASE("waiting for all remembers an auto-reset event that was set meanwhile", "[events]") {
   Events events(kGpu);
-  const std::uint32_t a = make(events, true);
-  const std::uint32_t b = make(events, true);
+  const uint32_t a = make(events, true);
+  const uint32_t b = make(events, true);
   Sleeper all(events, {data(a), data(b)}, true);
   events.set(a);
   CHECK_FALSE(all.awake());
@@ -155,7 +155,7 @@ TEST_CASE("waiting for all remembers an auto-reset event that was set meanwhile"
 TEST_CASE("a wait that times out says so, and takes its time", "[events]") {
   Events events(kGpu);
   EventData each = data(make(events, true));
-  std::uint32_t result = 0;
+  uint32_t result = 0;
   const auto begin = std::chrono::steady_clock::now();
   REQUIRE(events.wait(&each, 1, true, 50, result) == 0);
   CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);
@@ -164,14 +164,14 @@ TEST_CASE("a wait that times out says so, and takes its time", "[events]") {
 
 TEST_CASE("waiting for nothing is complete at once", "[events]") {
   Events events(kGpu);
-  std::uint32_t result = 0;
+  uint32_t result = 0;
   REQUIRE(events.wait(nullptr, 0, true, kForever, result) == 0);
   CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE);
 }
 
 TEST_CASE("a blocked waiter uses no processor time", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, true);
+  const uint32_t id = make(events, true);
   Sleeper sleeper(events, {data(id)}, true);
   const std::clock_t before = std::clock();
   std::this_thread::sleep_for(200ms);
@@ -183,7 +183,7 @@ TEST_CASE("a blocked waiter uses no processor time", "[events]") {
 
 TEST_CASE("destroying an event that is waited for ends the wait with EIO", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, true);
+  const uint32_t id = make(events, true);
   Sleeper sleeper(events, {data(id)}, true);
   REQUIRE(events.destroy(id) == 0);
   CHECK(sleeper.join() == KFD_IOC_WAIT_RESULT_FAIL);
@@ -192,9 +192,9 @@ TEST_CASE("destroying an event that is waited for ends the wait with EIO", "[eve
 
 TEST_CASE("a waiter that knows the age misses no set between two waits", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, true);
+  const uint32_t id = make(events, true);
   EventData each = data(id, 1);
-  std::uint32_t result = 0;
+  uint32_t result = 0;
   REQUIRE(events.wait(&each, 1, true, 0, result) == 0);
   CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);  // age 1: never set
 
@@ -210,9 +210,9 @@ TEST_CASE("a waiter that knows the age misses no set between two waits", "[event
 TEST_CASE("a wait for all that times out hands no age out, so that the next wait sees what it saw",
           "[events]") {
   Events events(kGpu);
-  const std::uint32_t a = make(events, true), b = make(events, true);
+  const uint32_t a = make(events, true), b = make(events, true);
   std::vector<EventData> both{data(a, 1), data(b, 1)};
-  std::uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
+  uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
   REQUIRE(events.set(a) == 0);
   REQUIRE(events.wait(both.data(), 2, true, 0, result) == 0);
   CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);
@@ -226,22 +226,22 @@ TEST_CASE("a wait for all that times out hands no age out, so that the next wait
 
 TEST_CASE("a waiter that gives no age gets none back", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, true);
+  const uint32_t id = make(events, true);
   events.set(id);
   EventData each = data(id, 0);
-  std::uint32_t result = 0;
+  uint32_t result = 0;
   REQUIRE(events.wait(&each, 1, true, 0, result) == 0);
   CHECK(each.signal_event_data.last_event_age == 0);
 }
 
 TEST_CASE("4095 signal events exist, the next is refused until one is destroyed", "[events]") {
   Events events(kGpu);
-  std::set<std::uint32_t> ids;
+  std::set<uint32_t> ids;
   for (int i = 0; i < 4095; ++i) ids.insert(make(events, true));
   CHECK(ids.size() == 4095);
   CHECK(*ids.begin() == 1);
   CHECK(*ids.rbegin() == 4095);
-  std::uint32_t id = 0;
+  uint32_t id = 0;
   CHECK(events.create(KFD_IOC_EVENT_SIGNAL, true, id) == -ENOSPC);
   CHECK(make(events, false, KFD_IOC_EVENT_MEMORY) >= KFD_SIGNAL_EVENT_LIMIT);
   REQUIRE(events.destroy(100) == 0);
@@ -251,7 +251,7 @@ TEST_CASE("4095 signal events exist, the next is refused until one is destroyed"
 TEST_CASE("what does not exist cannot be set, reset, destroyed or waited for", "[events]") {
   Events events(kGpu);
   EventData each = data(5);
-  std::uint32_t result = 0;
+  uint32_t result = 0;
   CHECK(events.set(5) == -EINVAL);
   CHECK(events.reset(5) == -EINVAL);
   CHECK(events.destroy(5) == -EINVAL);
@@ -262,21 +262,21 @@ TEST_CASE("what does not exist cannot be set, reset, destroyed or waited for", "
 TEST_CASE("waiting for more events than the driver has room for is refused", "[events]") {
   Events events(kGpu);
   EventData none{};
-  std::uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
+  uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
   CHECK(events.wait(&none, 0x7fffffff, true, 0, result) == -ENOMEM);
 }
 
 TEST_CASE("only signal events are set by the program", "[events]") {
   Events events(kGpu);
-  const std::uint32_t id = make(events, false, KFD_IOC_EVENT_MEMORY);
+  const uint32_t id = make(events, false, KFD_IOC_EVENT_MEMORY);
   CHECK(events.set(id) == -EINVAL);
   CHECK(events.reset(id) == -EINVAL);
 }
 
 TEST_CASE("a memory fault reaches every memory event with page, kind and device", "[events]") {
   Events events(kGpu);
-  const std::uint32_t signal = make(events, true);
-  const std::uint32_t id = make(events, false, KFD_IOC_EVENT_MEMORY);
+  const uint32_t signal = make(events, true);
+  const uint32_t id = make(events, false, KFD_IOC_EVENT_MEMORY);
   Sleeper sleeper(events, {data(signal), data(id)}, false);
   events.memory_fault({.address = 0x12345678, .access = Access::write, .present = true, .where = "test"});
   CHECK(sleeper.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
@@ -288,7 +288,7 @@ TEST_CASE("a memory fault reaches every memory event with page, kind and device"
 
   events.memory_fault({.address = 0x5000, .access = Access::read, .present = false, .where = "test"});
   EventData each = data(id);
-  std::uint32_t result = 0;
+  uint32_t result = 0;
   REQUIRE(events.wait(&each, 1, true, 0, result) == 0);
   CHECK(each.memory_exception_data.failure.NotPresent == 1);
   CHECK(each.memory_exception_data.va == 0x5000);
@@ -296,12 +296,12 @@ TEST_CASE("a memory fault reaches every memory event with page, kind and device"
 
 TEST_CASE("no set is lost between threads that hand an event to and fro", "[events][threads]") {
   Events events(kGpu);
-  const std::uint32_t ping = make(events, true);
-  const std::uint32_t pong = make(events, true);
+  const uint32_t ping = make(events, true);
+  const uint32_t pong = make(events, true);
   constexpr int kRounds = 2000;
-  const auto wait_for = [&events](std::uint32_t id) {
+  const auto wait_for = [&events](uint32_t id) {
     EventData each = data(id);
-    std::uint32_t result = 0;
+    uint32_t result = 0;
     return events.wait(&each, 1, true, 10'000, result) == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE;
   };
   int answered = 0;

@@ -34,7 +34,7 @@ HSAuint64 Thunk::available_vram() const {
   // hsaKmtAvailableMemory() came after ROCT 5.2.3: the request itself.
   kfd_ioctl_get_process_apertures_new_args apertures{};
   kfd_process_device_apertures gpu{};
-  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<std::uintptr_t>(&gpu);
+  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<uintptr_t>(&gpu);
   apertures.num_of_nodes = 1;
   CHECK(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == 0);
   kfd_ioctl_get_available_memory_args memory{};

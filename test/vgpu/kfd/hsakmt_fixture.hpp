@@ -10,7 +10,7 @@ namespace uptempo::vgpu {
 
 inline constexpr HSAuint32 kCpuNode = 0;
 inline constexpr HSAuint32 kGpuNode = 1;
-inline constexpr std::uint32_t kPage = 4096;
+inline constexpr uint32_t kPage = 4096;
 
 // The description of the device that the launcher was asked for.
 const DeviceDescription& expected_device();

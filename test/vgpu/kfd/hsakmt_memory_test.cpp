@@ -12,21 +12,21 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-std::uint64_t shared_memory_kilobytes() {
+uint64_t shared_memory_kilobytes() {
   std::ifstream file("/proc/self/status");
   for (std::string word; file >> word;) {
-    std::uint64_t kilobytes = 0;
+    uint64_t kilobytes = 0;
     if (word == "RssShmem:" && file >> kilobytes) return kilobytes;
   }
   return 0;
 }
 
-std::uint32_t gpu_id() {
+uint32_t gpu_id() {
   kfd_process_device_apertures gpu{};
   kfd_ioctl_get_process_apertures_new_args apertures{};
-  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<std::uintptr_t>(&gpu);
+  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<uintptr_t>(&gpu);
   apertures.num_of_nodes = 1;
   REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == 0);
   return gpu.gpu_id;
@@ -36,10 +36,10 @@ std::uint32_t gpu_id() {
 struct RawBuffer {
   void* address = nullptr;
   kfd_ioctl_alloc_memory_of_gpu_args args{};
-  explicit RawBuffer(std::uint64_t size = kPage, std::uint32_t flags = KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
+  explicit RawBuffer(uint64_t size = kPage, uint32_t flags = KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
     address = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     REQUIRE(address != MAP_FAILED);
-    args.va_addr = reinterpret_cast<std::uintptr_t>(address);
+    args.va_addr = reinterpret_cast<uintptr_t>(address);
     args.size = size;
     args.gpu_id = gpu_id();
     args.flags = flags;
@@ -51,12 +51,12 @@ struct RawBuffer {
     request.handle = args.handle;
     return kfd_request(AMDKFD_IOC_FREE_MEMORY_OF_GPU, &request);
   }
-  int map(bool map_it, std::uint32_t devices = 1, std::uint32_t* success = nullptr,
-          std::uint32_t first_id = 0) {
-    std::uint32_t ids[2] = {first_id == 0 ? args.gpu_id : first_id, 0xdead};
+  int map(bool map_it, uint32_t devices = 1, uint32_t* success = nullptr,
+          uint32_t first_id = 0) {
+    uint32_t ids[2] = {first_id == 0 ? args.gpu_id : first_id, 0xdead};
     kfd_ioctl_map_memory_to_gpu_args request{};
     request.handle = args.handle;
-    request.device_ids_array_ptr = reinterpret_cast<std::uintptr_t>(ids);
+    request.device_ids_array_ptr = reinterpret_cast<uintptr_t>(ids);
     request.n_devices = devices;
     const int result =
         kfd_request(map_it ? AMDKFD_IOC_MAP_MEMORY_TO_GPU : AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &request);
@@ -81,8 +81,8 @@ TEST_CASE("VRAM that the host may reach starts as zeros and keeps what is writte
   for (int round = 0; round < 2; ++round) {  // the second round gets the same pages again
     void* memory = nullptr;
     REQUIRE(hsaKmtAllocMemory(kGpuNode, kMiB, vram(true), &memory) == HSAKMT_STATUS_SUCCESS);
-    const auto* words = static_cast<const std::uint64_t*>(memory);
-    for (std::size_t i = 0; i < kMiB / 8; i += 64) REQUIRE(words[i] == 0);
+    const auto* words = static_cast<const uint64_t*>(memory);
+    for (size_t i = 0; i < kMiB / 8; i += 64) REQUIRE(words[i] == 0);
     std::memset(memory, 0x5a, kMiB);
     CHECK(words[kMiB / 8 - 1] == 0x5a5a5a5a5a5a5a5a);
     CHECK(hsaKmtFreeMemory(memory, kMiB) == HSAKMT_STATUS_SUCCESS);
@@ -116,13 +116,13 @@ TEST_CASE("VRAM can be used up to the last page and not beyond", "[memory]") {
 
 TEST_CASE("a thousand allocations that were freed hold no memory", "[memory]") {
   const Thunk thunk;
-  std::uint64_t after_first = 0;
+  uint64_t after_first = 0;
   for (int round = 0; round < 1000; ++round) {
     void* memory = nullptr;
     REQUIRE(hsaKmtAllocMemory(kGpuNode, 4 * kMiB, vram(true), &memory) == HSAKMT_STATUS_SUCCESS);
     HSAuint64 alternate = 0;
     REQUIRE(hsaKmtMapMemoryToGPU(memory, 4 * kMiB, &alternate) == HSAKMT_STATUS_SUCCESS);
-    for (std::uint64_t at = 0; at < 4 * kMiB; at += 16 * kPage) static_cast<char*>(memory)[at] = 1;
+    for (uint64_t at = 0; at < 4 * kMiB; at += 16 * kPage) static_cast<char*>(memory)[at] = 1;
     REQUIRE(hsaKmtUnmapMemoryToGPU(memory) == HSAKMT_STATUS_SUCCESS);
     REQUIRE(hsaKmtFreeMemory(memory, 4 * kMiB) == HSAKMT_STATUS_SUCCESS);
     if (round == 0) after_first = shared_memory_kilobytes();
@@ -150,9 +150,9 @@ TEST_CASE("program memory that does not exist cannot be registered", "[memory]")
   REQUIRE(hole != MAP_FAILED);
   munmap(hole, 4 * kPage);
   kfd_ioctl_alloc_memory_of_gpu_args args{};
-  args.va_addr = std::uint64_t{1} << 40;
+  args.va_addr = uint64_t{1} << 40;
   args.size = 4 * kPage;
-  args.mmap_offset = reinterpret_cast<std::uintptr_t>(hole);
+  args.mmap_offset = reinterpret_cast<uintptr_t>(hole);
   args.gpu_id = gpu_id();
   args.flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;
   CHECK(kfd_request(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args) == -EFAULT);
@@ -167,12 +167,12 @@ TEST_CASE(
   auto* const pages = static_cast<char*>(
       mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   kfd_ioctl_alloc_memory_of_gpu_args args{};
-  args.va_addr = std::uint64_t{1} << 40;
+  args.va_addr = uint64_t{1} << 40;
   args.size = 3 * kPage;
   args.gpu_id = gpu_id();
   args.flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;  // read-only for the GPU, too
   const auto answer = [&] {
-    args.mmap_offset = reinterpret_cast<std::uintptr_t>(pages) + 8;
+    args.mmap_offset = reinterpret_cast<uintptr_t>(pages) + 8;
     return kfd_request(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
   };
   mprotect(pages + 3 * kPage, kPage, PROT_READ);  // its last bytes lie there
@@ -190,7 +190,7 @@ TEST_CASE(
 TEST_CASE("requests that make no sense are refused", "[memory]") {
   const Thunk thunk;
   kfd_ioctl_alloc_memory_of_gpu_args good{};
-  good.va_addr = std::uint64_t{1} << 40;
+  good.va_addr = uint64_t{1} << 40;
   good.size = kPage;
   good.gpu_id = gpu_id();
   good.flags = KFD_IOC_ALLOC_MEM_FLAGS_VRAM;
@@ -207,7 +207,7 @@ TEST_CASE("requests that make no sense are refused", "[memory]") {
   bad.va_addr += 1;
   CHECK(refused(bad) == -EINVAL);
   bad = good;
-  bad.va_addr = std::uint64_t{1} << 47;
+  bad.va_addr = uint64_t{1} << 47;
   CHECK(refused(bad) == -EINVAL);
   bad = good;
   bad.flags = 0;
@@ -241,7 +241,7 @@ TEST_CASE("a mapped buffer cannot be freed, an unmapped one not be unmapped", "[
 TEST_CASE("n_success counts the devices that were mapped", "[memory]") {
   const Thunk thunk;
   RawBuffer buffer;
-  std::uint32_t success = 0;
+  uint32_t success = 0;
   CHECK(buffer.map(true, 0, &success) == -EINVAL);
   CHECK(buffer.map(true, 1, &success, 0xbad) == -EINVAL);
   CHECK(success == 0);

@@ -25,7 +25,7 @@ struct Descriptor {
 };
 
 TEST_CASE("a number that KFD does not have answers EINVAL", "[ioctl]") {
-  std::array<std::uint64_t, 16> block{};
+  std::array<uint64_t, 16> block{};
   for (const unsigned number : {0x00u, 0x30u, 0x7fu, 0x85u, 0xffu}) {
     CAPTURE(number);
     CHECK(kfd_request(_IOC(_IOC_READ | _IOC_WRITE, 'K', number, sizeof block), block.data()) == -EINVAL);
@@ -62,7 +62,7 @@ TEST_CASE("a missing argument is a bad address", "[ioctl]") {
 TEST_CASE("a pointer that the program may not use is a bad address, as an argument and within one",
           "[ioctl]") {
   void* const page = mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  const auto bad = reinterpret_cast<std::uintptr_t>(page);
+  const auto bad = reinterpret_cast<uintptr_t>(page);
   CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, page) == -EFAULT);
   CHECK(kfd_request(AMDKFD_IOC_CREATE_QUEUE, page) == -EFAULT);
   kfd_ioctl_wait_events_args wait{};
@@ -72,7 +72,7 @@ TEST_CASE("a pointer that the program may not use is a bad address, as an argume
   kfd_ioctl_get_process_apertures_new_args apertures{};
   kfd_process_device_apertures gpu{};
   apertures.num_of_nodes = 1;
-  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<std::uintptr_t>(&gpu);
+  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<uintptr_t>(&gpu);
   REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == 0);
   apertures.kfd_process_device_apertures_ptr = bad;
   CHECK(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == -EFAULT);
@@ -93,7 +93,7 @@ TEST_CASE("a pointer that the program may not use is a bad address, as an argume
   const Descriptor render("/dev/dri/renderD128");
   drm_amdgpu_info info{};
   info.query = AMDGPU_INFO_ACCEL_WORKING;
-  info.return_size = sizeof(std::uint32_t);
+  info.return_size = sizeof(uint32_t);
   info.return_pointer = bad;
   CHECK(ioctl(render.number, DRM_IOCTL_AMDGPU_INFO, &info) == -1);
   CHECK(errno == EFAULT);
@@ -104,8 +104,8 @@ TEST_CASE("a pointer that the program may not use is a bad address, as an argume
 
 TEST_CASE("a caller with a shorter struct gets as much as it has room for", "[ioctl]") {
   struct {
-    std::uint32_t major = 0;
-    std::uint32_t sentinel = 0x5a5a5a5a;
+    uint32_t major = 0;
+    uint32_t sentinel = 0x5a5a5a5a;
   } version;
   CHECK(kfd_request(_IOC(_IOC_READ, 'K', 0x01, sizeof version.major), &version) == 0);
   CHECK(version.major == 1);
@@ -135,10 +135,10 @@ TEST_CASE("apertures can be counted before room is made for them", "[ioctl]") {
   REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &count) == 0);
   CHECK(count.num_of_nodes == 1);
   kfd_process_device_apertures gpu{};
-  count.kfd_process_device_apertures_ptr = reinterpret_cast<std::uintptr_t>(&gpu);
+  count.kfd_process_device_apertures_ptr = reinterpret_cast<uintptr_t>(&gpu);
   REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &count) == 0);
   CHECK(gpu.gpu_id != 0);
-  CHECK(gpu.gpuvm_limit == (std::uint64_t{1} << 47) - 1);
+  CHECK(gpu.gpuvm_limit == (uint64_t{1} << 47) - 1);
   CHECK(gpu.lds_base < gpu.lds_limit);
   CHECK(gpu.scratch_base > gpu.lds_limit);
   kfd_ioctl_get_process_apertures_args old{};
@@ -150,14 +150,14 @@ TEST_CASE("apertures can be counted before room is made for them", "[ioctl]") {
 TEST_CASE("tile configuration fills what there is room for with zeros", "[ioctl]") {
   kfd_process_device_apertures gpu{};
   kfd_ioctl_get_process_apertures_new_args apertures{};
-  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<std::uintptr_t>(&gpu);
+  apertures.kfd_process_device_apertures_ptr = reinterpret_cast<uintptr_t>(&gpu);
   apertures.num_of_nodes = 1;
   REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &apertures) == 0);
-  std::array<std::uint32_t, 9> tiles;
+  std::array<uint32_t, 9> tiles;
   tiles.fill(0xcccccccc);
   kfd_ioctl_get_tile_config_args config{};
   config.gpu_id = gpu.gpu_id;
-  config.tile_config_ptr = reinterpret_cast<std::uintptr_t>(tiles.data());
+  config.tile_config_ptr = reinterpret_cast<uintptr_t>(tiles.data());
   config.num_tile_configs = 8;
   REQUIRE(kfd_request(AMDKFD_IOC_GET_TILE_CONFIG, &config) == 0);
   CHECK(config.gb_addr_config == 0x2a110002);
@@ -178,7 +178,7 @@ TEST_CASE("event ages travel through the wait request", "[ioctl]") {
   data.event_id = create.event_id;
   data.signal_event_data.last_event_age = 1;
   kfd_ioctl_wait_events_args wait{};
-  wait.events_ptr = reinterpret_cast<std::uintptr_t>(&data);
+  wait.events_ptr = reinterpret_cast<uintptr_t>(&data);
   wait.num_events = 1;
   REQUIRE(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == 0);
   CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE);
@@ -192,7 +192,7 @@ TEST_CASE("event ages travel through the wait request", "[ioctl]") {
 TEST_CASE("a wait for more events than there is room for answers ENOMEM", "[ioctl]") {
   kfd::EventData data{};
   kfd_ioctl_wait_events_args wait{};
-  wait.events_ptr = reinterpret_cast<std::uintptr_t>(&data);
+  wait.events_ptr = reinterpret_cast<uintptr_t>(&data);
   wait.num_events = 0x7fffffff;
   CHECK(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == -ENOMEM);
 }
@@ -202,7 +202,7 @@ TEST_CASE("a wait for more events than there is room for answers ENOMEM", "[ioct
 TEST_CASE("a program without memory gets ENOMEM, not an exception", "[ioctl]") {
   constexpr unsigned kMost = 1u << 20;
   const Descriptor kfd("/dev/kfd");
-  std::vector<std::uint32_t> created;
+  std::vector<uint32_t> created;
   created.reserve(kMost);
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
@@ -220,7 +220,7 @@ TEST_CASE("a program without memory gets ENOMEM, not an exception", "[ioctl]") {
   REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
   CHECK(error == ENOMEM);
   int destroyed = 0;
-  for (const std::uint32_t id : created) {
+  for (const uint32_t id : created) {
     kfd_ioctl_destroy_event_args destroy{};
     destroy.event_id = id;
     destroyed |= ioctl(kfd.number, AMDKFD_IOC_DESTROY_EVENT, &destroy);
@@ -231,9 +231,9 @@ TEST_CASE("a program without memory gets ENOMEM, not an exception", "[ioctl]") {
 
 TEST_CASE("the runtime is enabled once", "[ioctl]") {
   struct {
-    std::uint64_t r_debug = 0;
-    std::uint32_t mode_mask = 1;
-    std::uint32_t capabilities_mask = 0;
+    uint64_t r_debug = 0;
+    uint32_t mode_mask = 1;
+    uint32_t capabilities_mask = 0;
   } enable;
   const unsigned long request = _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, sizeof enable);
   CHECK(kfd_request(request, &enable) == 0);

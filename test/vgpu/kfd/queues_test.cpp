@@ -139,10 +139,10 @@ TEST_CASE("a queue that does not exist answers as KFD does", "[queues]") {
   kfd_ioctl_alloc_queue_gws_args gws{};
   gws.queue_id = 999;
   CHECK(kfd_request(AMDKFD_IOC_ALLOC_QUEUE_GWS, &gws) == -EINVAL);
-  std::uint32_t mask = 1;
+  uint32_t mask = 1;
   kfd_ioctl_set_cu_mask_args cu_mask{};
   cu_mask.queue_id = 999;
-  cu_mask.cu_mask_ptr = reinterpret_cast<std::uintptr_t>(&mask);
+  cu_mask.cu_mask_ptr = reinterpret_cast<uintptr_t>(&mask);
   cu_mask.num_cu_mask = 32;
   CHECK(kfd_request(AMDKFD_IOC_SET_CU_MASK, &cu_mask) == -EFAULT);
   cu_mask.num_cu_mask = 31;

@@ -14,18 +14,18 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr size_t kPage = 4096;
 
 struct Memory {
-  explicit Memory(std::size_t page_count = 4, int protection = PROT_READ | PROT_WRITE,
+  explicit Memory(size_t page_count = 4, int protection = PROT_READ | PROT_WRITE,
                   int flags = MAP_PRIVATE | MAP_ANONYMOUS, int file = -1)
       : bytes(page_count * kPage),
         begin(static_cast<std::byte*>(mmap(nullptr, bytes, protection, flags, file, 0))) {
     REQUIRE(begin != MAP_FAILED);
   }
   ~Memory() { munmap(begin, bytes); }
-  std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(begin); }
-  const std::size_t bytes;
+  uint64_t address() const { return reinterpret_cast<uint64_t>(begin); }
+  const size_t bytes;
   std::byte* const begin;
 };
 
@@ -34,7 +34,7 @@ TEST_CASE("untouched memory keeps its address and its zeros, and gets a second m
   const auto shared = SharedPages::replace(memory.address(), memory.bytes);
   REQUIRE(shared != nullptr);
   CHECK(shared->alias() != memory.begin);
-  for (std::size_t byte = 0; byte < memory.bytes; byte += 512) REQUIRE(memory.begin[byte] == std::byte{0});
+  for (size_t byte = 0; byte < memory.bytes; byte += 512) REQUIRE(memory.begin[byte] == std::byte{0});
   memory.begin[5000] = std::byte{7};
   CHECK(shared->alias()[5000] == std::byte{7});
   shared->alias()[5001] = std::byte{8};
@@ -117,7 +117,7 @@ TEST_CASE("a mapping of a file is told from others by file, offset and permissio
   SparseFile other("uptempo-vgpu-other", 16 * kPage);
   const int descriptor = file.open(true);
   void* const at = mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 8 * kPage);
-  const auto address = reinterpret_cast<std::uint64_t>(at);
+  const auto address = reinterpret_cast<uint64_t>(at);
   CHECK(is_mapping_of(address, 4 * kPage, file, 8 * kPage));
   CHECK(is_mapping_of(address + kPage, kPage, file, 9 * kPage));
   CHECK_FALSE(is_mapping_of(address, 4 * kPage, file, 7 * kPage));

@@ -165,7 +165,7 @@ TEST_CASE("the virtual files answer to every way of asking", "[tree]") {
   std::ifstream(kSame) >> other;
   CHECK(one == other);
   CHECK_FALSE(one.empty());
-  CHECK(static_cast<std::size_t>(status.st_size) == one.size() + 1);
+  CHECK(static_cast<size_t>(status.st_size) == one.size() + 1);
   char* resolved = realpath(kFile, nullptr);
   REQUIRE(resolved != nullptr);
   CHECK(std::string(resolved) == "/sys/devices/virtual/kfd/kfd/topology/nodes/1/gpu_id");

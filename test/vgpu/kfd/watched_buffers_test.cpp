@@ -14,10 +14,10 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint32_t kGpu = 7;
-constexpr std::uint32_t kWritable = 1u << 31;
+constexpr size_t kPage = 4096;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint32_t kGpu = 7;
+constexpr uint32_t kWritable = 1u << 31;
 
 using Kind = HostEvent::Kind;
 
@@ -41,7 +41,7 @@ struct Driver {
 
 // As ROCT makes them: addresses first, then the buffer, then the program's mapping of it.
 struct Memory {
-  Memory(Driver& the_driver, std::uint32_t flags, std::size_t page_count = 4,
+  Memory(Driver& the_driver, uint32_t flags, size_t page_count = 4,
          int protection = PROT_READ | PROT_WRITE)
       : driver(the_driver), bytes(page_count * kPage) {
     void* const reserved =
@@ -49,7 +49,7 @@ struct Memory {
     program = static_cast<std::byte*>(reserved);
     if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0)
       mmap(program, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    std::uint64_t offset = 0;
+    uint64_t offset = 0;
     REQUIRE(driver.buffers.allocate(
                 {.gpu_address = gpu(),
                  .size_bytes = bytes,
@@ -73,26 +73,26 @@ struct Memory {
   Memory& operator=(const Memory&) = delete;
 
   GpuAddress gpu() const { return reinterpret_cast<GpuAddress>(program); }
-  bool use(std::size_t page) {
+  bool use(size_t page) {
     if (!driver.host.close(gpu() + page * kPage, true)) return false;
     driver.host.device_wrote(gpu() + page * kPage, nullptr);
     return true;
   }
-  void store(std::size_t at, int value) {
+  void store(size_t at, int value) {
     *static_cast<volatile std::byte*>(program + at) = std::byte(value);
   }
 
   Driver& driver;
-  const std::size_t bytes;
+  const size_t bytes;
   std::byte* program = nullptr;
-  std::uint64_t handle = 0;
+  uint64_t handle = 0;
 };
 
 TEST_CASE(
     "stores of the host are observed in VRAM that it may reach, GTT and system memory that ROCT has made",
     "[watched_buffers]") {
   Driver driver;
-  for (const std::uint32_t flags : {KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC,
+  for (const uint32_t flags : {KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC,
                                     KFD_IOC_ALLOC_MEM_FLAGS_GTT, KFD_IOC_ALLOC_MEM_FLAGS_USERPTR}) {
     CAPTURE(flags);
     Memory memory(driver, flags);
@@ -159,14 +159,14 @@ TEST_CASE("memory that the program has registered stays as it is and is not watc
   Driver driver;
   std::vector<std::byte> memory(4 * kPage, std::byte{5});
   auto* const begin = reinterpret_cast<std::byte*>(
-      (reinterpret_cast<std::uintptr_t>(memory.data()) + kPage - 1) & ~(kPage - 1));
+      (reinterpret_cast<uintptr_t>(memory.data()) + kPage - 1) & ~(kPage - 1));
   const auto registered = [&](GpuAddress gpu_address) {
-    std::uint64_t handle = 0;
-    std::uint64_t offset = 0;
+    uint64_t handle = 0;
+    uint64_t offset = 0;
     REQUIRE(driver.buffers.allocate({.gpu_address = gpu_address,
                                      .size_bytes = 2 * kPage,
                                      .flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | kWritable,
-                                     .program_address = reinterpret_cast<std::uint64_t>(begin)},
+                                     .program_address = reinterpret_cast<uint64_t>(begin)},
                                     handle, offset) == 0);
     REQUIRE(driver.buffers.map(handle) == 0);
     CHECK_FALSE(driver.host.close(gpu_address, true));
@@ -178,8 +178,8 @@ TEST_CASE("memory that the program has registered stays as it is and is not watc
     CHECK(driver.buffers.unmap(handle) == 0);
     CHECK(driver.buffers.free(handle) == 0);
   };
-  SECTION("under an address of the GPU's own") { registered(std::uint64_t{1} << 40); }
-  SECTION("under its own address") { registered(reinterpret_cast<std::uint64_t>(begin)); }
+  SECTION("under an address of the GPU's own") { registered(uint64_t{1} << 40); }
+  SECTION("under its own address") { registered(reinterpret_cast<uint64_t>(begin)); }
 }
 
 TEST_CASE("watched memory that is registered a second time is watched no longer", "[watched_buffers]") {
@@ -188,9 +188,9 @@ TEST_CASE("watched memory that is registered a second time is watched no longer"
   REQUIRE(driver.buffers.map(memory.handle) == 0);
   REQUIRE(memory.use(1));
   REQUIRE(memory.use(3));
-  std::uint64_t handle = 0;
-  std::uint64_t offset = 0;
-  REQUIRE(driver.buffers.allocate({.gpu_address = std::uint64_t{1} << 40,
+  uint64_t handle = 0;
+  uint64_t offset = 0;
+  REQUIRE(driver.buffers.allocate({.gpu_address = uint64_t{1} << 40,
                                    .size_bytes = 2 * kPage,
                                    .flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | kWritable,
                                    .program_address = memory.gpu()},
@@ -224,7 +224,7 @@ TEST_CASE("the ring of a queue and its pointers are not watched while they are i
   queue.read_pointer_address = pointers.gpu();
   queue.write_pointer_address = pointers.gpu() + kPage;
   REQUIRE(queues.create(queue) == 0);
-  for (std::size_t page = 0; page < 4; ++page) CHECK_FALSE(ring.use(page));
+  for (size_t page = 0; page < 4; ++page) CHECK_FALSE(ring.use(page));
   CHECK_FALSE(pointers.use(0));
   CHECK_FALSE(pointers.use(1));
   CHECK(pointers.use(2));

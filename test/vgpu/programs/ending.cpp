@@ -20,13 +20,13 @@ hsa_status_t take_gpu(hsa_agent_t agent, void* result) {
   return HSA_STATUS_INFO_BREAK;
 }
 
-void submit(hsa_queue_t* queue, std::uint64_t index, std::uint32_t fences, hsa_signal_t dependency,
+void submit(hsa_queue_t* queue, uint64_t index, uint32_t fences, hsa_signal_t dependency,
             hsa_signal_t completion) {
   auto* packet = static_cast<hsa_barrier_and_packet_t*>(queue->base_address) + index;
   std::memset(reinterpret_cast<char*>(packet) + 4, 0, sizeof *packet - 4);
   packet->dep_signal[0] = dependency;
   packet->completion_signal = completion;
-  __atomic_store_n(reinterpret_cast<std::uint32_t*>(packet),
+  __atomic_store_n(reinterpret_cast<uint32_t*>(packet),
                    HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER | fences, __ATOMIC_RELEASE);
   hsa_queue_store_write_index_relaxed(queue, index + 1);
   hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
       hsa_signal_create(1, 0, nullptr, &never) != HSA_STATUS_SUCCESS ||
       hsa_signal_create(1, 0, nullptr, &done) != HSA_STATUS_SUCCESS)
     return 1;
-  constexpr std::uint32_t kWide = HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+  constexpr uint32_t kWide = HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
                                   HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
   submit(queue, 0, kWide, {}, first);
   hsa_signal_wait_scacquire(first, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);

@@ -54,7 +54,7 @@ bool round_trip() {
   std::memset(reinterpret_cast<char*>(packet) + 4, 0, sizeof *packet - 4);
   packet->completion_signal = done;
   hsa_queue_add_write_index_screlease(queue, 1);
-  __atomic_store_n(reinterpret_cast<std::uint32_t*>(packet),
+  __atomic_store_n(reinterpret_cast<uint32_t*>(packet),
                    HSA_PACKET_TYPE_BARRIER_AND | 1u << HSA_PACKET_HEADER_BARRIER, __ATOMIC_RELEASE);
   hsa_signal_store_screlease(queue->doorbell_signal, 0);
   return hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) == 0;
@@ -261,12 +261,12 @@ void limited_threads(rlim_t allowed) {
   if (geteuid() == 0 &&
       setresuid(61000 + getpid() % 4000, 61000 + getpid() % 4000, 61000 + getpid() % 4000) != 0)
     _exit(2);
-  alignas(4096) static std::uint64_t memory[2048];
+  alignas(4096) static uint64_t memory[2048];
   kfd_ioctl_create_queue_args create{};
-  create.ring_base_address = reinterpret_cast<std::uint64_t>(memory);
+  create.ring_base_address = reinterpret_cast<uint64_t>(memory);
   create.ring_size = 4096;
-  create.read_pointer_address = reinterpret_cast<std::uint64_t>(memory + 1024);
-  create.write_pointer_address = reinterpret_cast<std::uint64_t>(memory + 1025);
+  create.read_pointer_address = reinterpret_cast<uint64_t>(memory + 1024);
+  create.write_pointer_address = reinterpret_cast<uint64_t>(memory + 1025);
   create.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
   create.queue_percentage = 100;
   std::ifstream("/sys/class/kfd/kfd/topology/nodes/1/gpu_id") >> create.gpu_id;

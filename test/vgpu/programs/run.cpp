@@ -20,7 +20,7 @@ void drain(int out, int err, Finished& finished) {
       char buffer[4096];
       const ssize_t count = read(pipes[i].fd, buffer, sizeof buffer);
       if (count > 0) {
-        texts[i]->append(buffer, static_cast<std::size_t>(count));
+        texts[i]->append(buffer, static_cast<size_t>(count));
       } else {
         pipes[i].fd = -1;
         --open;

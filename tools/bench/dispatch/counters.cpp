@@ -35,8 +35,8 @@ uptempo_hsa_thunks:
 
 namespace {
 
-constexpr std::size_t kThunkBytes = 32, kThunks = std::size(uptempo_hsa_next);
-std::size_t used = 0;
+constexpr size_t kThunkBytes = 32, kThunks = std::size(uptempo_hsa_next);
+size_t used = 0;
 
 // ROCr's tables begin with their version, whose minor number is their size, and go on with pointers (hsa_api_trace.cpp); so one that has grown is understood.
 // Not from hsa_api_trace.h: Debian's includes files that it does not come with.
@@ -44,7 +44,7 @@ struct TableVersion {
   uint32_t major, size_bytes, step, reserved;
 };
 
-std::size_t entries_of(const void* table) {
+size_t entries_of(const void* table) {
   TableVersion version{};
   std::memcpy(&version, table, sizeof version);
   return version.size_bytes <= sizeof version ? 0 : (version.size_bytes - sizeof version) / sizeof(void*);
@@ -60,10 +60,10 @@ bool is_thunk(const void* function) {
 
 template <class F>
 void for_each_function(void* tables, F&& f) {
-  for (std::size_t t = 0; t < entries_of(tables); ++t) {
+  for (size_t t = 0; t < entries_of(tables); ++t) {
     void* const functions = entries(tables)[t];
     if (functions == nullptr) continue;
-    for (std::size_t i = 0; i < entries_of(functions); ++i)
+    for (size_t i = 0; i < entries_of(functions); ++i)
       if (void*& function = entries(functions)[i]; function != nullptr && !is_thunk(function)) f(function);
   }
 }
@@ -73,7 +73,7 @@ void for_each_function(void* tables, F&& f) {
 // What ROCr calls in a library that HSA_TOOLS_LIB names. False: it has to do without, and no call is counted.
 extern "C" __attribute__((visibility("default"))) bool OnLoad(void* tables, uint64_t, uint64_t,
                                                               const char* const*) {
-  std::size_t functions = 0;
+  size_t functions = 0;
   for_each_function(tables, [&](void*&) { ++functions; });
   if (used + functions > kThunks) return false;
   for_each_function(tables, [](void*& function) {

@@ -8,7 +8,7 @@
 
 #include "aql/packet.hpp"
 #include "tools/bench/dispatch/row.hpp"
-#include "engine/dispatch/batch.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
 #include "engine/recording/recording.hpp"
 
 namespace uptempo::bench {

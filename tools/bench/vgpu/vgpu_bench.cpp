@@ -20,10 +20,10 @@ namespace {
 
 using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::gfx9;
-using Words = std::vector<std::uint32_t>;
+using Words = std::vector<uint32_t>;
 
 constexpr GpuAddress kCode = 0x10000, kData = 0x1000000;
-constexpr std::size_t kDataBytes = 1 << 20;
+constexpr size_t kDataBytes = 1 << 20;
 constexpr unsigned kBody = 64;
 
 // Registers of the wave before the loop: s[2:3] = data, s8 = iterations; v0 = 4 * lane, v1 = 16 * lane, v2..v7 small numbers, v12 a permutation of
@@ -32,7 +32,7 @@ struct Case {
   std::string_view name;
   Words body;  // repeated to kBody instructions
   unsigned instructions;
-  std::uint64_t exec = ~std::uint64_t{0};
+  uint64_t exec = ~uint64_t{0};
 };
 
 const Case kCases[] = {
@@ -60,8 +60,8 @@ const Case kCases[] = {
     {"branch: s_branch to the next instruction", {0xbf820000}, 1},
 };
 
-constexpr std::uint32_t kLoopEnd[] = {0x80888108, 0xbf078008};  // s_sub_u32 s8, s8, 1; s_cmp_lg_u32 s8, 0
-constexpr std::uint32_t kBranchIfScc = 0xbf850000, kEndProgram = 0xbf810000;
+constexpr uint32_t kLoopEnd[] = {0x80888108, 0xbf078008};  // s_sub_u32 s8, s8, 1; s_cmp_lg_u32 s8, 0
+constexpr uint32_t kBranchIfScc = 0xbf850000, kEndProgram = 0xbf810000;
 
 class Bench {
  public:
@@ -76,19 +76,19 @@ class Bench {
     for (unsigned i = 0; i < repeats; ++i) words.insert(words.end(), one.body.begin(), one.body.end());
     words.insert(words.end(), std::begin(kLoopEnd), std::end(kLoopEnd));
     words.push_back(kBranchIfScc |
-                    (static_cast<std::uint32_t>(-static_cast<int>(words.size()) - 1) & 0xffff));
+                    (static_cast<uint32_t>(-static_cast<int>(words.size()) - 1) & 0xffff));
     words.push_back(kEndProgram);
     std::memcpy(code_.data(), words.data(), words.size() * 4);
 
-    constexpr std::uint32_t kIterations = 2000;
+    constexpr uint32_t kIterations = 2000;
     double best = std::numeric_limits<double>::max();
     for (int repetition = 0; repetition < 7; ++repetition) {
       code_cache_.invalidate();
       start(one, kIterations);
-      const std::uint64_t before = executor_.instructions;
+      const uint64_t before = executor_.instructions;
       const auto begin = std::chrono::steady_clock::now();
       executor_.enter();
-      const auto result = workgroup_.run(executor_, std::numeric_limits<std::uint64_t>::max());
+      const auto result = workgroup_.run(executor_, std::numeric_limits<uint64_t>::max());
       executor_.leave();
       const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
       if (result != Workgroup::Result::ended) {
@@ -115,8 +115,8 @@ class Bench {
   }
 
  private:
-  static std::shared_ptr<const DispatchState> dispatch(std::uint16_t work_items) {
-    static const auto make = [](std::uint16_t items) {
+  static std::shared_ptr<const DispatchState> dispatch(uint16_t work_items) {
+    static const auto make = [](uint16_t items) {
       auto state = std::make_shared<DispatchState>();
       state->kernel.entry = kCode;
       state->kernel.vgprs = 32;
@@ -133,12 +133,12 @@ class Bench {
     return work_items == 64 ? one : four;
   }
 
-  void start(const Case& one, std::uint32_t iterations) {
+  void start(const Case& one, uint32_t iterations) {
     workgroup_.start(dispatch(64), {0, 0, 0}, 0);
     Wave& wave = workgroup_.wave(0);
     wave.set_pair(2, kData);
     wave.scalar[8] = iterations;
-    wave.set_pair(12, kData | std::uint64_t{1} << 63);  // the scratch descriptor: swizzled
+    wave.set_pair(12, kData | uint64_t{1} << 63);  // the scratch descriptor: swizzled
     wave.set_pair(14, 0x00ea7000ffffffff);
     wave.set_pair(kFlatScratchLo, kData);
     wave.set_exec(one.exec);
@@ -149,9 +149,9 @@ class Bench {
       wave.vgpr[12].lane[lane] = (lane * 37 % kLanes) * 256 + 4 * lane;
       wave.vgpr[13].lane[lane] = 0;
       wave.vgpr[14].lane[lane] = 0;
-      wave.vgpr[15].lane[lane] = static_cast<std::uint32_t>(kPrivateAperture << 16);
+      wave.vgpr[15].lane[lane] = static_cast<uint32_t>(kPrivateAperture << 16);
       wave.vgpr[16].lane[lane] = 4 * lane;
-      wave.vgpr[17].lane[lane] = static_cast<std::uint32_t>(kSharedAperture << 16);
+      wave.vgpr[17].lane[lane] = static_cast<uint32_t>(kSharedAperture << 16);
     }
   }
 

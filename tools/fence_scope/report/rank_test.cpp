@@ -27,7 +27,7 @@ double exact_p(double u, size_t n, size_t m) {
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
   const auto nearer_end = static_cast<size_t>(std::min(u, static_cast<double>(n * m) - u));
   const double tail =
-      std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(nearer_end) + 1, 0.0);
+      std::accumulate(counts.begin(), counts.begin() + static_cast<ptrdiff_t>(nearer_end) + 1, 0.0);
   return std::min(1.0, 2 * tail / all);
 }
 

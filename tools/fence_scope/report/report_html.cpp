@@ -301,8 +301,8 @@ std::string legend(const Report& report) {
 std::string packets(const Report& report) {
   if (report.packets.empty()) return {};
   std::string out = "<h2>The fewest fences for each packet, and why</h2>\n";
-  if (const std::string opinion = second_opinion(report.packets); !opinion.empty())
-    out += fmt::format("<p>In short, {}. {}</p>\n", e(opinion), e(about_second_opinion(report.packets)));
+  if (const std::string opinion = checker_advice(report.packets); !opinion.empty())
+    out += fmt::format("<p>In short, {}. {}</p>\n", e(opinion), e(about_checker_advice(report.packets)));
   out += "<table class=\"reasons\">\n";
   for (const PacketRun run : runs_of(report.packets)) {
     const PlannedPacket& packet = report.packets[run.first];

@@ -67,7 +67,7 @@ std::vector<PacketReason> reasons_of(const PlannedPacket& packet) {
   return reasons;
 }
 
-std::string second_opinion(std::span<const PlannedPacket> packets) {
+std::string checker_advice(std::span<const PlannedPacket> packets) {
   if (packets.empty() ||
       !std::ranges::all_of(packets, [](const auto& each) { return each.checker.has_value(); }))
     return {};
@@ -78,7 +78,7 @@ std::string second_opinion(std::span<const PlannedPacket> packets) {
                                  plural);
 }
 
-std::string about_second_opinion(std::span<const PlannedPacket> packets) {
+std::string about_checker_advice(std::span<const PlannedPacket> packets) {
   if (!std::ranges::any_of(packets, needs_less)) return {};
   return "The fence checker looks for what one run would have been right without, on the virtual GPU. It "
          "knows "
@@ -97,8 +97,8 @@ std::string packets_text(const Report& report, size_t columns) {
     for (const PacketReason& reason : reasons_of(packet))
       text += wrapped(reason.why, columns, 2 + kWhat, fmt::format("  {:<{}}", reason.what, kWhat));
   }
-  if (const std::string opinion = second_opinion(report.packets); !opinion.empty())
-    text += '\n' + wrapped("In short, " + opinion + ". " + about_second_opinion(report.packets), columns);
+  if (const std::string opinion = checker_advice(report.packets); !opinion.empty())
+    text += '\n' + wrapped("In short, " + opinion + ". " + about_checker_advice(report.packets), columns);
   return text;
 }
 

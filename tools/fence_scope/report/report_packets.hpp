@@ -28,9 +28,9 @@ struct PacketReason {
 std::vector<PacketReason> reasons_of(const PlannedPacket& packet);
 
 // "the fence checker agrees with all 120 headers", "the fence checker needs less than 1 of 120 headers has"; empty where it was not asked.
-std::string second_opinion(std::span<const PlannedPacket> packets);
+std::string checker_advice(std::span<const PlannedPacket> packets);
 // What such an opinion is worth; empty where it agrees or was not asked.
-std::string about_second_opinion(std::span<const PlannedPacket> packets);
+std::string about_checker_advice(std::span<const PlannedPacket> packets);
 
 // All of it for a terminal; empty without packets.
 std::string packets_text(const Report& report, size_t columns);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tools/fence_scope/run/bench.hpp"
-#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/vgpu/device_counts.h"
 
 namespace uptempo::fence_scope {

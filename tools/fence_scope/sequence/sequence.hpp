@@ -12,7 +12,7 @@
 
 #include "aql/packet.hpp"
 #include "engine/fences/fence_rules.hpp"
-#include "engine/program/geometry.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/runtime/agent.hpp"
 #include "tools/support/program.hpp"
 

@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "tools/fence_scope/run/bench.hpp"
-#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/fence_scope/trace/trace.hpp"
 #include "tools/support/device.hpp"
 

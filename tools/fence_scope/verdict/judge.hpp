@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/fence_scope/verdict/findings.hpp"
 #include "tools/fence_scope/report/report.hpp"
 #include "tools/fence_scope/sequence/sequence.hpp"

@@ -8,26 +8,26 @@ namespace uptempo::vgpu {
 namespace {
 
 // Every agent that ROCr describes has this limit (HSA_AGENT_INFO_WORKGROUP_MAX_SIZE).
-constexpr std::uint64_t kMaxWorkgroupSize = 1024;
+constexpr uint64_t kMaxWorkgroupSize = 1024;
 // Likewise HSA_AGENT_INFO_GRID_MAX_SIZE, work-items of all dimensions together (amd_gpu_agent.cpp:830).
-constexpr std::uint64_t kMaxGridSize = 0xffffffff;
+constexpr uint64_t kMaxGridSize = 0xffffffff;
 
-constexpr std::uint16_t kReservedHeaderBits = 0xe000;
-constexpr std::uint16_t kReservedSetupBits = 0xfffc;
+constexpr uint16_t kReservedHeaderBits = 0xe000;
+constexpr uint16_t kReservedSetupBits = 0xfffc;
 
 PacketError refuse(QueueError error, std::string reason) { return {error, std::move(reason)}; }
 
 // Built for messages only: a well-formed packet costs comparisons, no text.
-std::string text(const std::array<std::uint32_t, 3>& sizes) {
+std::string text(const std::array<uint32_t, 3>& sizes) {
   std::string result = "(";
-  for (const std::uint32_t size : sizes) result.append(std::to_string(size)).push_back(',');
+  for (const uint32_t size : sizes) result.append(std::to_string(size)).push_back(',');
   result.back() = ')';
   return result;
 }
 
 }  // namespace
 
-std::string_view packet_type_name(std::uint32_t type) noexcept {
+std::string_view packet_type_name(uint32_t type) noexcept {
   switch (type) {
     case HSA_PACKET_TYPE_VENDOR_SPECIFIC:
       return "vendor";
@@ -46,7 +46,7 @@ std::string_view packet_type_name(std::uint32_t type) noexcept {
   }
 }
 
-std::string_view fence_scope_name(std::uint32_t scope) noexcept {
+std::string_view fence_scope_name(uint32_t scope) noexcept {
   return scope > HSA_FENCE_SCOPE_SYSTEM ? "reserved" : scope_name(static_cast<FenceScope>(scope));
 }
 
@@ -66,8 +66,8 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
   if (packet.reserved0 != 0) return refuse(QueueError::packet_format, "reserved0 must be 0");
   const unsigned dimensions = packet.setup & 3u;
   if (dimensions == 0) return refuse(QueueError::invalid_dimensions, "0 dimensions; 1, 2 or 3 are allowed");
-  const std::array<std::uint32_t, 3> grid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
-  const std::array<std::uint32_t, 3> group{packet.workgroup_size_x, packet.workgroup_size_y,
+  const std::array<uint32_t, 3> grid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
+  const std::array<uint32_t, 3> group{packet.workgroup_size_x, packet.workgroup_size_y,
                                            packet.workgroup_size_z};
   for (unsigned axis = 0; axis < 3; ++axis) {
     if (grid[axis] == 0) return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " is empty");
@@ -79,12 +79,12 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
                         " and workgroup " + text(group) + "; unused ones must be 1");
   }
   // A product of two sizes fits into 64 bits; one of three does once that of two is no more than 32 bits.
-  const std::uint64_t plane = std::uint64_t{grid[0]} * grid[1];
+  const uint64_t plane = uint64_t{grid[0]} * grid[1];
   if (plane > kMaxGridSize || plane * grid[2] > kMaxGridSize)
     return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " has more than " +
                                                       std::to_string(kMaxGridSize) +
                                                       " work-items, the largest grid of this agent");
-  const std::uint64_t work_items = std::uint64_t{group[0]} * group[1] * group[2];
+  const uint64_t work_items = uint64_t{group[0]} * group[1] * group[2];
   if (work_items > kMaxWorkgroupSize)
     return refuse(QueueError::workgroup_too_large, "workgroup " + text(group) + " has " +
                                                        std::to_string(work_items) + " work-items; at most " +
@@ -118,8 +118,8 @@ std::optional<PacketError> check_barrier_value(const hsa_amd_barrier_value_packe
   return std::nullopt;
 }
 
-bool condition_holds(hsa_signal_condition32_t condition, std::int64_t value,
-                     std::int64_t reference) noexcept {
+bool condition_holds(hsa_signal_condition32_t condition, int64_t value,
+                     int64_t reference) noexcept {
   switch (condition) {
     case HSA_SIGNAL_CONDITION_EQ:
       return value == reference;

@@ -17,25 +17,25 @@
 
 namespace uptempo::vgpu {
 
-inline constexpr std::size_t kAqlPacketBytes = 64;
+inline constexpr size_t kAqlPacketBytes = 64;
 
 // A packet's 16-bit header.
 struct AqlHeader {
-  std::uint16_t bits = HSA_PACKET_TYPE_INVALID;
+  uint16_t bits = HSA_PACKET_TYPE_INVALID;
 
-  std::uint32_t type() const noexcept { return bits & 0xffu; }
+  uint32_t type() const noexcept { return bits & 0xffu; }
   bool barrier() const noexcept { return (bits >> HSA_PACKET_HEADER_BARRIER & 1u) != 0; }
-  std::uint32_t acquire() const noexcept { return bits >> HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE & 3u; }
-  std::uint32_t release() const noexcept { return bits >> HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & 3u; }
+  uint32_t acquire() const noexcept { return bits >> HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE & 3u; }
+  uint32_t release() const noexcept { return bits >> HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & 3u; }
 };
 
 // AMD's packet that runs a list of PM4 commands: how ROCr invalidates code caches.
 struct Pm4IbPacket {
-  std::uint16_t header;
-  std::uint16_t vendor_format;
-  std::uint32_t jump[4];  // a PM4 INDIRECT_BUFFER command
-  std::uint32_t dwords_remaining;
-  std::uint32_t reserved[8];
+  uint16_t header;
+  uint16_t vendor_format;
+  uint32_t jump[4];  // a PM4 INDIRECT_BUFFER command
+  uint32_t dwords_remaining;
+  uint32_t reserved[8];
   hsa_signal_t completion_signal;
 };
 static_assert(sizeof(Pm4IbPacket) == kAqlPacketBytes);
@@ -43,12 +43,12 @@ static_assert(sizeof(hsa_kernel_dispatch_packet_t) == kAqlPacketBytes);
 static_assert(sizeof(hsa_barrier_and_packet_t) == kAqlPacketBytes);
 static_assert(sizeof(hsa_amd_barrier_value_packet_t) == kAqlPacketBytes);
 
-inline constexpr std::uint32_t kVendorFormatPm4Ib = 1;
-inline constexpr std::uint32_t kVendorFormatBarrierValue = HSA_AMD_PACKET_TYPE_BARRIER_VALUE;
+inline constexpr uint32_t kVendorFormatPm4Ib = 1;
+inline constexpr uint32_t kVendorFormatBarrierValue = HSA_AMD_PACKET_TYPE_BARRIER_VALUE;
 
 // What a packet is, for messages and the trace: "kernel_dispatch", "barrier_and", "barrier_or", "agent_dispatch", "vendor".
-std::string_view packet_type_name(std::uint32_t type) noexcept;
-std::string_view fence_scope_name(std::uint32_t scope) noexcept;
+std::string_view packet_type_name(uint32_t type) noexcept;
+std::string_view fence_scope_name(uint32_t scope) noexcept;
 
 // Why a packet is refused.
 struct PacketError {
@@ -68,6 +68,6 @@ std::optional<PacketError> check_barrier(const hsa_barrier_and_packet_t& packet)
 std::optional<PacketError> check_barrier_value(const hsa_amd_barrier_value_packet_t& packet);
 
 // hsa_signal_condition_t applied to a dependency's value.
-bool condition_holds(hsa_signal_condition32_t condition, std::int64_t value, std::int64_t reference) noexcept;
+bool condition_holds(hsa_signal_condition32_t condition, int64_t value, int64_t reference) noexcept;
 
 }  // namespace uptempo::vgpu

@@ -27,7 +27,7 @@ T load_acquire(T* word) noexcept {
 
 }  // namespace
 
-AqlQueue::AqlQueue(QueueContext& context, std::uint32_t ordinal, const ComputeQueueConfig& config,
+AqlQueue::AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueConfig& config,
                    bool runtime_owned)
     : Queue(context, ordinal, fences::Checker::QueueKind::compute),
       config_(config),
@@ -42,8 +42,8 @@ AqlQueue::~AqlQueue() {
     if (packet.packet_copy) context_.packet_copies.release(*packet.packet_copy);
 }
 
-bool AqlQueue::update(GpuAddress ring, std::uint64_t ring_bytes, std::uint32_t percentage,
-                      std::uint32_t priority) {
+bool AqlQueue::update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
+                      uint32_t priority) {
   const bool suspend = percentage == 0 || ring_bytes == 0;
   if (!suspend && (ring != config_.ring || ring_bytes != config_.ring_bytes)) return false;
   config_.priority = priority;
@@ -89,10 +89,10 @@ bool AqlQueue::executing() const noexcept {
 
 // The program may unmap memory between sections, so what the queue touches is translated anew in each.
 bool AqlQueue::attach() {
-  const std::uint64_t section = context_.memory.section();
+  const uint64_t section = context_.memory.section();
   if (attached_in_ == section) return true;
   const GpuAddress queue = config_.read_index - offsetof(amd_queue_t, read_dispatch_id);
-  const auto find = [this](GpuAddress address, std::size_t size_bytes) -> std::byte* {
+  const auto find = [this](GpuAddress address, size_t size_bytes) -> std::byte* {
     std::byte* bytes = context_.memory.translate(address, size_bytes, Access::write);
     if (bytes == nullptr) {
       MemoryFault fault;
@@ -108,8 +108,8 @@ bool AqlQueue::attach() {
   if (ring_ == nullptr) return false;
   amd_queue_ = reinterpret_cast<amd_queue_t*>(find(queue, sizeof(amd_queue_t)));
   if (amd_queue_ == nullptr) return false;
-  read_index_ = const_cast<std::uint64_t*>(&amd_queue_->read_dispatch_id);
-  write_index_ = reinterpret_cast<std::uint64_t*>(find(config_.write_index, sizeof(std::uint64_t)));
+  read_index_ = const_cast<uint64_t*>(&amd_queue_->read_dispatch_id);
+  write_index_ = reinterpret_cast<uint64_t*>(find(config_.write_index, sizeof(uint64_t)));
   if (write_index_ == nullptr) return false;
   attached_in_ = section;
   return true;
@@ -117,7 +117,7 @@ bool AqlQueue::attach() {
 
 void AqlQueue::look_at_doorbell() {
   if (config_.doorbell == nullptr) return;
-  const std::uint64_t value = load_acquire(config_.doorbell);
+  const uint64_t value = load_acquire(config_.doorbell);
   if (value == doorbell_seen_) return;
   if (delays_ != nullptr && !delays_->doorbell_over(value)) [[unlikely]]
     return;
@@ -130,7 +130,7 @@ void AqlQueue::look_at_doorbell() {
 bool AqlQueue::reap() {
   if (running_ == 0) return false;
   bool progressed = false;
-  for (std::uint64_t index = oldest_; index < next_ && !stopped_; ++index) {
+  for (uint64_t index = oldest_; index < next_ && !stopped_; ++index) {
     InFlight& packet = in_flight(index);
     if (packet.dispatch == nullptr || !packet.dispatch->finished()) continue;
     if (delays_ != nullptr && is_late(packet, index)) [[unlikely]]
@@ -168,8 +168,8 @@ bool AqlQueue::launch_next() {
   if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_) return wait_for(Waiting::workers);
   const std::byte* packet = slot(next_);
   // acquire: the header is stored last, so the other 60 bytes are complete once it is valid.
-  const AqlHeader header{static_cast<std::uint16_t>(
-      std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(packet)))
+  const AqlHeader header{static_cast<uint16_t>(
+      std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(const_cast<std::byte*>(packet)))
           .load(std::memory_order_acquire))};
   if (header.type() == HSA_PACKET_TYPE_INVALID) return wait_for(Waiting::memory);
   if (header.barrier() && blocked_on_earlier()) return wait_for(Waiting::workers);
@@ -293,13 +293,13 @@ std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(const hsa_kernel_dispa
   state->name = loaded.name;
   if (packet.private_segment_size != 0) {
     // COMPUTE_TMPRING_SIZE: WAVES in bits 0..11, WAVESIZE in bits 12..24, in KiB.
-    const std::uint32_t ring = amd_queue_->compute_tmpring_size;
+    const uint32_t ring = amd_queue_->compute_tmpring_size;
     state->scratch_waves = ring & 0xfff;
     state->scratch_bytes_per_wave = (ring >> 12 & 0x1fff) * 1024;
     state->scratch_base = amd_queue_->scratch_backing_memory_location;
     state->scratch_bytes = amd_queue_->scratch_backing_memory_byte_size;
     std::copy_n(amd_queue_->scratch_resource_descriptor, 4, state->scratch_descriptor.begin());
-    const std::uint32_t waves = state->waves_per_workgroup();
+    const uint32_t waves = state->waves_per_workgroup();
     if (waves > state->scratch_waves) {
       stop(next_, HSA_PACKET_TYPE_KERNEL_DISPATCH, QueueError::workgroup_too_large,
            "kernel " + loaded.name + ": a workgroup of " + std::to_string(waves) +
@@ -331,14 +331,14 @@ bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet) {
     return false;
   }
   scratch_requested_ = true;
-  send_inactive(static_cast<std::uint64_t>(QueueError::scratch_needed));
+  send_inactive(static_cast<uint64_t>(QueueError::scratch_needed));
   return wait_for(Waiting::memory);
 }
 
 // After a dispatch with scratch that was allocated for it alone, the runtime is told to take the scratch back before anything else is launched:
 // other queues may be waiting for that memory.
 bool AqlQueue::scratch_is_reclaimed() {
-  constexpr std::uint64_t kReclaim = 0x200;
+  constexpr uint64_t kReclaim = 0x200;
   if (blocked_on_earlier()) return wait_for(Waiting::workers);
   if (!scratch_reclaim_sent_) {
     scratch_reclaim_sent_ = true;
@@ -351,7 +351,7 @@ bool AqlQueue::scratch_is_reclaimed() {
 }
 
 bool AqlQueue::launch_vendor(const std::byte* bytes, AqlHeader header) {
-  const auto format = static_cast<std::uint32_t>(bytes[2]);
+  const auto format = static_cast<uint32_t>(bytes[2]);
   switch (format) {
     case kVendorFormatPm4Ib:
       return launch_pm4(bytes, header);
@@ -422,7 +422,7 @@ bool AqlQueue::launch_pm4(const std::byte* bytes, AqlHeader header) {
 
 // Nothing when the signal is no signal; the queue is stopped then.
 std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_condition32_t condition,
-                                               std::int64_t value, std::int64_t mask) {
+                                               int64_t value, int64_t mask) {
   const amd_signal_t* signal = find_signal(context_.memory, handle.handle);
   if (signal == nullptr) {
     MemoryFault fault;
@@ -433,7 +433,7 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_c
     stop_with_fault(next_, HSA_PACKET_TYPE_BARRIER_AND, std::move(fault));
     return std::nullopt;
   }
-  const std::int64_t found = signal_value(*signal);
+  const int64_t found = signal_value(*signal);
   const bool holds = condition_holds(condition, found & mask, value);
   if (holds) fences_.satisfied(handle, found);
   return holds;
@@ -444,7 +444,7 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   if (delays_ != nullptr && completes_late(header, signal, dispatch, kernel)) [[unlikely]]
     return false;
-  const std::uint64_t index = next_++;
+  const uint64_t index = next_++;
   const Begun packet{header, signal, std::exchange(start_ticks_, 0), start_ns_};
   fences_.complete(header, index, signal);
   if (oldest_ == index) {  // nothing is in flight: no entry needed
@@ -462,7 +462,7 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
 }
 
 // False: the signal cannot be written, and the queue is stopped.
-bool AqlQueue::signal_completion(std::uint64_t index, const Begun& packet,
+bool AqlQueue::signal_completion(uint64_t index, const Begun& packet,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   const bool tracing = context_.device.trace.enabled();
   if (tracing) trace_packet(index, packet, host_clock_ns(), dispatch, kernel);
@@ -503,7 +503,7 @@ void AqlQueue::retire() {
       if (!packet.complete && !packet.retire_early) break;
     }
     // relaxed: the read index's release below orders it before a producer's reuse of the slot.
-    std::atomic_ref<std::uint16_t>(*reinterpret_cast<std::uint16_t*>(slot(retired_)))
+    std::atomic_ref<uint16_t>(*reinterpret_cast<uint16_t*>(slot(retired_)))
         .store(HSA_PACKET_TYPE_INVALID, std::memory_order_relaxed);
     ++retired_;
   }
@@ -514,36 +514,36 @@ void AqlQueue::publish_read_index() noexcept {
   if (read_index_published_ == retired_) return;
   read_index_published_ = retired_;
   // release: the headers of the slots that are given back are INVALID for who sees it.
-  std::atomic_ref<std::uint64_t>(*read_index_).store(retired_, std::memory_order_release);
+  std::atomic_ref<uint64_t>(*read_index_).store(retired_, std::memory_order_release);
 }
 
-void AqlQueue::stop(std::uint64_t index, std::uint32_t type, QueueError error, const std::string& reason) {
+void AqlQueue::stop(uint64_t index, uint32_t type, QueueError error, const std::string& reason) {
   halt(index, type, reason);
-  send_inactive(static_cast<std::uint64_t>(error));
+  send_inactive(static_cast<uint64_t>(error));
 }
 
-void AqlQueue::stop_with_fault(std::uint64_t index, std::uint32_t type, MemoryFault fault) {
+void AqlQueue::stop_with_fault(uint64_t index, uint32_t type, MemoryFault fault) {
   halt(index, type, "GPU memory fault in " + fault.where);
   context_.device.interrupts.memory_fault(fault);
 }
 
-void AqlQueue::halt(std::uint64_t index, std::uint32_t type, const std::string& reason) {
+void AqlQueue::halt(uint64_t index, uint32_t type, const std::string& reason) {
   report("packet " + std::to_string(index) + " (" + std::string(packet_type_name(type)) + ")", reason);
   stopped_ = true;
   wait_for(Waiting::nothing);
   abandon();
 }
 
-void AqlQueue::send_inactive(std::uint64_t value) {
+void AqlQueue::send_inactive(uint64_t value) {
   if (value == 0 || amd_queue_ == nullptr || amd_queue_->queue_inactive_signal.handle == 0) return;
   publish_read_index();  // ROCr's handler reads the packet there
   if (amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle))
-    set_signal(context_.device, context_.memory, *signal, static_cast<std::int64_t>(value));
+    set_signal(context_.device, context_.memory, *signal, static_cast<int64_t>(value));
 }
 
-void AqlQueue::trace_packet(std::uint64_t index, const Begun& packet, std::uint64_t end_ns,
+void AqlQueue::trace_packet(uint64_t index, const Begun& packet, uint64_t end_ns,
                             const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const {
-  const auto number = [](std::uint64_t value) { return std::to_string(value); };
+  const auto number = [](uint64_t value) { return std::to_string(value); };
   std::string line = R"({"queue":)" + number(ordinal_) + R"(,"index":)" + number(index) + R"(,"type":")" +
                      std::string(packet_type_name(packet.header.type())) + R"(","barrier":)" +
                      (packet.header.barrier() ? "true" : "false") + R"(,"acquire":")" +
@@ -555,7 +555,7 @@ void AqlQueue::trace_packet(std::uint64_t index, const Begun& packet, std::uint6
             number(dispatch->grid_size_y) + ',' + number(dispatch->grid_size_z) + R"(],"workgroup":[)" +
             number(dispatch->workgroup_size_x) + ',' + number(dispatch->workgroup_size_y) + ',' +
             number(dispatch->workgroup_size_z) + R"(],"kernarg":)" +
-            number(reinterpret_cast<std::uint64_t>(dispatch->kernarg_address));
+            number(reinterpret_cast<uint64_t>(dispatch->kernarg_address));
   }
   line += R"(,"start_ns":)" + number(packet.start_ns) + R"(,"end_ns":)" + number(end_ns);
   if (delays_ != nullptr) line += drawn_delays(index);

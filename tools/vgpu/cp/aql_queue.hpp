@@ -36,7 +36,7 @@ class AqlQueue final : public Queue {
   static constexpr unsigned kPacketsPerTurn = 16;
 
   // `runtime_owned`: ROCr's own queue, whose kernargs are recycled with the ring: its read index is never early.
-  AqlQueue(QueueContext& context, std::uint32_t ordinal, const ComputeQueueConfig& config,
+  AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueConfig& config,
            bool runtime_owned);
   ~AqlQueue() override;
 
@@ -44,20 +44,20 @@ class AqlQueue final : public Queue {
   bool abandon() override;
   bool executing() const noexcept override;
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
-  const std::uint64_t* doorbell() const noexcept override { return config_.doorbell; }
+  const uint64_t* doorbell() const noexcept override { return config_.doorbell; }
 
   // Suspends with a ring of size 0 or percentage 0. The ring of a live queue cannot move: false when another one is given.
-  bool update(GpuAddress ring, std::uint64_t ring_bytes, std::uint32_t percentage, std::uint32_t priority);
+  bool update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage, uint32_t priority);
 
  private:
   // Dispatches that run beside one another at most; more wait in the ring.
-  static constexpr std::uint64_t kMaxInFlight = 64;
+  static constexpr uint64_t kMaxInFlight = 64;
 
   // What the completion of a packet needs.
   struct Begun {
     AqlHeader header;
     hsa_signal_t completion_signal{0};
-    std::uint64_t start_ticks = 0, start_ns = 0;
+    uint64_t start_ticks = 0, start_ns = 0;
   };
   // A launched packet, until it is complete and its slot is given back.
   struct InFlight {
@@ -67,7 +67,7 @@ class AqlQueue final : public Queue {
     std::optional<GpuAddress> packet_copy;
     bool complete = false;
     bool retire_early = false;
-    std::optional<std::uint64_t> late_until_ns;  // once it has ended, where completions are delayed
+    std::optional<uint64_t> late_until_ns;  // once it has ended, where completions are delayed
   };
 
   // A packet that completes as soon as it is launched, and whose completion is delayed: nothing behind it is looked at.
@@ -88,7 +88,7 @@ class AqlQueue final : public Queue {
   bool launch_barrier_value(const std::byte* slot, AqlHeader header);
   bool launch_barrier(const std::byte* slot, AqlHeader header);
   std::optional<bool> dependency_holds(hsa_signal_t signal, hsa_signal_condition32_t condition,
-                                       std::int64_t value, std::int64_t mask);
+                                       int64_t value, int64_t mask);
   bool scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet);
   bool scratch_is_reclaimed();
   std::shared_ptr<gfx9::DispatchState> make_state(const hsa_kernel_dispatch_packet_t& packet,
@@ -96,25 +96,25 @@ class AqlQueue final : public Queue {
 
   bool complete_in_place(AqlHeader header, hsa_signal_t signal, const hsa_kernel_dispatch_packet_t* dispatch,
                          const std::string* kernel);
-  bool signal_completion(std::uint64_t index, const Begun& packet,
+  bool signal_completion(uint64_t index, const Begun& packet,
                          const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
 
   // With delays only (aql_queue_delayed.cpp). What launch_next() answers while the next packet's launch or completion is late, or when it has just
   // completed late; nothing: the packet may be launched.
   std::optional<bool> hold_back();
-  bool is_late(InFlight& packet, std::uint64_t index);
+  bool is_late(InFlight& packet, uint64_t index);
   bool completes_late(AqlHeader header, hsa_signal_t signal, const hsa_kernel_dispatch_packet_t* dispatch,
                       const std::string* kernel);
-  std::string drawn_delays(std::uint64_t index) const;  // as a field of its line in the trace
+  std::string drawn_delays(uint64_t index) const;  // as a field of its line in the trace
 
   void retire();
   void publish_read_index() noexcept;
 
-  void stop(std::uint64_t index, std::uint32_t type, QueueError error, const std::string& reason);
-  void stop_with_fault(std::uint64_t index, std::uint32_t type, MemoryFault fault);
-  void halt(std::uint64_t index, std::uint32_t type, const std::string& reason);
-  void send_inactive(std::uint64_t value);
-  void trace_packet(std::uint64_t index, const Begun& packet, std::uint64_t end_ns,
+  void stop(uint64_t index, uint32_t type, QueueError error, const std::string& reason);
+  void stop_with_fault(uint64_t index, uint32_t type, MemoryFault fault);
+  void halt(uint64_t index, uint32_t type, const std::string& reason);
+  void send_inactive(uint64_t value);
+  void trace_packet(uint64_t index, const Begun& packet, uint64_t end_ns,
                     const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) const;
 
   bool wait_for(Waiting what) {
@@ -122,8 +122,8 @@ class AqlQueue final : public Queue {
     return false;
   }
   bool blocked_on_earlier() const noexcept { return running_ != 0; }
-  InFlight& in_flight(std::uint64_t index) { return in_flight_[index % kMaxInFlight]; }
-  std::byte* slot(std::uint64_t index) const noexcept {
+  InFlight& in_flight(uint64_t index) { return in_flight_[index % kMaxInFlight]; }
+  std::byte* slot(uint64_t index) const noexcept {
     return ring_ + (index & (packets_ - 1)) * kAqlPacketBytes;
   }
   bool has_property(amd_queue_properties_t property) const noexcept;
@@ -132,32 +132,32 @@ class AqlQueue final : public Queue {
   ComputeQueueConfig config_;
   const std::shared_ptr<gfx9::WaveSync> wave_sync_;
   const bool runtime_owned_;
-  const std::uint64_t packets_;  // ring size
+  const uint64_t packets_;  // ring size
   bool stopped_ = false;
   bool suspended_ = false;
 
   // Valid inside one section of the address space, this one.
-  std::uint64_t attached_in_ = 0;
+  uint64_t attached_in_ = 0;
   std::byte* ring_ = nullptr;
   amd_queue_t* amd_queue_ = nullptr;
-  std::uint64_t* read_index_ = nullptr;
-  std::uint64_t* write_index_ = nullptr;
+  uint64_t* read_index_ = nullptr;
+  uint64_t* write_index_ = nullptr;
 
-  std::uint64_t doorbell_seen_ = ~std::uint64_t{0};
-  std::uint64_t written_ = 0;  // the write index when it was looked at last
-  std::uint64_t admitted_ =
+  uint64_t doorbell_seen_ = ~uint64_t{0};
+  uint64_t written_ = 0;  // the write index when it was looked at last
+  uint64_t admitted_ =
       0;                       // packets below this index may be taken, if they are below the write index too
-  std::uint64_t oldest_ = 0;   // first packet in in_flight_
-  std::uint64_t retired_ = 0;  // slots below it have been given back
-  std::uint64_t read_index_published_ = 0;
-  std::uint64_t next_ = 0;     // the packet to be launched next
-  std::uint64_t running_ = 0;  // launched and not complete
+  uint64_t oldest_ = 0;   // first packet in in_flight_
+  uint64_t retired_ = 0;  // slots below it have been given back
+  uint64_t read_index_published_ = 0;
+  uint64_t next_ = 0;     // the packet to be launched next
+  uint64_t running_ = 0;  // launched and not complete
   ScratchSlots scratch_slots_;
   std::array<InFlight, kMaxInFlight> in_flight_;
 
   std::optional<LateCompletion> late_completion_;
 
-  std::uint64_t start_ticks_ = 0, start_ns_ = 0;  // when next_ was begun; 0: not, or nobody looks at times
+  uint64_t start_ticks_ = 0, start_ns_ = 0;  // when next_ was begun; 0: not, or nobody looks at times
   bool scratch_requested_ = false;
   unsigned scratch_requests_ = 0;
   bool scratch_once_used_ = false;

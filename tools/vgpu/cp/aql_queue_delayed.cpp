@@ -14,7 +14,7 @@ std::optional<bool> AqlQueue::hold_back() {
 }
 
 // Until a dispatch counts as complete its slot, its signal and packets with a barrier bit wait for it, as they do while it runs.
-bool AqlQueue::is_late(InFlight& packet, std::uint64_t index) {
+bool AqlQueue::is_late(InFlight& packet, uint64_t index) {
   if (!packet.late_until_ns) packet.late_until_ns = delays_->begin(DelayPlace::completion, index);
   return !delays_->reached(*packet.late_until_ns);
 }
@@ -32,7 +32,7 @@ bool AqlQueue::completes_late(AqlHeader header, hsa_signal_t signal,
   return true;
 }
 
-std::string AqlQueue::drawn_delays(std::uint64_t index) const {
+std::string AqlQueue::drawn_delays(uint64_t index) const {
   const auto drawn = [&](DelayPlace place) { return std::to_string(delays_->drawn_ns(place, index)); };
   return R"(,"delays_ns":{"launch":)" + drawn(DelayPlace::launch) + R"(,"completion":)" +
          drawn(DelayPlace::completion) + R"(,"interrupt":)" + drawn(DelayPlace::interrupt) + '}';

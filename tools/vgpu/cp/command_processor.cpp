@@ -49,13 +49,13 @@ gfx9::MemoryPolicy policy_of(const Device& device) {
   return device.checker != nullptr ? gfx9::MemoryPolicy::observed : gfx9::MemoryPolicy::direct;
 }
 
-std::uint32_t worker_count(const Options& options) {
+uint32_t worker_count(const Options& options) {
   if (options.deterministic) return 1;
   if (options.workers != 0) return options.workers;
   return process_cores();
 }
 
-bool is_power_of_two(std::uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+bool is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
 // Turns that each queue gets in one section of the address space, whose beginning and end then cost 2 ns a packet less than with one.
 constexpr unsigned kRounds = 4;
@@ -88,7 +88,7 @@ struct CommandProcessor::Impl {
                 kernels,
                 code,
                 [this] { take_noted_doorbells(); },
-                [this](std::uint64_t host_ns) { look_for_checker(host_ns); },
+                [this](uint64_t host_ns) { look_for_checker(host_ns); },
                 packet_copies,
                 random,
                 late_interrupts.get()} {
@@ -196,7 +196,7 @@ struct CommandProcessor::Impl {
     }
   }
 
-  void look_for_checker(std::uint64_t host_ns) {
+  void look_for_checker(uint64_t host_ns) {
     for (const Entry& entry : queues) entry.queue->look_for_checker(host_ns);
   }
 
@@ -247,15 +247,15 @@ struct CommandProcessor::Impl {
   }
 
   // When the first delay of all queues and interrupts is over.
-  [[gnu::cold]] std::uint64_t next_look_ns() const {
-    std::uint64_t first = late_interrupts->next_ns();
+  [[gnu::cold]] uint64_t next_look_ns() const {
+    uint64_t first = late_interrupts->next_ns();
     for (const Entry& entry : queues) first = std::min(first, entry.queue->next_look_ns());
     return first;
   }
 
   // Longer than falling asleep and waking up takes.
   [[gnu::cold]] bool is_delayed_for_long() const {
-    const std::uint64_t look_ns = next_look_ns();
+    const uint64_t look_ns = next_look_ns();
     return look_ns != LateInterrupts::kNever &&
            std::chrono::nanoseconds(look_ns) > now() + 2 * IdlePolicy::kMinSpin;
   }
@@ -335,7 +335,7 @@ QueueId CommandProcessor::create_compute_queue(const ComputeQueueConfig& config)
   if (config.ring_bytes != 0 && (!is_power_of_two(config.ring_bytes) || config.ring_bytes < kAqlPacketBytes))
     throw std::invalid_argument("a compute queue's ring of " + std::to_string(config.ring_bytes) +
                                 " bytes is no power of two of whole packets");
-  return impl_->add([&](std::uint32_t ordinal) {
+  return impl_->add([&](uint32_t ordinal) {
     // ROCr makes its utility queue ahead of the first queue of the program (amd_gpu_agent.cpp, QueueCreate).
     const bool runtime_owned = !std::exchange(impl_->runtime_queue_seen, true);
     return std::make_unique<AqlQueue>(impl_->context, ordinal, config, runtime_owned);
@@ -347,7 +347,7 @@ QueueId CommandProcessor::create_sdma_queue(const SdmaQueueConfig& config) {
     throw std::invalid_argument("an SDMA queue's ring of " + std::to_string(config.ring_bytes) +
                                 " bytes is no power of two");
   return impl_->add(
-      [&](std::uint32_t ordinal) { return std::make_unique<SdmaQueue>(impl_->context, ordinal, config); });
+      [&](uint32_t ordinal) { return std::make_unique<SdmaQueue>(impl_->context, ordinal, config); });
 }
 
 bool CommandProcessor::destroy_queue(QueueId id) {
@@ -362,8 +362,8 @@ bool CommandProcessor::destroy_queue(QueueId id) {
   return found;
 }
 
-bool CommandProcessor::update_queue(QueueId id, GpuAddress ring, std::uint64_t ring_bytes,
-                                    std::uint32_t percentage, std::uint32_t priority) {
+bool CommandProcessor::update_queue(QueueId id, GpuAddress ring, uint64_t ring_bytes,
+                                    uint32_t percentage, uint32_t priority) {
   bool updated = false;
   impl_->on_thread([&] {
     Queue* queue = impl_->find(id);
@@ -377,7 +377,7 @@ bool CommandProcessor::update_queue(QueueId id, GpuAddress ring, std::uint64_t r
   return updated;
 }
 
-bool CommandProcessor::set_cu_mask(QueueId id, std::span<const std::uint32_t>) {
+bool CommandProcessor::set_cu_mask(QueueId id, std::span<const uint32_t>) {
   // Every worker can run every compute unit's waves, so a mask restricts nothing that a program could observe.
   bool found = false;
   impl_->on_thread([&] { found = impl_->find(id) != nullptr; });
@@ -385,7 +385,7 @@ bool CommandProcessor::set_cu_mask(QueueId id, std::span<const std::uint32_t>) {
 }
 
 void CommandProcessor::attach_doorbell_page(std::byte* program_address, std::byte* alias,
-                                            std::size_t size_bytes) {
+                                            size_t size_bytes) {
   impl_->watch.attach(program_address, alias, size_bytes);
 }
 

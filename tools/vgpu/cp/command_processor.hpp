@@ -17,27 +17,27 @@
 
 namespace uptempo::vgpu {
 
-using QueueId = std::uint32_t;
+using QueueId = uint32_t;
 // Ids are KFD's queue ids: ROCT keeps 0 for "no queue", so they start at 1. Ordinals, which traces and findings show, start at 0.
-constexpr std::uint32_t ordinal_of(QueueId id) noexcept { return id - 1; }
+constexpr uint32_t ordinal_of(QueueId id) noexcept { return id - 1; }
 
 struct ComputeQueueConfig {
   GpuAddress ring = 0;           // 64-byte AQL packets
-  std::uint64_t ring_bytes = 0;  // power of two
+  uint64_t ring_bytes = 0;  // power of two
   GpuAddress read_index = 0;     // &amd_queue_t::read_dispatch_id; amd_queue_t itself lies 0x80 below
   GpuAddress write_index = 0;    // &amd_queue_t::write_dispatch_id
-  std::uint64_t* doorbell =
+  uint64_t* doorbell =
       nullptr;  // device's alias of the slot; holds the index of the last packet, initialised to -1
-  std::uint32_t percentage = 100;  // 0 suspends the queue
-  std::uint32_t priority = 7;      // 0..15, KFD's scale
+  uint32_t percentage = 100;  // 0 suspends the queue
+  uint32_t priority = 7;      // 0..15, KFD's scale
 };
 
 struct SdmaQueueConfig {
   GpuAddress ring = 0;
-  std::uint64_t ring_bytes = 0;
+  uint64_t ring_bytes = 0;
   GpuAddress read_pointer = 0;  // bytes, monotonic
   GpuAddress write_pointer = 0;
-  std::uint64_t* doorbell = nullptr;  // byte write pointer, initialised to 0
+  uint64_t* doorbell = nullptr;  // byte write pointer, initialised to 0
 };
 
 class CommandProcessor {
@@ -55,13 +55,13 @@ class CommandProcessor {
   bool destroy_queue(QueueId queue);
 
   // UPDATE_QUEUE: ring of size 0 or percentage 0 suspends.
-  bool update_queue(QueueId queue, GpuAddress ring, std::uint64_t ring_bytes, std::uint32_t percentage,
-                    std::uint32_t priority);
-  bool set_cu_mask(QueueId queue, std::span<const std::uint32_t> mask);
+  bool update_queue(QueueId queue, GpuAddress ring, uint64_t ring_bytes, uint32_t percentage,
+                    uint32_t priority);
+  bool set_cu_mask(QueueId queue, std::span<const uint32_t> mask);
 
   // The program has mapped the doorbell page at `program_address` (device's alias: `alias`). While all queues are idle the
   // command processor write-protects that page and sleeps; the first store to it faults, is let through and wakes it.
-  void attach_doorbell_page(std::byte* program_address, std::byte* alias, std::size_t size_bytes);
+  void attach_doorbell_page(std::byte* program_address, std::byte* alias, size_t size_bytes);
   // The program is about to unmap or free it. Must be called before munmap.
   void detach_doorbell_page(std::byte* program_address);
 

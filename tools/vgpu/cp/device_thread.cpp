@@ -19,24 +19,24 @@ thread_local bool is_device_thread = false;
 
 // struct sched_attr of linux/sched/types.h, first version; glibc has it from 2.41 on.
 struct SchedulingAttributes {
-  std::uint32_t size_bytes;
-  std::uint32_t policy;
-  std::uint64_t flags;
-  std::int32_t nice;
-  std::uint32_t priority;
-  std::uint64_t slice_ns;  // `sched_runtime`: for SCHED_OTHER the slice, from 6.12 on
-  std::uint64_t deadline_ns;
-  std::uint64_t period_ns;
+  uint32_t size_bytes;
+  uint32_t policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t slice_ns;  // `sched_runtime`: for SCHED_OTHER the slice, from 6.12 on
+  uint64_t deadline_ns;
+  uint64_t period_ns;
 };
 static_assert(sizeof(SchedulingAttributes) == 48);
 
 struct ProcessCores {
   cpu_set_t set;
-  std::uint32_t count = 0;  // 0: not known
+  uint32_t count = 0;  // 0: not known
 
   ProcessCores() noexcept {
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0) count = static_cast<std::uint32_t>(CPU_COUNT(&set));
+    if (sched_getaffinity(0, sizeof set, &set) == 0) count = static_cast<uint32_t>(CPU_COUNT(&set));
   }
 };
 // Read when the library is loaded: later the program may have pinned the thread that opens the device.
@@ -71,7 +71,7 @@ void prefer_latency() noexcept {
 
 bool on_device_thread() noexcept { return is_device_thread; }
 
-std::uint32_t process_cores() noexcept { return std::max(1u, cores.count); }
+uint32_t process_cores() noexcept { return std::max(1u, cores.count); }
 
 std::thread start_device_thread(const char* name, std::function<void()> body) noexcept {
   const MaskForNewThread mask;

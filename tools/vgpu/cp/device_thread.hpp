@@ -13,7 +13,7 @@ namespace uptempo::vgpu {
 std::thread start_device_thread(const char* name, std::function<void()> body) noexcept;
 
 // How many cores the process was started on: its affinity when this library was loaded.
-std::uint32_t process_cores() noexcept;
+uint32_t process_cores() noexcept;
 
 // Asks the scheduler for time slices of 0.1 ms instead of some 3 ms: where every core is busy, a thread that has yielded comes back after its own slice, and
 // one with short slices may preempt others when it wakes. Linux from 6.12; changes nothing on older kernels.

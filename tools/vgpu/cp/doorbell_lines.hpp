@@ -16,14 +16,14 @@ namespace uptempo::vgpu {
 class DoorbellLines {
  public:
   // `value` was noted when it was rung. False: it has its line, from when it was found.
-  bool noted(std::uint64_t value, std::uint64_t rung_ns) {
+  bool noted(uint64_t value, uint64_t rung_ns) {
     return !drop([&](const Line& line) {
       return !line.noted && line.value == value && line.ns >= rung_ns;
     }) && keep({value, rung_ns, true});
   }
 
   // `value` is in the slot. False: it has its line, from when it was noted.
-  bool found(std::uint64_t value, std::uint64_t found_ns) {
+  bool found(uint64_t value, uint64_t found_ns) {
     return !drop([&](const Line& line) { return line.noted && line.value == value; }) &&
            keep({value, found_ns, false});
   }
@@ -31,11 +31,11 @@ class DoorbellLines {
  private:
   // A line that the other side has not asked for yet. For most it never will.
   struct Line {
-    std::uint64_t value;
-    std::uint64_t ns;
+    uint64_t value;
+    uint64_t ns;
     bool noted;
   };
-  static constexpr std::size_t kMaxLines = 256;
+  static constexpr size_t kMaxLines = 256;
 
   template <typename Condition>
   bool drop(Condition condition) {

@@ -24,8 +24,8 @@ namespace {
 
 // What the handler knows. Process-wide because a handler has no other argument; written under registry_mutex, read without.
 struct AttachedPage {
-  std::atomic<std::uintptr_t> begin{0};  // 0: free
-  std::atomic<std::size_t> size_bytes{0};
+  std::atomic<uintptr_t> begin{0};  // 0: free
+  std::atomic<size_t> size_bytes{0};
   std::atomic<const std::byte*> alias{nullptr};
   std::atomic<DoorbellWatch*> watch{nullptr};
   std::atomic<bool> write_protected{false};
@@ -34,10 +34,10 @@ struct AttachedPage {
 std::array<AttachedPage, DoorbellWatch::kMaxPages> registry;
 std::mutex registry_mutex;
 
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
+long futex(std::atomic<uint32_t>& word, int operation, uint32_t value,
            const timespec* timeout) noexcept {
-  static_assert(sizeof(word) == sizeof(std::uint32_t));
-  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value,
+  static_assert(sizeof(word) == sizeof(uint32_t));
+  return syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation | FUTEX_PRIVATE_FLAG, value,
                  timeout, nullptr, 0);
 }
 
@@ -51,15 +51,15 @@ struct DoorbellFault {
                                              REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                              REG_R12, REG_R13, REG_R14, REG_R15};
     auto& registers = context.uc_mcontext.gregs;
-    const auto store = decode_store(reinterpret_cast<const std::uint8_t*>(registers[REG_RIP]));
-    if (!store || reinterpret_cast<std::uintptr_t>(alias) % sizeof(std::uint64_t) != 0) return false;
-    auto& doorbell = *reinterpret_cast<std::uint64_t*>(alias);
+    const auto store = decode_store(reinterpret_cast<const uint8_t*>(registers[REG_RIP]));
+    if (!store || reinterpret_cast<uintptr_t>(alias) % sizeof(uint64_t) != 0) return false;
+    auto& doorbell = *reinterpret_cast<uint64_t*>(alias);
     const auto value =
-        static_cast<std::uint64_t>(store->immediate ? store->constant : registers[kRegisters[store->reg]]);
+        static_cast<uint64_t>(store->immediate ? store->constant : registers[kRegisters[store->reg]]);
     if (watch.recording()) watch.note({&doorbell, value, host_clock_ns()});
     // seq_cst serves MOV and XCHG alike.
-    const std::uint64_t before =
-        std::atomic_ref<std::uint64_t>(doorbell).exchange(value, std::memory_order_seq_cst);
+    const uint64_t before =
+        std::atomic_ref<uint64_t>(doorbell).exchange(value, std::memory_order_seq_cst);
     if (store->exchanges) registers[kRegisters[store->reg]] = static_cast<greg_t>(before);
     registers[REG_RIP] += store->size_bytes;
     watch.wake();
@@ -67,14 +67,14 @@ struct DoorbellFault {
   }
 
   // True: the fault was a store to a protected doorbell page, which has been carried out or may now be executed again.
-  static bool resolve(std::uintptr_t address, ucontext_t& context) noexcept {
+  static bool resolve(uintptr_t address, ucontext_t& context) noexcept {
     for (AttachedPage& page : registry) {
-      const std::uintptr_t begin = page.begin.load(std::memory_order_acquire);
+      const uintptr_t begin = page.begin.load(std::memory_order_acquire);
       if (begin == 0 || address < begin || address >= begin + page.size_bytes.load(std::memory_order_relaxed))
         continue;
       DoorbellWatch* const watch = page.watch.load(std::memory_order_acquire);
       auto* const alias = const_cast<std::byte*>(page.alias.load(std::memory_order_relaxed));
-      const bool alias_is_writable = reinterpret_cast<std::uintptr_t>(alias) != begin;
+      const bool alias_is_writable = reinterpret_cast<uintptr_t>(alias) != begin;
       if (watch != nullptr && alias_is_writable && carry_out(*watch, alias + (address - begin), context))
         return true;
       // Another instruction: it is executed again, on a page that may be written.
@@ -91,7 +91,7 @@ struct DoorbellFault {
   }
 
   static bool settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
-    return signal_number == SIGSEGV && resolve(reinterpret_cast<std::uintptr_t>(info.si_addr), context);
+    return signal_number == SIGSEGV && resolve(reinterpret_cast<uintptr_t>(info.si_addr), context);
   }
 };
 
@@ -109,7 +109,7 @@ DoorbellWatch::~DoorbellWatch() {
   }
 }
 
-void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, std::size_t size_bytes) {
+void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, size_t size_bytes) {
   {
     const std::lock_guard pages(pages_mutex_);
     const std::lock_guard lock(registry_mutex);
@@ -123,7 +123,7 @@ void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, std::si
     free_page->alias.store(alias, std::memory_order_relaxed);
     free_page->watch.store(this, std::memory_order_relaxed);
     free_page->write_protected.store(false, std::memory_order_relaxed);
-    free_page->begin.store(reinterpret_cast<std::uintptr_t>(program_address),
+    free_page->begin.store(reinterpret_cast<uintptr_t>(program_address),
                            std::memory_order_release);  // last: the handler reads it first
   }
   install_fault_chain(FaultRank::doorbell, &DoorbellFault::settle);
@@ -141,7 +141,7 @@ DoorbellWatch::Range DoorbellWatch::detach(std::byte* program_address) {
     const std::lock_guard pages(pages_mutex_);
     const std::lock_guard lock(registry_mutex);
     for (AttachedPage& page : registry) {
-      if (page.begin.load() != reinterpret_cast<std::uintptr_t>(program_address) || page.watch.load() != this)
+      if (page.begin.load() != reinterpret_cast<uintptr_t>(program_address) || page.watch.load() != this)
         continue;
       range = {page.alias.load(), page.size_bytes.load()};
       if (page.write_protected.exchange(false))
@@ -205,7 +205,7 @@ void DoorbellWatch::disarm() {
 }
 
 void DoorbellWatch::note(const Record& record) noexcept {
-  const std::uint64_t index = noted_.fetch_add(1, std::memory_order_acq_rel);
+  const uint64_t index = noted_.fetch_add(1, std::memory_order_acq_rel);
   // Full: the processor is behind by kRecords doorbells; it never waits for the thread that rings.
   while (index - taken_.load(std::memory_order_acquire) >= kRecords) sched_yield();
   Slot& slot = records_[index % kRecords];
@@ -214,7 +214,7 @@ void DoorbellWatch::note(const Record& record) noexcept {
 }
 
 std::optional<DoorbellWatch::Record> DoorbellWatch::take_record() noexcept {
-  const std::uint64_t index = taken_.load(std::memory_order_relaxed);  // only the processor's thread takes
+  const uint64_t index = taken_.load(std::memory_order_relaxed);  // only the processor's thread takes
   Slot& slot = records_[index % kRecords];
   if (slot.filled.load(std::memory_order_acquire) != index + 1) return std::nullopt;
   const Record record = slot.record;

@@ -27,7 +27,7 @@ namespace uptempo::vgpu {
 
 class DoorbellWatch {
  public:
-  static constexpr std::size_t kMaxPages =
+  static constexpr size_t kMaxPages =
       16;  // mappings, not 4 KiB pages; ROCT makes one per process and device
 
   DoorbellWatch();
@@ -37,12 +37,12 @@ class DoorbellWatch {
 
   // The alias is the device's own mapping, or the program's address again: then every store is executed again instead of being carried out.
   // Throws std::runtime_error when kMaxPages are attached already in the process.
-  void attach(std::byte* program_address, std::byte* alias, std::size_t size_bytes);
+  void attach(std::byte* program_address, std::byte* alias, size_t size_bytes);
 
   // The mapping is writable again and forgotten when this returns. Returns its alias range, or an empty one.
   struct Range {
     const std::byte* begin = nullptr;
-    std::size_t size_bytes = 0;
+    size_t size_bytes = 0;
     bool contains(const void* address) const noexcept {
       const auto* byte = static_cast<const std::byte*>(address);
       return byte >= begin && byte < begin + size_bytes;
@@ -72,9 +72,9 @@ class DoorbellWatch {
 
   // The next doorbell in the order in which they were rung. A doorbell is noted before its value is stored.
   struct Record {
-    const std::uint64_t* doorbell;  // in the alias
-    std::uint64_t value;
-    std::uint64_t host_ns;
+    const uint64_t* doorbell;  // in the alias
+    uint64_t value;
+    uint64_t host_ns;
   };
   std::optional<Record> take_record() noexcept;
 
@@ -83,16 +83,16 @@ class DoorbellWatch {
 
   void protect_pages();  // pages_mutex_ held
 
-  static constexpr std::uint64_t kRecords = 1024;
+  static constexpr uint64_t kRecords = 1024;
   struct Slot {
-    std::atomic<std::uint64_t> filled{0};  // index of the record in it, plus 1
+    std::atomic<uint64_t> filled{0};  // index of the record in it, plus 1
     Record record{};
   };
   void note(const Record& record) noexcept;
 
-  std::atomic<std::uint32_t> armed_{0};  // futex word
+  std::atomic<uint32_t> armed_{0};  // futex word
   std::atomic<bool> recording_{false};
-  std::atomic<std::uint64_t> noted_{0}, taken_{0};
+  std::atomic<uint64_t> noted_{0}, taken_{0};
   std::array<Slot, kRecords> records_;
   mutable std::mutex pages_mutex_;  // attach, detach against arm, disarm; never taken by the handler
 };

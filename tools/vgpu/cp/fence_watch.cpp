@@ -10,7 +10,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr std::uint64_t kAllLanes = ~std::uint64_t{0};
+constexpr uint64_t kAllLanes = ~uint64_t{0};
 
 fences::Path path_of(const ObservedAccess& access) noexcept {
   if (access.access == Access::atomic || access.bypasses_l1) return fences::Path::synchronising;
@@ -27,8 +27,8 @@ void for_ranges(const sdma::Decoded& packet, Visit visit) {
   } else if (const auto* fill = std::get_if<sdma::ConstFill>(&packet.packet)) {
     visit(std::optional<Range>(), Range{fill->destination, fill->bytes});
   } else if (const auto* rect = std::get_if<sdma::CopyRect>(&packet.packet)) {
-    for (std::uint32_t slice = 0; slice < rect->slices; ++slice) {
-      for (std::uint32_t row = 0; row < rect->rows; ++row) {
+    for (uint32_t slice = 0; slice < rect->slices; ++slice) {
+      for (uint32_t row = 0; row < rect->rows; ++row) {
         const auto at = [&](const sdma::CopyRect::Side& side) {
           return Range{side.base + slice * side.slice_bytes + row * side.pitch_bytes, rect->row_bytes};
         };
@@ -48,15 +48,15 @@ void for_pages(Range range, Visit visit) {
 // All lanes, one behind the other: most accesses of most kernels.
 bool is_one_run(const ObservedAccess& access) noexcept {
   if (access.lanes != kAllLanes) return false;
-  std::uint64_t difference = 0;
-  for (std::uint64_t lane = 0; lane < 64; ++lane)
+  uint64_t difference = 0;
+  for (uint64_t lane = 0; lane < 64; ++lane)
     difference |= access.address[lane] ^ (access.address[0] + lane * access.size_bytes);
   return difference == 0;
 }
 
-std::uint64_t waves_of(const gfx9::DispatchState& state) {
+uint64_t waves_of(const gfx9::DispatchState& state) {
   const auto groups = state.workgroups();
-  return std::uint64_t{groups[0]} * groups[1] * groups[2] * state.waves_per_workgroup();
+  return uint64_t{groups[0]} * groups[1] * groups[2] * state.waves_per_workgroup();
 }
 
 }  // namespace
@@ -99,10 +99,10 @@ void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packe
   checker.end(running_, packet, kind_of);
 }
 
-void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes,
-                          fences::Path path, std::uint32_t workgroup) noexcept {
+void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, uint64_t bytes,
+                          fences::Path path, uint32_t workgroup) noexcept {
   if (address >= scratch_begin_ && address < scratch_end_) {
-    const std::uint64_t own = std::min(bytes, scratch_end_ - address);
+    const uint64_t own = std::min(bytes, scratch_end_ - address);
     address += own;
     bytes -= own;
   }
@@ -114,22 +114,22 @@ void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, std:
 void WatchedDispatch::access(const ObservedAccess& access) noexcept {
   const fences::Path path = path_of(access);
   // Tells workgroups apart as long as there are fewer than 2^32 of them, which a grid cannot exceed.
-  const std::uint32_t workgroup =
+  const uint32_t workgroup =
       access.workgroup[0] + groups_[0] * (access.workgroup[1] + groups_[1] * access.workgroup[2]);
   if (access.scalar) return add(access, access.address[0], access.size_bytes, path, workgroup);
   if (is_one_run(access))
-    return add(access, access.address[0], std::uint64_t{64} * access.size_bytes, path, workgroup);
+    return add(access, access.address[0], uint64_t{64} * access.size_bytes, path, workgroup);
   // Lanes mostly ascend, so the bytes of one line come together.
   GpuAddress line = 0;
-  std::uint64_t mask = 0;
+  uint64_t mask = 0;
   const auto flush = [&] {
     if (mask == 0) return;
     fences::AccessSet& accesses = *running_.accesses;
     if (access.access != Access::write) accesses.add_read_mask(line, mask, path, workgroup);
     if (access.access != Access::read) accesses.add_write_mask(line, mask, path, workgroup);
   };
-  const std::uint64_t element = (std::uint64_t{1} << access.size_bytes) - 1;  // 16 bytes at most
-  for (std::uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
+  const uint64_t element = (uint64_t{1} << access.size_bytes) - 1;  // 16 bytes at most
+  for (uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
     const GpuAddress address = access.address[std::countr_zero(lanes)];
     if (address >= scratch_begin_ && address < scratch_end_) continue;
     const GpuAddress offset = address % fences::kLineBytes;
@@ -149,7 +149,7 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
 }
 
 FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,
-                       std::uint32_t ordinal)
+                       uint32_t ordinal)
     : checker_(device.checker),
       host_pages_(checker_ == nullptr ? nullptr : device.host_pages),
       memory_(memory),
@@ -160,13 +160,13 @@ FenceWatch::FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Che
       }),
       actor_(checker_ == nullptr ? fences::kHost : checker_->add_queue(kind, ordinal)) {}
 
-void FenceWatch::doorbell(std::uint64_t value, std::uint64_t host_ns) {
+void FenceWatch::doorbell(uint64_t value, uint64_t host_ns) {
   if (checker_ == nullptr) return;
   observe_host();
   checker_->doorbell(actor_, value, host_ns);
 }
 
-std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, std::uint64_t index,
+std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, uint64_t index,
                                                     gfx9::DispatchState& state) {
   if (checker_ == nullptr) return nullptr;
   observe_host();
@@ -176,24 +176,24 @@ std::unique_ptr<WatchedDispatch> FenceWatch::launch(AqlHeader header, std::uint6
   return watched;
 }
 
-void FenceWatch::end(WatchedDispatch& dispatch, AqlHeader header, std::uint64_t index,
+void FenceWatch::end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index,
                      hsa_signal_t completion) {
   before_completion();
   dispatch.end(*checker_, packet(header, index, completion), kind_of_);
 }
 
-void FenceWatch::satisfied(hsa_signal_t signal, std::int64_t value) {
+void FenceWatch::satisfied(hsa_signal_t signal, int64_t value) {
   if (checker_ != nullptr) satisfied_.push_back({signal.handle, value});
 }
 
-void FenceWatch::complete(AqlHeader header, std::uint64_t index, hsa_signal_t completion) {
+void FenceWatch::complete(AqlHeader header, uint64_t index, hsa_signal_t completion) {
   if (checker_ == nullptr) return;
   before_completion();
   checker_->complete(actor_, packet(header, index, completion), satisfied_);
   satisfied_.clear();
 }
 
-void FenceWatch::wait(std::uint64_t offset, GpuAddress polled) {
+void FenceWatch::wait(uint64_t offset, GpuAddress polled) {
   if (checker_ == nullptr) return;
   observe_host();
   if (const auto signal = signal_at(polled)) checker_->wait(actor_, offset, *signal);
@@ -222,7 +222,7 @@ void FenceWatch::close(Range range, bool written) {
   });
 }
 
-void FenceWatch::copy(std::uint64_t offset, const sdma::Decoded& packet) {
+void FenceWatch::copy(uint64_t offset, const sdma::Decoded& packet) {
   if (checker_ == nullptr) return;
   end_copy(&packet);
   observe_host();
@@ -237,10 +237,10 @@ void FenceWatch::end_copy(const sdma::Decoded* packet) {
   std::map<GpuAddress, PageMask> written;
   if (packet != nullptr)
     for_ranges(*packet, [&](const std::optional<Range>&, Range destination) {
-      for (std::uint64_t byte = 0; byte < destination.bytes;) {
+      for (uint64_t byte = 0; byte < destination.bytes;) {
         const GpuAddress address = destination.address + byte;
-        const std::uint64_t bit = address % 64, count = std::min(destination.bytes - byte, 64 - bit);
-        const std::uint64_t mask = count == 64 ? ~std::uint64_t{0} : ((std::uint64_t{1} << count) - 1) << bit;
+        const uint64_t bit = address % 64, count = std::min(destination.bytes - byte, 64 - bit);
+        const uint64_t mask = count == 64 ? ~uint64_t{0} : ((uint64_t{1} << count) - 1) << bit;
         written[fences::page_of(address)][address % fences::kPageBytes / 64] |= mask;
         byte += count;
       }
@@ -278,13 +278,13 @@ void FenceWatch::before_completion() {
   before_completion_ns_ = host_clock_ns();
 }
 
-void FenceWatch::signal(std::uint64_t offset, GpuAddress decremented) {
+void FenceWatch::signal(uint64_t offset, GpuAddress decremented) {
   if (checker_ == nullptr) return;
   before_completion();
   if (const auto signal = signal_at(decremented)) checker_->signal(actor_, offset, *signal);
 }
 
-fences::Checker::Packet FenceWatch::packet(AqlHeader header, std::uint64_t index, hsa_signal_t completion) {
+fences::Checker::Packet FenceWatch::packet(AqlHeader header, uint64_t index, hsa_signal_t completion) {
   return {.index = index,
           .barrier = header.barrier(),
           .acquire = static_cast<FenceScope>(header.acquire()),

@@ -36,15 +36,15 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
  private:
   void touched(GpuAddress page, bool writes) noexcept override;
   void written(GpuAddress page) noexcept override;
-  void add(const ObservedAccess& access, GpuAddress address, std::uint64_t bytes, fences::Path path,
-           std::uint32_t workgroup) noexcept;
+  void add(const ObservedAccess& access, GpuAddress address, uint64_t bytes, fences::Path path,
+           uint32_t workgroup) noexcept;
 
   HostPages* const host_pages_;
   std::mutex closed_mutex_;
   std::vector<GpuAddress> closed_;  // pages that this dispatch has closed to the host
   fences::Running running_;
   const GpuAddress scratch_begin_, scratch_end_;
-  const std::array<std::uint32_t, 3> groups_;
+  const std::array<uint32_t, 3> groups_;
 };
 
 class FenceWatch {
@@ -52,35 +52,35 @@ class FenceWatch {
   using Signal = fences::Checker::SignalValue;
 
   FenceWatch(Device& device, AddressSpace::Reader& memory, fences::Checker::QueueKind kind,
-             std::uint32_t ordinal);
+             uint32_t ordinal);
   ~FenceWatch() { end_copy(nullptr); }
   FenceWatch(const FenceWatch&) = delete;
   FenceWatch& operator=(const FenceWatch&) = delete;
 
   bool enabled() const noexcept { return checker_ != nullptr; }
-  void doorbell(std::uint64_t value, std::uint64_t host_ns);
+  void doorbell(uint64_t value, uint64_t host_ns);
 
   // Compute queues. `state` is not launched yet; null when checking is off.
-  std::unique_ptr<WatchedDispatch> launch(AqlHeader header, std::uint64_t index, gfx9::DispatchState& state);
-  void end(WatchedDispatch& dispatch, AqlHeader header, std::uint64_t index, hsa_signal_t completion);
+  std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index, gfx9::DispatchState& state);
+  void end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index, hsa_signal_t completion);
   // The dependencies of the packet that completes next: it is looked at anew; a signal was found satisfied; the packet completes.
   void look_at_dependencies() { satisfied_.clear(); }
-  void satisfied(hsa_signal_t signal, std::int64_t value);
-  void complete(AqlHeader header, std::uint64_t index, hsa_signal_t completion);
+  void satisfied(hsa_signal_t signal, int64_t value);
+  void complete(AqlHeader header, uint64_t index, hsa_signal_t completion);
 
   // SDMA queues; `offset` in the ring, as in traces.
-  void wait(std::uint64_t offset, GpuAddress polled);
+  void wait(uint64_t offset, GpuAddress polled);
   // The packet is in the ring and has not begun: from here on the host's loads of what it will write are seen.
   void expect_copy(const sdma::Decoded& packet);
   void begin_copy(const sdma::Decoded& packet);
-  void copy(std::uint64_t offset, const sdma::Decoded& packet);
-  void signal(std::uint64_t offset, GpuAddress decremented);
+  void copy(uint64_t offset, const sdma::Decoded& packet);
+  void signal(uint64_t offset, GpuAddress decremented);
 
   // A time before the checker learned of the last completion, by end(), complete() or signal(), and after all others.
-  std::uint64_t before_completion_ns() const noexcept { return before_completion_ns_; }
+  uint64_t before_completion_ns() const noexcept { return before_completion_ns_; }
 
  private:
-  fences::Checker::Packet packet(AqlHeader header, std::uint64_t index, hsa_signal_t completion);
+  fences::Checker::Packet packet(AqlHeader header, uint64_t index, hsa_signal_t completion);
   std::optional<Signal> signal_at(GpuAddress address);
   // What the host has done since the last call.
   void observe_host();
@@ -93,7 +93,7 @@ class FenceWatch {
   AddressSpace::Reader& memory_;
   const fences::Checker::KindOf kind_of_;
   const fences::ActorId actor_;
-  std::uint64_t before_completion_ns_ = 0;
+  uint64_t before_completion_ns_ = 0;
   std::vector<Signal> satisfied_;
   std::vector<GpuAddress> closed_;  // pages that the present copy has closed to the host
 };

@@ -11,8 +11,8 @@ namespace uptempo::vgpu {
 namespace {
 
 constexpr GpuAddress kPageBytes = 4096;  // ROCr allocates code objects in pages
-constexpr std::uint16_t kMachineAmdGpu = 224;
-constexpr std::uint64_t kMaxSymbols = 1u << 20;
+constexpr uint16_t kMachineAmdGpu = 224;
+constexpr uint64_t kMaxSymbols = 1u << 20;
 
 // A code object's image in GPU memory. Every read is checked: the program may have written anything there.
 class LoadedImage {
@@ -20,7 +20,7 @@ class LoadedImage {
   LoadedImage(AddressSpace::Reader& memory, GpuAddress base) : memory_(memory), base_(base) {}
 
   template <typename T>
-  std::optional<T> read(std::uint64_t offset) const {
+  std::optional<T> read(uint64_t offset) const {
     const std::byte* bytes = memory_.translate(base_ + offset, sizeof(T), Access::read);
     if (bytes == nullptr) return std::nullopt;
     T value;
@@ -35,14 +35,14 @@ class LoadedImage {
   }
 
   // The dynamic symbol whose value is `offset`.
-  std::optional<std::string> symbol_at(std::uint64_t offset) const {
+  std::optional<std::string> symbol_at(uint64_t offset) const {
     const auto header = read<Elf64_Ehdr>(0);
-    std::uint64_t symbols = 0, strings = 0, hash = 0;
+    uint64_t symbols = 0, strings = 0, hash = 0;
     for (unsigned index = 0; index < header->e_phnum; ++index) {
       const auto segment = read<Elf64_Phdr>(header->e_phoff + index * sizeof(Elf64_Phdr));
       if (!segment) return std::nullopt;
       if (segment->p_type != PT_DYNAMIC) continue;
-      for (std::uint64_t at = 0; at < segment->p_memsz; at += sizeof(Elf64_Dyn)) {
+      for (uint64_t at = 0; at < segment->p_memsz; at += sizeof(Elf64_Dyn)) {
         const auto entry = read<Elf64_Dyn>(segment->p_vaddr + at);
         if (!entry || entry->d_tag == DT_NULL) break;
         if (entry->d_tag == DT_SYMTAB) symbols = entry->d_un.d_ptr;
@@ -52,9 +52,9 @@ class LoadedImage {
     }
     if (symbols == 0 || strings == 0 || hash == 0) return std::nullopt;
     // DT_HASH's second word is the number of symbols (System V ABI, "Hash Table").
-    const std::uint64_t count =
-        std::min<std::uint64_t>(read<std::uint32_t>(hash + 4).value_or(0), kMaxSymbols);
-    for (std::uint64_t index = 1; index < count; ++index) {
+    const uint64_t count =
+        std::min<uint64_t>(read<uint32_t>(hash + 4).value_or(0), kMaxSymbols);
+    for (uint64_t index = 1; index < count; ++index) {
       const auto symbol = read<Elf64_Sym>(symbols + index * sizeof(Elf64_Sym));
       if (!symbol) return std::nullopt;
       if (symbol->st_value != offset || symbol->st_name == 0) continue;
@@ -64,7 +64,7 @@ class LoadedImage {
   }
 
  private:
-  std::optional<std::string> text_at(std::uint64_t offset) const {
+  std::optional<std::string> text_at(uint64_t offset) const {
     std::string text;
     for (;; ++offset) {
       const auto letter = read<char>(offset);

@@ -20,7 +20,7 @@ const LoadedKernel& KernelTable::find(AddressSpace::Reader& memory, GpuAddress k
   return *last_;
 }
 
-void KernelTable::forget_unmapped(std::uint64_t generation) {
+void KernelTable::forget_unmapped(uint64_t generation) {
   if (generation == generation_) return;
   generation_ = generation;
   kernels_.clear();

@@ -28,14 +28,14 @@ class KernelTable {
 
   // Memory was mapped or unmapped since `generation` was last passed: kernels are read again. Names stay, they are costly: new code at an old
   // address is announced by forget_code().
-  void forget_unmapped(std::uint64_t generation);
+  void forget_unmapped(uint64_t generation);
 
   // Code may have been replaced.
   void forget_code();
 
  private:
   const gfx9::Target target_;
-  std::uint64_t generation_ = 0;
+  uint64_t generation_ = 0;
   std::unordered_map<GpuAddress, LoadedKernel> kernels_;
   std::unordered_map<GpuAddress, std::string> names_;
   GpuAddress last_object_ = 0;

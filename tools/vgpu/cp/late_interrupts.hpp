@@ -19,18 +19,18 @@ namespace uptempo::vgpu {
 
 class LateInterrupts {
  public:
-  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
   explicit LateInterrupts(Interrupts& interrupts) : interrupts_(interrupts) {}
 
   // Raises the event once host_clock_ns() has reached `due_ns`; 0: now.
-  void raise(std::uint64_t due_ns, std::uint32_t event_id) {
+  void raise(uint64_t due_ns, uint32_t event_id) {
     if (due_ns == 0) return interrupts_.raise(event_id);
     waiting_.emplace(due_ns, event_id);
   }
 
   // False: none was due.
-  bool raise_due(std::uint64_t now_ns) {
+  bool raise_due(uint64_t now_ns) {
     bool raised = false;
     for (; next_ns() <= now_ns; waiting_.pop()) {
       interrupts_.raise(waiting_.top().second);
@@ -40,10 +40,10 @@ class LateInterrupts {
   }
 
   // When the next one is due; kNever: there is none.
-  std::uint64_t next_ns() const noexcept { return waiting_.empty() ? kNever : waiting_.top().first; }
+  uint64_t next_ns() const noexcept { return waiting_.empty() ? kNever : waiting_.top().first; }
 
  private:
-  using Late = std::pair<std::uint64_t, std::uint32_t>;  // when, and which event
+  using Late = std::pair<uint64_t, uint32_t>;  // when, and which event
   Interrupts& interrupts_;
   std::priority_queue<Late, std::vector<Late>, std::greater<>> waiting_;
 };

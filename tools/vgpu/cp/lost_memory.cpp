@@ -14,16 +14,16 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr std::uintptr_t kPage = 4096;
-constexpr std::uintptr_t kNeverRegistered = 64 * 1024;  // below: a mistake of the device's own
+constexpr uintptr_t kPage = 4096;
+constexpr uintptr_t kNeverRegistered = 64 * 1024;  // below: a mistake of the device's own
 
-enum class Loss : std::uint64_t { none, unmapped, is_protected, truncated };
+enum class Loss : uint64_t { none, unmapped, is_protected, truncated };
 
 // Address, whether it was written, and how it was lost, in one word that a handler can store. 0: nothing.
-std::atomic<std::uint64_t> lost{0};
+std::atomic<uint64_t> lost{0};
 
-constexpr std::uint64_t encode(std::uintptr_t address, bool write, Loss loss) {
-  return std::uint64_t{address} << 3 | (write ? 4u : 0u) | static_cast<std::uint64_t>(loss);
+constexpr uint64_t encode(uintptr_t address, bool write, Loss loss) {
+  return uint64_t{address} << 3 | (write ? 4u : 0u) | static_cast<uint64_t>(loss);
 }
 
 bool put_zeros(void* page, int placement) noexcept {
@@ -53,13 +53,13 @@ Loss let_through(int signal_number, int code, void* page) noexcept {
 
 bool settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
   if (!on_device_thread()) return false;
-  const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
+  const auto address = reinterpret_cast<uintptr_t>(info.si_addr);
   if (address < kNeverRegistered) return false;
   const Loss loss =
       let_through(signal_number, info.si_code, reinterpret_cast<void*>(address / kPage * kPage));
   if (loss == Loss::none) return false;
   const bool write = (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;  // page fault error code, bit 1
-  std::uint64_t nothing = 0;
+  uint64_t nothing = 0;
   lost.compare_exchange_strong(nothing, encode(address, write, loss), std::memory_order_release,
                                std::memory_order_relaxed);
   DoorbellWatch::wake_all();
@@ -87,7 +87,7 @@ bool host_memory_was_lost() noexcept { return lost.load(std::memory_order_relaxe
 
 std::optional<MemoryFault> take_lost_host_memory() {
   if (!host_memory_was_lost()) return std::nullopt;
-  const std::uint64_t word = lost.exchange(0, std::memory_order_acquire);
+  const uint64_t word = lost.exchange(0, std::memory_order_acquire);
   const auto loss = static_cast<Loss>(word & 3);
   MemoryFault fault;
   fault.address = word >> 3;

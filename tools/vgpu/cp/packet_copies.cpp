@@ -9,7 +9,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr std::size_t kBytes = 64 * 1024;
+constexpr size_t kBytes = 64 * 1024;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ PacketCopies::PacketCopies(AddressSpace& memory, bool enabled) : memory_(memory)
   mapping.writable = false;
   mapping.executable = false;
   memory_.map(mapping);
-  for (std::size_t offset = kBytes; offset > 0; offset -= sizeof(hsa_kernel_dispatch_packet_t))
+  for (size_t offset = kBytes; offset > 0; offset -= sizeof(hsa_kernel_dispatch_packet_t))
     free_.push_back(mapping.begin + offset - sizeof(hsa_kernel_dispatch_packet_t));
 }
 

@@ -7,21 +7,21 @@ namespace uptempo::vgpu {
 namespace {
 
 // Opcodes of type-3 packets (the kernel's soc15d.h).
-constexpr std::uint32_t kNop = 0x10, kIndirectBuffer = 0x3f, kAcquireMem = 0x58;
+constexpr uint32_t kNop = 0x10, kIndirectBuffer = 0x3f, kAcquireMem = 0x58;
 // COHER_CNTL bits of ACQUIRE_MEM on gfx9: TC_WB_ACTION_ENA, TCL1_ACTION_ENA, TC_ACTION_ENA, SH_KCACHE_ACTION_ENA, SH_ICACHE_ACTION_ENA. Code and
 // constants share the vgpu's code cache.
-constexpr std::uint32_t kWriteBackL2 = 1u << 18, kInvalidateVectorL1 = 1u << 22, kInvalidateL2 = 1u << 23,
+constexpr uint32_t kWriteBackL2 = 1u << 18, kInvalidateVectorL1 = 1u << 22, kInvalidateL2 = 1u << 23,
                         kInvalidateScalar = 1u << 27, kInvalidateInstructions = 1u << 29;
 
-constexpr std::uint32_t type_of(std::uint32_t word) { return word >> 30; }
-constexpr std::uint32_t opcode_of(std::uint32_t word) { return word >> 8 & 0xff; }
+constexpr uint32_t type_of(uint32_t word) { return word >> 30; }
+constexpr uint32_t opcode_of(uint32_t word) { return word >> 8 & 0xff; }
 // A NOP with the largest count is one dword, the header alone: what the kernel fills rings with (gfx_v9_0.c, `nop`).
-constexpr std::uint32_t dwords_of(std::uint32_t word) {
-  const std::uint32_t count = word >> 16 & 0x3fff;
+constexpr uint32_t dwords_of(uint32_t word) {
+  const uint32_t count = word >> 16 & 0x3fff;
   return opcode_of(word) == kNop && count == 0x3fff ? 1 : count + 2;
 }
 
-const char* opcode_name(std::uint32_t opcode) {
+const char* opcode_name(uint32_t opcode) {
   switch (opcode) {
     case 0x15:
       return "DISPATCH_DIRECT";
@@ -46,7 +46,7 @@ const char* opcode_name(std::uint32_t opcode) {
   }
 }
 
-PacketError unsupported(std::uint32_t word) {
+PacketError unsupported(uint32_t word) {
   char text[96];
   std::snprintf(text, sizeof text,
                 "PM4 %s (opcode 0x%02x, header 0x%08x) is not supported; NOP and ACQUIRE_MEM are",
@@ -63,8 +63,8 @@ Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet) {
     return result;
   }
   const GpuAddress buffer = (packet.jump[1] & ~3u) | static_cast<GpuAddress>(packet.jump[2] & 0xffff) << 32;
-  const std::uint32_t dwords = packet.jump[3] & 0xfffff;
-  const std::byte* words = memory.translate(buffer, std::size_t{dwords} * 4, Access::read);
+  const uint32_t dwords = packet.jump[3] & 0xfffff;
+  const std::byte* words = memory.translate(buffer, size_t{dwords} * 4, Access::read);
   if (words == nullptr) {
     char text[96];
     std::snprintf(text, sizeof text, "the PM4 buffer of %u dwords at 0x%llx is not mapped", dwords,
@@ -72,9 +72,9 @@ Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet) {
     result.error = PacketError{QueueError::invalid_vendor_packet, text};
     return result;
   }
-  for (std::uint32_t at = 0; at < dwords;) {
-    std::uint32_t word;
-    std::memcpy(&word, words + std::size_t{at} * 4, sizeof word);
+  for (uint32_t at = 0; at < dwords;) {
+    uint32_t word;
+    std::memcpy(&word, words + size_t{at} * 4, sizeof word);
     if (type_of(word) == 2) {  // one dword of filling
       ++at;
       continue;
@@ -89,8 +89,8 @@ Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet) {
       return result;
     }
     if (opcode_of(word) == kAcquireMem) {
-      std::uint32_t control;
-      std::memcpy(&control, words + std::size_t{at + 1} * 4, sizeof control);
+      uint32_t control;
+      std::memcpy(&control, words + size_t{at + 1} * 4, sizeof control);
       if ((control & (kInvalidateScalar | kInvalidateInstructions)) != 0) result.invalidates_code = true;
       if ((control & kInvalidateVectorL1) != 0) result.caches.invalidate_vector_l1 = true;
       if ((control & kInvalidateScalar) != 0) result.caches.invalidate_scalar_l1 = true;

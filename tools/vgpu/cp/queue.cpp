@@ -11,7 +11,7 @@
 
 namespace uptempo::vgpu {
 
-Queue::Queue(QueueContext& context, std::uint32_t ordinal, fences::Checker::QueueKind kind)
+Queue::Queue(QueueContext& context, uint32_t ordinal, fences::Checker::QueueKind kind)
     : context_(context),
       ordinal_(ordinal),
       fences_(context.device, context.memory, kind, ordinal),
@@ -19,7 +19,7 @@ Queue::Queue(QueueContext& context, std::uint32_t ordinal, fences::Checker::Queu
                   ? nullptr
                   : std::make_unique<QueueDelays>(context.device.options.delay.value(), ordinal,
                                                   *context.late_interrupts)),
-      told_(kind == fences::Checker::QueueKind::compute ? ~std::uint64_t{0} : 0) {}
+      told_(kind == fences::Checker::QueueKind::compute ? ~uint64_t{0} : 0) {}
 
 void Queue::report(std::string_view packet, std::string_view reason) const {
   std::string line = "uptempo-vgpu: queue " + std::to_string(ordinal_) + ", ";
@@ -31,7 +31,7 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-void Queue::trace_doorbell(std::uint64_t value, std::uint64_t host_ns) {
+void Queue::trace_doorbell(uint64_t value, uint64_t host_ns) {
   char line[160];
   std::snprintf(line, sizeof line, R"({"type":"doorbell","queue":%u,"value":%lld,"ns":%llu%s})", ordinal_,
                 static_cast<long long>(value), static_cast<unsigned long long>(host_ns),
@@ -39,15 +39,15 @@ void Queue::trace_doorbell(std::uint64_t value, std::uint64_t host_ns) {
   context_.device.trace.write(line);
 }
 
-void Queue::noted_doorbell(std::uint64_t value, std::uint64_t host_ns) {
+void Queue::noted_doorbell(uint64_t value, uint64_t host_ns) {
   if (doorbell_lines_.noted(value, host_ns)) trace_doorbell(value, host_ns);
 }
 
-void Queue::look_for_checker(std::uint64_t host_ns) {
+void Queue::look_for_checker(uint64_t host_ns) {
   if (doorbell() == nullptr) return;
   // acquire: what the host did before it rang is observed before this doorbell is told of.
-  const std::uint64_t value =
-      std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(doorbell())).load(std::memory_order_acquire);
+  const uint64_t value =
+      std::atomic_ref<uint64_t>(*const_cast<uint64_t*>(doorbell())).load(std::memory_order_acquire);
   if (value == told_) return;
   told_ = value;
   fences_.doorbell(value, host_ns);
@@ -57,23 +57,23 @@ void Queue::announcing() {
   if (fences_.enabled()) context_.look_for_checker(fences_.before_completion_ns());
 }
 
-std::string Queue::drawn_delay(DelayPlace place, std::uint64_t number) const {
+std::string Queue::drawn_delay(DelayPlace place, uint64_t number) const {
   if (delays_ == nullptr) return {};
   return R"(,"delay_ns":)" + std::to_string(delays_->drawn_ns(place, number));
 }
 
-void Queue::raise(std::uint32_t event_id, std::uint64_t number) {
+void Queue::raise(uint32_t event_id, uint64_t number) {
   if (delays_ == nullptr) return context_.device.interrupts.raise(event_id);
   delays_->raise(event_id, number);
 }
 
-void Queue::found_doorbell(std::uint64_t value) {
+void Queue::found_doorbell(uint64_t value) {
   if (context_.device.counts != nullptr) context_.device.counts->doorbell();
   if (fences_.enabled()) look_for_checker(host_clock_ns());
   if (!context_.device.trace.enabled()) return;
   // Noted before it was stored: if the program rang it, then its note is there, perhaps with others before it.
   context_.take_noted_doorbells();
-  const std::uint64_t now = host_clock_ns();
+  const uint64_t now = host_clock_ns();
   if (doorbell_lines_.found(value, now)) trace_doorbell(value, now);
 }
 

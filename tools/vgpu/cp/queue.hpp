@@ -29,14 +29,14 @@ struct QueueContext {
   gfx9::CodeCache& code;
   std::function<void()> take_noted_doorbells;  // hands out those that the doorbell watch has noted so far
   // look_for_checker() of every queue.
-  std::function<void(std::uint64_t host_ns)> look_for_checker;
+  std::function<void(uint64_t host_ns)> look_for_checker;
   PacketCopies& packet_copies;
   std::minstd_rand& random;
   LateInterrupts* late_interrupts;  // of a device whose steps are delayed; null: nothing is
 };
 
 // What a queue that made no progress waits for: this decides how the command processor may sleep.
-enum class Waiting : std::uint8_t {
+enum class Waiting : uint8_t {
   doorbell,  // a store to its doorbell
   workers,   // a dispatch in execution
   memory,    // a signal, a packet header or a word that the program or another queue will store
@@ -46,7 +46,7 @@ enum class Waiting : std::uint8_t {
 
 class Queue {
  public:
-  Queue(QueueContext& context, std::uint32_t ordinal, fences::Checker::QueueKind kind);
+  Queue(QueueContext& context, uint32_t ordinal, fences::Checker::QueueKind kind);
   virtual ~Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -62,15 +62,15 @@ class Queue {
 
   // The alias of its doorbell is about to go away: no doorbell is seen any more.
   virtual void lose_doorbell() noexcept = 0;
-  virtual const std::uint64_t* doorbell() const noexcept = 0;
+  virtual const uint64_t* doorbell() const noexcept = 0;
 
   // A doorbell that was noted when it was rung: for the trace.
-  void noted_doorbell(std::uint64_t value, std::uint64_t host_ns);
+  void noted_doorbell(uint64_t value, uint64_t host_ns);
 
   // Tells the fence checker of a doorbell that was rung since the last look, by `host_ns` at the latest. The checker compares the times of doorbells with
   // those of completions alone, so it needs no better time than this: every queue is looked at in each turn, and once more between a
   // completion and the store that announces it to the host (announcing()).
-  void look_for_checker(std::uint64_t host_ns);
+  void look_for_checker(uint64_t host_ns);
 
   Waiting waiting() const noexcept { return waiting_; }
   // Ahead of its turns of one pass: what they find delayed determines next_look_ns().
@@ -78,34 +78,34 @@ class Queue {
     if (delays_ != nullptr) delays_->begin_pass();
   }
   // When something that its last turns found delayed is to be looked at again, whatever waiting() says; QueueDelays::kNever: nothing is.
-  std::uint64_t next_look_ns() const noexcept {
+  uint64_t next_look_ns() const noexcept {
     return delays_ == nullptr ? QueueDelays::kNever : delays_->next_look_ns();
   }
   // The order of creation, from 0: how traces and messages call it.
-  std::uint32_t ordinal() const noexcept { return ordinal_; }
+  uint32_t ordinal() const noexcept { return ordinal_; }
 
  protected:
   // One line on stderr, so that a stopped queue is never silent.
   void report(std::string_view packet, std::string_view reason) const;
   // A doorbell that was found by looking.
-  void found_doorbell(std::uint64_t value);
+  void found_doorbell(uint64_t value);
   // The signal of a packet that the checker knows to be complete is about to be stored to: whoever has rung by now did so without knowing of it.
   void announcing();
   // With delays what the seed holds for it, as a field of a line in the trace.
-  std::string drawn_delay(DelayPlace place, std::uint64_t number) const;
+  std::string drawn_delay(DelayPlace place, uint64_t number) const;
   // Raises the event of what has this number (device/delays.hpp), perhaps late.
-  void raise(std::uint32_t event_id, std::uint64_t number);
+  void raise(uint32_t event_id, uint64_t number);
 
   QueueContext& context_;
-  const std::uint32_t ordinal_;
+  const uint32_t ordinal_;
   FenceWatch fences_;
   const std::unique_ptr<QueueDelays> delays_;  // null: nothing is delayed
   Waiting waiting_ = Waiting::doorbell;
 
  private:
-  void trace_doorbell(std::uint64_t value, std::uint64_t host_ns);
+  void trace_doorbell(uint64_t value, uint64_t host_ns);
 
-  std::uint64_t told_;  // the doorbell that the checker was told of last
+  uint64_t told_;  // the doorbell that the checker was told of last
   DoorbellLines doorbell_lines_;
 };
 

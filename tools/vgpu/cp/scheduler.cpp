@@ -19,21 +19,21 @@ namespace uptempo::vgpu {
 namespace {
 
 // Wave instructions that a workgroup gets at a time, shared by its waves: some 50 us of interpretation.
-constexpr std::uint64_t kWorkgroupQuantum = 8192;
-constexpr std::uint64_t kMinWaveQuantum = 512;
+constexpr uint64_t kWorkgroupQuantum = 8192;
+constexpr uint64_t kMinWaveQuantum = 512;
 // Instructions after which worker 0 looks at the queues again: some 20 us.
-constexpr std::uint64_t kSliceInstructions = 4096;
+constexpr uint64_t kSliceInstructions = 4096;
 // A workgroup that gives up a slice after so few instructions is waiting for something (s_sleep, a barrier's other half).
-constexpr std::uint64_t kYieldInstructions = 256;
+constexpr uint64_t kYieldInstructions = 256;
 // Workgroups claimed with one lock at most.
-constexpr std::uint64_t kMaxChunk = 8;
+constexpr uint64_t kMaxChunk = 8;
 // Workgroups kept for the next ones to start in: their registers are mapped memory, and malloc fragments when the rest of them comes and goes.
-constexpr std::size_t kMaxSpare = 64;
+constexpr size_t kMaxSpare = 64;
 // A helper looks for work this long before it sleeps: longer than the gap between two dispatches of a chain.
 constexpr unsigned kHelperSpins = 4000;
-constexpr std::uint64_t kHelpFromWorkgroups = 2;
+constexpr uint64_t kHelpFromWorkgroups = 2;
 // Dispatches of one workgroup each: helpers are woken when a slice has taken longer than waking one, some 5 us, and two workgroups are left.
-constexpr std::uint64_t kWorthHelp = 1024;
+constexpr uint64_t kWorthHelp = 1024;
 
 void relax() noexcept { __builtin_ia32_pause(); }
 
@@ -43,7 +43,7 @@ Dispatch::Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlot
     : state_(std::move(state)),
       scratch_(scratch),
       groups_(state_->workgroups()),
-      total_(std::uint64_t{groups_[0]} * groups_[1] * groups_[2]),
+      total_(uint64_t{groups_[0]} * groups_[1] * groups_[2]),
       waves_per_group_(state_->waves_per_workgroup()),
       needs_scratch_(state_->packet.private_segment_size != 0) {}
 
@@ -52,7 +52,7 @@ struct Scheduler::Impl {
   struct Resident {
     Dispatch* dispatch;
     gfx9::Workgroup workgroup;
-    std::optional<std::uint32_t> scratch_slot;
+    std::optional<uint32_t> scratch_slot;
   };
   using ResidentPtr = std::unique_ptr<Resident>;
 
@@ -62,24 +62,24 @@ struct Scheduler::Impl {
     gfx9::Executor executor;
     std::vector<ResidentPtr> spare;  // their storage is reused
     Dispatch* chunk = nullptr;       // claimed, not yet started workgroups
-    std::uint64_t chunk_next = 0, chunk_end = 0;
-    std::optional<std::uint32_t> chunk_scratch;
-    std::uint64_t spent = 0;  // instructions of new workgroups since the last round of runnable ones
-    std::uint64_t owed = 0;   // runnable workgroups to serve before the next new one
+    uint64_t chunk_next = 0, chunk_end = 0;
+    std::optional<uint32_t> chunk_scratch;
+    uint64_t spent = 0;  // instructions of new workgroups since the last round of runnable ones
+    uint64_t owed = 0;   // runnable workgroups to serve before the next new one
     unsigned yields = 0;
     std::thread thread;
   };
 
-  Impl(Device& the_device, gfx9::CodeCache& code, gfx9::Target target, std::uint32_t worker_count,
+  Impl(Device& the_device, gfx9::CodeCache& code, gfx9::Target target, uint32_t worker_count,
        std::function<void()> finished)
       : device(the_device),
         on_finished(std::move(finished)),
-        max_resident_waves(std::uint64_t{device.options.device->compute_units} *
+        max_resident_waves(uint64_t{device.options.device->compute_units} *
                            device.options.device->simds_per_compute_unit *
                            device.options.device->max_waves_per_simd),
         random(device.options.seed) {
     workers.push_back(std::make_unique<Worker>(device, code, target));
-    for (std::uint32_t index = 1; index < worker_count; ++index) {
+    for (uint32_t index = 1; index < worker_count; ++index) {
       workers.push_back(std::make_unique<Worker>(device, code, target));
       Worker& helper = *workers.back();
       helper.thread = start_device_thread("vgpu-worker", [this, &helper] { help(helper); });
@@ -110,9 +110,9 @@ struct Scheduler::Impl {
 
   // A seeded order of workgroups: n -> n * stride + offset, a permutation because stride and total are coprime.
   void shuffle(Dispatch& dispatch) {
-    const std::uint64_t total = dispatch.total_;
+    const uint64_t total = dispatch.total_;
     dispatch.offset_ = random() % total;
-    dispatch.stride_ = 1 + random() % std::min<std::uint64_t>(total, 1u << 16);
+    dispatch.stride_ = 1 + random() % std::min<uint64_t>(total, 1u << 16);
     while (std::gcd(dispatch.stride_, total) != 1) ++dispatch.stride_;
   }
 
@@ -124,15 +124,15 @@ struct Scheduler::Impl {
 
   // Unclaimed workgroups and runnable ones; looked at without the lock.
   void publish_pending() {
-    std::uint64_t count = runnable.size();
+    uint64_t count = runnable.size();
     for (const Dispatch* dispatch : active) count += dispatch->total_ - dispatch->next_;
     pending.store(count, std::memory_order_release);
   }
 
   // `count` more workgroups of `dispatch` will not run any more. After the last one the dispatch may be gone.
-  bool end(Dispatch& dispatch, std::uint64_t count) {
+  bool end(Dispatch& dispatch, uint64_t count) {
     if (count == 0) return false;
-    const std::uint64_t total = dispatch.total_;
+    const uint64_t total = dispatch.total_;
     // acq_rel: the last one to end publishes the results of all.
     if (dispatch.ended_.fetch_add(count, std::memory_order_acq_rel) + count != total) return false;
     dispatch.finished_.store(true, std::memory_order_release);
@@ -141,7 +141,7 @@ struct Scheduler::Impl {
   }
 
   void abandon(Dispatch& dispatch, std::optional<gfx9::Executor::Fault> fault) {
-    std::uint64_t dropped = 0;
+    uint64_t dropped = 0;
     std::vector<ResidentPtr> gone;
     {
       const std::lock_guard lock(mutex);
@@ -174,20 +174,20 @@ struct Scheduler::Impl {
   bool claim(Worker& worker) {
     if (pending.load(std::memory_order_acquire) == 0) return false;
     const std::lock_guard lock(mutex);
-    for (std::size_t tried = 0; tried < active.size(); ++tried) {
-      const std::size_t at = turn++ % active.size();
+    for (size_t tried = 0; tried < active.size(); ++tried) {
+      const size_t at = turn++ % active.size();
       Dispatch& dispatch = *active[at];
       const bool room = runnable_waves + dispatch.waves_per_group_ <= max_resident_waves;
       if (!room && dispatch.resident_ != 0) continue;  // each dispatch has at least one resident workgroup
-      std::uint64_t count = 1;
+      uint64_t count = 1;
       worker.chunk_scratch.reset();
       if (dispatch.needs_scratch_) {
         worker.chunk_scratch =
             dispatch.scratch_.take(dispatch.state_->scratch_waves, dispatch.waves_per_group_);
         if (!worker.chunk_scratch) continue;  // until a resident workgroup gives its slots back
       } else {
-        const std::uint64_t share = (dispatch.total_ - dispatch.next_) / (workers.size() * 4);
-        count = std::clamp<std::uint64_t>(share, 1, kMaxChunk);
+        const uint64_t share = (dispatch.total_ - dispatch.next_) / (workers.size() * 4);
+        count = std::clamp<uint64_t>(share, 1, kMaxChunk);
       }
       worker.chunk = &dispatch;
       worker.chunk_next = dispatch.next_;
@@ -196,7 +196,7 @@ struct Scheduler::Impl {
       dispatch.resident_ += count;
       for (; !spare.empty() && worker.spare.size() < count; spare.pop_back())
         worker.spare.push_back(std::move(spare.back()));
-      if (dispatch.next_ == dispatch.total_) active.erase(active.begin() + static_cast<std::ptrdiff_t>(at));
+      if (dispatch.next_ == dispatch.total_) active.erase(active.begin() + static_cast<ptrdiff_t>(at));
       publish_pending();
       return true;
     }
@@ -205,7 +205,7 @@ struct Scheduler::Impl {
 
   void drop_chunk(Worker& worker) {
     Dispatch& dispatch = *worker.chunk;
-    const std::uint64_t count = worker.chunk_end - worker.chunk_next;
+    const uint64_t count = worker.chunk_end - worker.chunk_next;
     {
       const std::lock_guard lock(mutex);
       dispatch.resident_ -= count;
@@ -221,16 +221,16 @@ struct Scheduler::Impl {
       drop_chunk(worker);
     if (worker.chunk == nullptr && !claim(worker)) return nullptr;
     Dispatch& dispatch = *worker.chunk;
-    const std::uint64_t index =
+    const uint64_t index =
         dispatch.stride_ == 1
             ? (worker.chunk_next + dispatch.offset_) % dispatch.total_
-            : static_cast<std::uint64_t>(
+            : static_cast<uint64_t>(
                   (static_cast<unsigned __int128>(worker.chunk_next) * dispatch.stride_ + dispatch.offset_) %
                   dispatch.total_);
     const auto& groups = dispatch.groups_;
-    const std::array<std::uint32_t, 3> id{static_cast<std::uint32_t>(index % groups[0]),
-                                          static_cast<std::uint32_t>(index / groups[0] % groups[1]),
-                                          static_cast<std::uint32_t>(index / groups[0] / groups[1])};
+    const std::array<uint32_t, 3> id{static_cast<uint32_t>(index % groups[0]),
+                                          static_cast<uint32_t>(index / groups[0] % groups[1]),
+                                          static_cast<uint32_t>(index / groups[0] / groups[1])};
     ResidentPtr resident;
     if (worker.spare.empty()) {
       resident = std::make_unique<Resident>();
@@ -278,10 +278,10 @@ struct Scheduler::Impl {
     if (dispatch.abandoned_.load(std::memory_order_acquire)) return retire(worker, std::move(resident));
 
     gfx9::Executor& executor = worker.executor;
-    const std::uint64_t before = executor.instructions;
-    const std::uint64_t quantum = std::max(kWorkgroupQuantum / dispatch.waves_per_group_, kMinWaveQuantum);
+    const uint64_t before = executor.instructions;
+    const uint64_t quantum = std::max(kWorkgroupQuantum / dispatch.waves_per_group_, kMinWaveQuantum);
     const gfx9::Workgroup::Result result = resident->workgroup.run(executor, quantum);
-    const std::uint64_t spent = executor.instructions - before;
+    const uint64_t spent = executor.instructions - before;
 
     if (is_new) worker.spent += spent;
     switch (result) {
@@ -331,12 +331,12 @@ struct Scheduler::Impl {
 
   void help(Worker& worker) {
     unsigned idle = 0;
-    std::uint32_t seen = epoch.load(std::memory_order_acquire);
+    uint32_t seen = epoch.load(std::memory_order_acquire);
     while (!stop.load(std::memory_order_relaxed)) {
       bool ran = false;
       if (pending.load(std::memory_order_acquire) != 0 || worker.chunk != nullptr) {
         worker.executor.enter();
-        const std::uint64_t begin = worker.executor.instructions;
+        const uint64_t begin = worker.executor.instructions;
         while (worker.executor.instructions - begin < kSliceInstructions) {
           const Step result = step(worker);
           if (result == Step::idle) break;
@@ -367,7 +367,7 @@ struct Scheduler::Impl {
     if (pending.load(std::memory_order_acquire) == 0 && worker.chunk == nullptr) return false;
     bool ran = false;
     worker.executor.enter();
-    const std::uint64_t begin = worker.executor.instructions;
+    const uint64_t begin = worker.executor.instructions;
     while (worker.executor.instructions - begin < kSliceInstructions) {
       const Step result = step(worker);
       if (result == Step::idle) break;
@@ -375,7 +375,7 @@ struct Scheduler::Impl {
       if (result == Step::finished_dispatch) break;
       if (worker.yields > 8) break;
     }
-    const std::uint64_t spent = worker.executor.instructions - begin;
+    const uint64_t spent = worker.executor.instructions - begin;
     worker.executor.leave();
     // relaxed: the next slice looks again.
     if (spent >= kWorthHelp && pending.load(std::memory_order_relaxed) > 1 &&
@@ -386,24 +386,24 @@ struct Scheduler::Impl {
 
   Device& device;
   const std::function<void()> on_finished;
-  const std::uint64_t max_resident_waves;
+  const uint64_t max_resident_waves;
 
   std::mutex mutex;               // guards the six below and what Dispatch says
   std::vector<Dispatch*> active;  // with unclaimed workgroups
   std::deque<ResidentPtr> runnable;
   std::vector<ResidentPtr> spare;  // of abandoned dispatches
-  std::uint64_t runnable_waves = 0;
-  std::size_t turn = 0;
+  uint64_t runnable_waves = 0;
+  size_t turn = 0;
   std::minstd_rand random;
 
-  std::atomic<std::uint64_t> pending{0};
-  std::atomic<std::uint32_t> epoch{0};
-  std::atomic<std::uint32_t> sleepers{0};
+  std::atomic<uint64_t> pending{0};
+  std::atomic<uint32_t> epoch{0};
+  std::atomic<uint32_t> sleepers{0};
   std::atomic<bool> stop{false};
   std::vector<std::unique_ptr<Worker>> workers;  // last: helpers use all of the above
 };
 
-Scheduler::Scheduler(Device& device, gfx9::CodeCache& code, gfx9::Target target, std::uint32_t workers,
+Scheduler::Scheduler(Device& device, gfx9::CodeCache& code, gfx9::Target target, uint32_t workers,
                      std::function<void()> on_finished)
     : impl_(std::make_unique<Impl>(device, code, target, workers, std::move(on_finished))) {}
 Scheduler::~Scheduler() = default;

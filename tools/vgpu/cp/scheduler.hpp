@@ -45,16 +45,16 @@ class Dispatch {
 
   const std::shared_ptr<const gfx9::DispatchState> state_;
   ScratchSlots& scratch_;  // guarded by the scheduler's mutex
-  const std::array<std::uint32_t, 3> groups_;
-  const std::uint64_t total_;
-  const std::uint32_t waves_per_group_;
+  const std::array<uint32_t, 3> groups_;
+  const uint64_t total_;
+  const uint32_t waves_per_group_;
   bool needs_scratch_ = false;
   // Order of workgroups: the n-th to start has id (n * stride_ + offset_) mod total_.
-  std::uint64_t stride_ = 1, offset_ = 0;
+  uint64_t stride_ = 1, offset_ = 0;
 
-  std::uint64_t next_ = 0;  // first workgroup that no worker has claimed; guarded by the scheduler's mutex
-  std::uint64_t resident_ = 0;  // claimed and not ended; same mutex
-  std::atomic<std::uint64_t> ended_{0};
+  uint64_t next_ = 0;  // first workgroup that no worker has claimed; guarded by the scheduler's mutex
+  uint64_t resident_ = 0;  // claimed and not ended; same mutex
+  std::atomic<uint64_t> ended_{0};
   std::atomic<bool> abandoned_{false};
   std::atomic<bool> finished_{false};
   std::optional<gfx9::Executor::Fault> fault_;  // written once, before finished_
@@ -63,7 +63,7 @@ class Dispatch {
 class Scheduler {
  public:
   // `on_finished` is called by whoever ends the last workgroup of a dispatch, after finished() has become true; it must not block.
-  Scheduler(Device& device, gfx9::CodeCache& code, gfx9::Target target, std::uint32_t workers,
+  Scheduler(Device& device, gfx9::CodeCache& code, gfx9::Target target, uint32_t workers,
             std::function<void()> on_finished);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;

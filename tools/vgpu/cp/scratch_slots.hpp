@@ -14,10 +14,10 @@ namespace uptempo::vgpu {
 class ScratchSlots {
  public:
   // The first of `count` consecutive slots among `slots`, or nothing while there are none free.
-  std::optional<std::uint32_t> take(std::uint32_t slots, std::uint32_t count) {
-    used_.resize(std::max<std::size_t>(used_.size(), slots));
-    for (std::uint32_t first = 0; first + count <= slots; ++first) {
-      std::uint32_t length = 0;
+  std::optional<uint32_t> take(uint32_t slots, uint32_t count) {
+    used_.resize(std::max<size_t>(used_.size(), slots));
+    for (uint32_t first = 0; first + count <= slots; ++first) {
+      uint32_t length = 0;
       while (length < count && !used_[first + length]) ++length;
       if (length == count) {
         std::fill_n(used_.begin() + first, count, true);
@@ -28,7 +28,7 @@ class ScratchSlots {
     return std::nullopt;
   }
 
-  void give_back(std::uint32_t first, std::uint32_t count) {
+  void give_back(uint32_t first, uint32_t count) {
     std::fill_n(used_.begin() + first, count, false);
   }
 

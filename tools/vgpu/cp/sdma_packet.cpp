@@ -7,7 +7,7 @@
 namespace uptempo::vgpu::sdma {
 namespace {
 
-enum Opcode : std::uint32_t {
+enum Opcode : uint32_t {
   kNop = 0,
   kCopy = 1,
   kFence = 5,
@@ -18,9 +18,9 @@ enum Opcode : std::uint32_t {
   kTimestamp = 13,
 };
 
-constexpr std::uint32_t kCopyLinear = 0, kCopyLinearRect = 4;
-constexpr std::uint32_t kTimestampGetGlobal = 2;
-constexpr std::uint32_t kAtomicAdd64 = 47;
+constexpr uint32_t kCopyLinear = 0, kCopyLinearRect = 4;
+constexpr uint32_t kTimestampGetGlobal = 2;
+constexpr uint32_t kAtomicAdd64 = 47;
 
 // Names of what is not supported, for messages (vega10_sdma_pkt_open.h).
 constexpr std::array<std::string_view, 18> kOpcodeNames{
@@ -28,16 +28,16 @@ constexpr std::array<std::string_view, 18> kOpcodeNames{
     "TRAP",    "SEMAPHORE", "POLL_REGMEM", "COND_EXE",   "ATOMIC",    "CONST_FILL",
     "PTE_PDE", "TIMESTAMP", "SRBM_WRITE",  "PRE_EXE",    "GPUVM_INV", "GCR"};
 
-constexpr std::uint32_t bits(std::uint32_t word, unsigned first, unsigned count) noexcept {
+constexpr uint32_t bits(uint32_t word, unsigned first, unsigned count) noexcept {
   return word >> first & ((count == 32) ? ~0u : (1u << count) - 1u);
 }
 
-constexpr GpuAddress address(std::uint32_t low, std::uint32_t high) noexcept {
+constexpr GpuAddress address(uint32_t low, uint32_t high) noexcept {
   return low | static_cast<GpuAddress>(high) << 32;
 }
 
-Decoded unsupported(std::uint32_t header, std::string_view what) {
-  const std::uint32_t opcode = bits(header, 0, 8);
+Decoded unsupported(uint32_t header, std::string_view what) {
+  const uint32_t opcode = bits(header, 0, 8);
   char text[160];
   const std::string_view name = opcode < kOpcodeNames.size() ? kOpcodeNames[opcode] : "unknown";
   std::snprintf(text, sizeof text, "SDMA %.*s (opcode %u, sub-opcode %u, header 0x%08x): %.*s",
@@ -46,22 +46,22 @@ Decoded unsupported(std::uint32_t header, std::string_view what) {
   return {Unsupported{text}, 1, "unsupported"};
 }
 
-CopyRect::Side side(std::span<const std::uint32_t> words, unsigned log2_element) {
-  const std::uint64_t pitch = (std::uint64_t{bits(words[3], 13, 19)} + 1) << log2_element;
-  const std::uint64_t slice = (std::uint64_t{bits(words[4], 0, 28)} + 1) << log2_element;
-  const std::uint64_t x = std::uint64_t{bits(words[2], 0, 14)} << log2_element;
-  const std::uint64_t y = bits(words[2], 16, 14);
-  const std::uint64_t z = bits(words[3], 0, 11);
+CopyRect::Side side(std::span<const uint32_t> words, unsigned log2_element) {
+  const uint64_t pitch = (uint64_t{bits(words[3], 13, 19)} + 1) << log2_element;
+  const uint64_t slice = (uint64_t{bits(words[4], 0, 28)} + 1) << log2_element;
+  const uint64_t x = uint64_t{bits(words[2], 0, 14)} << log2_element;
+  const uint64_t y = bits(words[2], 16, 14);
+  const uint64_t z = bits(words[3], 0, 11);
   return {address(words[0], words[1]) + x + y * pitch + z * slice, pitch, slice};
 }
 
-Decoded decode_copy(std::span<const std::uint32_t> words) {
-  const std::uint32_t header = words[0];
+Decoded decode_copy(std::span<const uint32_t> words) {
+  const uint32_t header = words[0];
   switch (bits(header, 8, 8)) {
     case kCopyLinear: {
       if (words.size() < 7) break;
       // 22 bits of count on gfx9; newer firmware takes 30, and the upper ones are 0 where they mean nothing.
-      const std::uint64_t count = std::uint64_t{bits(words[1], 0, 30)} + 1;
+      const uint64_t count = uint64_t{bits(words[1], 0, 30)} + 1;
       return {CopyLinear{address(words[3], words[4]), address(words[5], words[6]), count}, 7, "copy_linear"};
     }
     case kCopyLinearRect: {
@@ -71,7 +71,7 @@ Decoded decode_copy(std::span<const std::uint32_t> words) {
       CopyRect rect{};
       rect.source = side(words.subspan(1, 5), log2_element);
       rect.destination = side(words.subspan(6, 5), log2_element);
-      rect.row_bytes = (std::uint64_t{bits(words[11], 0, 14)} + 1) << log2_element;
+      rect.row_bytes = (uint64_t{bits(words[11], 0, 14)} + 1) << log2_element;
       rect.rows = bits(words[11], 16, 14) + 1;
       rect.slices = bits(words[12], 0, 11) + 1;
       return {rect, 13, "copy_rect"};
@@ -82,7 +82,7 @@ Decoded decode_copy(std::span<const std::uint32_t> words) {
   return unsupported(header, "the packet is cut off");
 }
 
-std::uint32_t required_dwords(std::uint32_t opcode) {
+uint32_t required_dwords(uint32_t opcode) {
   switch (opcode) {
     case kFence:
       return 4;
@@ -101,10 +101,10 @@ std::uint32_t required_dwords(std::uint32_t opcode) {
   }
 }
 
-Decoded decode_poll(std::span<const std::uint32_t> words) {
-  const std::uint32_t header = words[0];
+Decoded decode_poll(std::span<const uint32_t> words) {
+  const uint32_t header = words[0];
   const bool memory = bits(header, 31, 1) != 0;
-  const std::uint32_t function = bits(header, 28, 3);
+  const uint32_t function = bits(header, 28, 3);
   // Two spellings: the hdp_flush bit, and ROCr's poll that asks for nothing and has bit 31 of the third dword set.
   if (bits(header, 26, 1) != 0 || (!memory && function == 0)) return {HdpFlush{}, 6, "hdp_flush"};
   if (!memory) return unsupported(header, "polling a register is not supported; polling memory is");
@@ -112,19 +112,19 @@ Decoded decode_poll(std::span<const std::uint32_t> words) {
   return {PollMemory{address(words[1], words[2]), words[3], words[4], function}, 6, "poll_regmem"};
 }
 
-Decoded decode_fill(std::span<const std::uint32_t> words) {
-  const std::uint32_t unit = 1u << bits(words[0], 30, 2);
+Decoded decode_fill(std::span<const uint32_t> words) {
+  const uint32_t unit = 1u << bits(words[0], 30, 2);
   if (unit > 4) return unsupported(words[0], "fill sizes of 1, 2 or 4 bytes are supported");
   // The count is that of bytes less one, or less one unit as ROCr has it: rounding down to units and adding one serves both.
-  const std::uint64_t bytes = (std::uint64_t{bits(words[4], 0, 30)} / unit + 1) * unit;
+  const uint64_t bytes = (uint64_t{bits(words[4], 0, 30)} / unit + 1) * unit;
   return {ConstFill{address(words[1], words[2]), words[3], unit, bytes}, 5, "const_fill"};
 }
 
 }  // namespace
 
-Decoded decode(std::span<const std::uint32_t> words) {
-  const std::uint32_t header = words[0];
-  const std::uint32_t opcode = bits(header, 0, 8);
+Decoded decode(std::span<const uint32_t> words) {
+  const uint32_t header = words[0];
+  const uint32_t opcode = bits(header, 0, 8);
   if (words.size() < required_dwords(opcode)) return unsupported(header, "the packet is cut off");
   switch (opcode) {
     case kNop:
@@ -138,7 +138,7 @@ Decoded decode(std::span<const std::uint32_t> words) {
     case kPollRegMem:
       return decode_poll(words);
     case kAtomic:
-      if (const std::uint32_t operation = bits(header, 25, 7); operation != kAtomicAdd64)
+      if (const uint32_t operation = bits(header, 25, 7); operation != kAtomicAdd64)
         return unsupported(header, "atomic operation " + std::to_string(operation) +
                                        " is not supported; 47 (add, 64 bits) is");
       return {AtomicAdd64{address(words[1], words[2]), address(words[3], words[4])}, 8, "atomic"};
@@ -153,8 +153,8 @@ Decoded decode(std::span<const std::uint32_t> words) {
   }
 }
 
-bool poll_holds(const PollMemory& poll, std::uint32_t word) noexcept {
-  const std::uint32_t value = word & poll.mask;
+bool poll_holds(const PollMemory& poll, uint32_t word) noexcept {
+  const uint32_t value = word & poll.mask;
   switch (poll.function) {
     case 1:
       return value < poll.reference;

@@ -13,52 +13,52 @@
 namespace uptempo::vgpu::sdma {
 
 // The longest packet that the engine knows.
-inline constexpr std::size_t kMaxDwords = 16;
+inline constexpr size_t kMaxDwords = 16;
 
 struct Nop {};
 struct HdpFlush {};
 
 struct CopyLinear {
   GpuAddress source, destination;
-  std::uint64_t bytes;
+  uint64_t bytes;
 };
 
 // A box of elements between two pitched buffers. Pitches and offsets are already in bytes.
 struct CopyRect {
   struct Side {
     GpuAddress base;  // of the first row's first byte, offsets included
-    std::uint64_t pitch_bytes, slice_bytes;
+    uint64_t pitch_bytes, slice_bytes;
   };
   Side source, destination;
-  std::uint64_t row_bytes;
-  std::uint32_t rows, slices;
+  uint64_t row_bytes;
+  uint32_t rows, slices;
 };
 
 struct ConstFill {
   GpuAddress destination;
-  std::uint32_t value;
-  std::uint32_t unit_bytes;  // 1, 2 or 4: how much of `value` repeats
-  std::uint64_t bytes;
+  uint32_t value;
+  uint32_t unit_bytes;  // 1, 2 or 4: how much of `value` repeats
+  uint64_t bytes;
 };
 
 struct Fence {
   GpuAddress address;
-  std::uint32_t value;
+  uint32_t value;
 };
 
 struct Trap {
-  std::uint32_t event;
+  uint32_t event;
 };
 
 struct PollMemory {
   GpuAddress address;
-  std::uint32_t reference, mask;
-  std::uint32_t function;  // 0 always, 1 <, 2 <=, 3 ==, 4 !=, 5 >=, 6 >
+  uint32_t reference, mask;
+  uint32_t function;  // 0 always, 1 <, 2 <=, 3 ==, 4 !=, 5 >=, 6 >
 };
 
 struct AtomicAdd64 {
   GpuAddress address;
-  std::uint64_t addend;
+  uint64_t addend;
 };
 
 struct Timestamp {
@@ -75,14 +75,14 @@ using Packet = std::variant<Nop, HdpFlush, CopyLinear, CopyRect, ConstFill, Fenc
 
 struct Decoded {
   Packet packet;
-  std::uint32_t dwords = 1;
+  uint32_t dwords = 1;
   const char* name = "";  // "copy_linear": the trace's `engine`
 };
 
 // Decodes the packet that starts at words[0]. Reads no more than `words` holds: a packet that is cut off is Unsupported.
-Decoded decode(std::span<const std::uint32_t> words);
+Decoded decode(std::span<const uint32_t> words);
 
 // PollMemory's function applied to the masked word.
-bool poll_holds(const PollMemory& poll, std::uint32_t word) noexcept;
+bool poll_holds(const PollMemory& poll, uint32_t word) noexcept;
 
 }  // namespace uptempo::vgpu::sdma

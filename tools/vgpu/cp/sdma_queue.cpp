@@ -11,7 +11,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-std::uint64_t bytes_of(const sdma::Packet& packet) {
+uint64_t bytes_of(const sdma::Packet& packet) {
   if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet)) return copy->bytes;
   if (const auto* rect = std::get_if<sdma::CopyRect>(&packet))
     return rect->row_bytes * rect->rows * rect->slices;
@@ -34,7 +34,7 @@ std::string addresses_of(const sdma::Packet& packet) {
 
 }  // namespace
 
-SdmaQueue::SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQueueConfig& config)
+SdmaQueue::SdmaQueue(QueueContext& context, uint32_t ordinal, const SdmaQueueConfig& config)
     : Queue(context, ordinal, fences::Checker::QueueKind::sdma), config_(config) {
   suspended_ = config.ring_bytes == 0;
 }
@@ -49,29 +49,29 @@ bool SdmaQueue::advance() {
     fault(config_.ring, Access::read);
     return false;
   }
-  read_pointer_ = reinterpret_cast<std::uint64_t*>(
-      context_.memory.translate(config_.read_pointer, sizeof(std::uint64_t), Access::write));
+  read_pointer_ = reinterpret_cast<uint64_t*>(
+      context_.memory.translate(config_.read_pointer, sizeof(uint64_t), Access::write));
   if (read_pointer_ == nullptr) {
     fault(config_.read_pointer, Access::write);
     return false;
   }
   if (config_.doorbell != nullptr) {
     // acquire: the packets were written before the doorbell was rung.
-    const std::uint64_t doorbell =
-        std::atomic_ref<std::uint64_t>(*config_.doorbell).load(std::memory_order_acquire);
+    const uint64_t doorbell =
+        std::atomic_ref<uint64_t>(*config_.doorbell).load(std::memory_order_acquire);
     if (doorbell != doorbell_seen_ && (delays_ == nullptr || delays_->doorbell_over(doorbell))) {
       doorbell_seen_ = doorbell;
-      const std::uint64_t before = written_;
+      const uint64_t before = written_;
       written_ = std::max(written_, doorbell);
       found_doorbell(doorbell);
       expect_copies(before);
     }
   }
   bool progressed = false;
-  std::uint64_t budget = kBytesPerTurn;
+  uint64_t budget = kBytesPerTurn;
   for (unsigned taken = 0; taken < kPacketsPerTurn && budget > 0; ++taken) {
     if (!fetched_ && !fetch()) return progressed;
-    const std::uint64_t before = progress_;
+    const uint64_t before = progress_;
     const Outcome outcome = execute(budget);
     if (outcome == Outcome::stopped) return true;
     if (outcome == Outcome::blocked) {
@@ -93,7 +93,7 @@ bool SdmaQueue::fetch() {
     waiting_ = Waiting::delay;
     return false;
   }
-  const std::uint64_t available = (written_ - read_) / sizeof(std::uint32_t);
+  const uint64_t available = (written_ - read_) / sizeof(uint32_t);
   if (available == 0) {
     stop("the write pointer is no multiple of 4");
     return false;
@@ -107,28 +107,28 @@ bool SdmaQueue::fetch() {
 }
 
 // At least one dword of it is written.
-sdma::Decoded SdmaQueue::decode_at(std::uint64_t offset) const {
-  std::array<std::uint32_t, sdma::kMaxDwords> words{};
-  const std::size_t count =
-      std::min<std::uint64_t>(words.size(), (written_ - offset) / sizeof(std::uint32_t));
-  for (std::size_t index = 0; index < count; ++index)
-    std::memcpy(&words[index], ring_ + ((offset + index * sizeof(std::uint32_t)) & (config_.ring_bytes - 1)),
-                sizeof(std::uint32_t));
+sdma::Decoded SdmaQueue::decode_at(uint64_t offset) const {
+  std::array<uint32_t, sdma::kMaxDwords> words{};
+  const size_t count =
+      std::min<uint64_t>(words.size(), (written_ - offset) / sizeof(uint32_t));
+  for (size_t index = 0; index < count; ++index)
+    std::memcpy(&words[index], ring_ + ((offset + index * sizeof(uint32_t)) & (config_.ring_bytes - 1)),
+                sizeof(uint32_t));
   return sdma::decode(std::span(words).first(count));
 }
 
 // Tells the fence checker of what has been written into the ring from `from` on, which may wait there for long.
-void SdmaQueue::expect_copies(std::uint64_t from) {
+void SdmaQueue::expect_copies(uint64_t from) {
   if (!fences_.enabled()) return;
-  for (std::uint64_t offset = from; offset + sizeof(std::uint32_t) <= written_;) {
+  for (uint64_t offset = from; offset + sizeof(uint32_t) <= written_;) {
     const sdma::Decoded packet = decode_at(offset);
     if (packet.dwords == 0 || std::holds_alternative<sdma::Unsupported>(packet.packet)) return;
     fences_.expect_copy(packet);
-    offset += std::uint64_t{packet.dwords} * sizeof(std::uint32_t);
+    offset += uint64_t{packet.dwords} * sizeof(uint32_t);
   }
 }
 
-SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
+SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
   const sdma::Packet& packet = current_.packet;
   if (const auto* copy = std::get_if<sdma::CopyLinear>(&packet)) return run(*copy, budget);
   if (const auto* rect = std::get_if<sdma::CopyRect>(&packet)) return run(*rect, budget);
@@ -137,7 +137,7 @@ SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
   if (const auto* fence = std::get_if<sdma::Fence>(&packet))
     return store(fence->address, &fence->value, sizeof fence->value);
   if (const auto* stamp = std::get_if<sdma::Timestamp>(&packet)) {
-    const std::uint64_t ticks = gpu_clock_ticks();
+    const uint64_t ticks = gpu_clock_ticks();
     return store(stamp->address, &ticks, sizeof ticks);
   }
   if (const auto* atomic = std::get_if<sdma::AtomicAdd64>(&packet)) {
@@ -151,7 +151,7 @@ SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
     announcing();
     if (context_.device.counts != nullptr) context_.device.counts->signal_update();
     // release: whoever sees the signal's new value sees what was copied.
-    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(word))
+    std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(word))
         .fetch_add(atomic->addend, std::memory_order_release);
     return Outcome::done;
   }
@@ -167,8 +167,8 @@ SdmaQueue::Outcome SdmaQueue::execute(std::uint64_t& budget) {
   return Outcome::done;  // NOP, HDP flush: host and device share one coherent memory
 }
 
-std::uint64_t SdmaQueue::copy_some(GpuAddress destination, GpuAddress source, std::uint64_t bytes,
-                                   std::uint64_t budget) {
+uint64_t SdmaQueue::copy_some(GpuAddress destination, GpuAddress source, uint64_t bytes,
+                                   uint64_t budget) {
   const Mapping* from = context_.memory.find(source);
   if (from == nullptr) {
     fault(source, Access::read);
@@ -179,15 +179,15 @@ std::uint64_t SdmaQueue::copy_some(GpuAddress destination, GpuAddress source, st
     fault(destination, Access::write);
     return 0;
   }
-  const std::uint64_t count = std::min({bytes, budget, from->end - source, to->end - destination});
+  const uint64_t count = std::min({bytes, budget, from->end - source, to->end - destination});
   std::memmove(to->at(destination), from->at(source), count);
   return count;
 }
 
-SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyLinear& copy, std::uint64_t& budget) {
+SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyLinear& copy, uint64_t& budget) {
   while (progress_ < copy.bytes) {
     if (budget == 0) return Outcome::again;
-    const std::uint64_t count =
+    const uint64_t count =
         copy_some(copy.destination + progress_, copy.source + progress_, copy.bytes - progress_, budget);
     if (count == 0) return Outcome::stopped;
     progress_ += count;
@@ -196,19 +196,19 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyLinear& copy, std::uint64_t& b
   return Outcome::done;
 }
 
-SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyRect& copy, std::uint64_t& budget) {
-  const std::uint64_t total = copy.row_bytes * copy.rows * copy.slices;
+SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyRect& copy, uint64_t& budget) {
+  const uint64_t total = copy.row_bytes * copy.rows * copy.slices;
   while (progress_ < total) {
     if (budget == 0) return Outcome::again;
-    const std::uint64_t row = progress_ / copy.row_bytes;
-    const std::uint64_t x = progress_ % copy.row_bytes;
-    const std::uint64_t y = row % copy.rows;
-    const std::uint64_t z = row / copy.rows;
+    const uint64_t row = progress_ / copy.row_bytes;
+    const uint64_t x = progress_ % copy.row_bytes;
+    const uint64_t y = row % copy.rows;
+    const uint64_t z = row / copy.rows;
     const GpuAddress source =
         copy.source.base + z * copy.source.slice_bytes + y * copy.source.pitch_bytes + x;
     const GpuAddress destination =
         copy.destination.base + z * copy.destination.slice_bytes + y * copy.destination.pitch_bytes + x;
-    const std::uint64_t count = copy_some(destination, source, copy.row_bytes - x, budget);
+    const uint64_t count = copy_some(destination, source, copy.row_bytes - x, budget);
     if (count == 0) return Outcome::stopped;
     progress_ += count;
     budget -= count;
@@ -216,7 +216,7 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::CopyRect& copy, std::uint64_t& bud
   return Outcome::done;
 }
 
-SdmaQueue::Outcome SdmaQueue::run(const sdma::ConstFill& fill, std::uint64_t& budget) {
+SdmaQueue::Outcome SdmaQueue::run(const sdma::ConstFill& fill, uint64_t& budget) {
   while (progress_ < fill.bytes) {
     if (budget == 0) return Outcome::again;
     const GpuAddress destination = fill.destination + progress_;
@@ -225,9 +225,9 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::ConstFill& fill, std::uint64_t& bu
       fault(destination, Access::write);
       return Outcome::stopped;
     }
-    const std::uint64_t count = std::min({fill.bytes - progress_, budget, to->end - destination});
+    const uint64_t count = std::min({fill.bytes - progress_, budget, to->end - destination});
     std::byte* bytes = to->at(destination);
-    for (std::uint64_t at = 0; at < count; ++at)
+    for (uint64_t at = 0; at < count; ++at)
       bytes[at] = static_cast<std::byte>(fill.value >> ((progress_ + at) % fill.unit_bytes * 8));
     progress_ += count;
     budget -= count;
@@ -243,15 +243,15 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::PollMemory& poll) {
     return Outcome::stopped;
   }
   // acquire: what the signal's decrement publishes is copied afterwards.
-  const std::uint32_t value =
-      std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(word)).load(std::memory_order_acquire);
+  const uint32_t value =
+      std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(word)).load(std::memory_order_acquire);
   if (!sdma::poll_holds(poll, value)) return Outcome::blocked;
   if (poll.address % 8 == 0)
     fences_.wait(read_, poll.address);  // the low half of a signal's value, polled last
   return Outcome::done;
 }
 
-SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, std::size_t size_bytes) {
+SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, size_t size_bytes) {
   std::byte* bytes =
       address % 4 == 0 ? context_.memory.translate(address, size_bytes, Access::write) : nullptr;
   if (bytes == nullptr) {
@@ -259,10 +259,10 @@ SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, std::
     return Outcome::stopped;
   }
   // release: a fence announces what was done before it. Word by word, since a timestamp need not be 8-byte aligned; it is read after the signal.
-  for (std::size_t at = 0; at < size_bytes; at += sizeof(std::uint32_t)) {
-    std::uint32_t word;
+  for (size_t at = 0; at < size_bytes; at += sizeof(uint32_t)) {
+    uint32_t word;
     std::memcpy(&word, static_cast<const std::byte*>(value) + at, sizeof word);
-    std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(bytes + at))
+    std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(bytes + at))
         .store(word, std::memory_order_release);
   }
   return Outcome::done;
@@ -281,10 +281,10 @@ void SdmaQueue::finish_packet() {
         drawn_delay(DelayPlace::copy, read_).c_str());
     context_.device.trace.write(line);
   }
-  read_ = std::min(read_ + std::uint64_t{current_.dwords} * sizeof(std::uint32_t), written_);
+  read_ = std::min(read_ + uint64_t{current_.dwords} * sizeof(uint32_t), written_);
   fetched_ = false;
   // release: the packet has been executed when its space is free.
-  std::atomic_ref<std::uint64_t>(*read_pointer_).store(read_, std::memory_order_release);
+  std::atomic_ref<uint64_t>(*read_pointer_).store(read_, std::memory_order_release);
 }
 
 void SdmaQueue::fault(GpuAddress address, Access access) {

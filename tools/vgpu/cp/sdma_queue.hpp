@@ -18,51 +18,51 @@ namespace uptempo::vgpu {
 class SdmaQueue final : public Queue {
  public:
   // At most, so that a copy does not hold up the other queues. 64 KiB take some 5 us.
-  static constexpr std::uint64_t kBytesPerTurn = 64 * 1024;
+  static constexpr uint64_t kBytesPerTurn = 64 * 1024;
   static constexpr unsigned kPacketsPerTurn = 64;
 
-  SdmaQueue(QueueContext& context, std::uint32_t ordinal, const SdmaQueueConfig& config);
+  SdmaQueue(QueueContext& context, uint32_t ordinal, const SdmaQueueConfig& config);
 
   bool advance() override;
   bool abandon() override { return true; }  // nothing of it runs outside advance()
   bool executing() const noexcept override { return false; }
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
-  const std::uint64_t* doorbell() const noexcept override { return config_.doorbell; }
+  const uint64_t* doorbell() const noexcept override { return config_.doorbell; }
   void suspend(bool suspended) noexcept { suspended_ = suspended; }
 
  private:
   enum class Outcome { done, again, blocked, stopped };
 
   bool fetch();
-  sdma::Decoded decode_at(std::uint64_t offset) const;
-  void expect_copies(std::uint64_t from);
-  Outcome execute(std::uint64_t& budget);
-  Outcome run(const sdma::CopyLinear& copy, std::uint64_t& budget);
-  Outcome run(const sdma::CopyRect& copy, std::uint64_t& budget);
-  Outcome run(const sdma::ConstFill& fill, std::uint64_t& budget);
+  sdma::Decoded decode_at(uint64_t offset) const;
+  void expect_copies(uint64_t from);
+  Outcome execute(uint64_t& budget);
+  Outcome run(const sdma::CopyLinear& copy, uint64_t& budget);
+  Outcome run(const sdma::CopyRect& copy, uint64_t& budget);
+  Outcome run(const sdma::ConstFill& fill, uint64_t& budget);
   Outcome run(const sdma::PollMemory& poll);
-  Outcome store(GpuAddress address, const void* value, std::size_t size_bytes);
+  Outcome store(GpuAddress address, const void* value, size_t size_bytes);
   // Copies up to `bytes`, no farther than both mappings reach and the budget allows. 0: a fault, the queue is stopped.
-  std::uint64_t copy_some(GpuAddress destination, GpuAddress source, std::uint64_t bytes,
-                          std::uint64_t budget);
+  uint64_t copy_some(GpuAddress destination, GpuAddress source, uint64_t bytes,
+                          uint64_t budget);
   void fault(GpuAddress address, Access access);
   void stop(std::string_view reason);
   void finish_packet();
 
   SdmaQueueConfig config_;
-  std::uint64_t written_ = 0;  // how far the doorbell allows
-  std::uint64_t doorbell_seen_ = 0;
-  std::uint64_t read_ = 0;
+  uint64_t written_ = 0;  // how far the doorbell allows
+  uint64_t doorbell_seen_ = 0;
+  uint64_t read_ = 0;
   bool suspended_ = false;
   bool stopped_ = false;
 
   std::byte* ring_ = nullptr;  // valid inside one turn
-  std::uint64_t* read_pointer_ = nullptr;
+  uint64_t* read_pointer_ = nullptr;
 
   bool fetched_ = false;  // current_ is the packet at read_
   sdma::Decoded current_{};
-  std::uint64_t progress_ = 0;  // bytes of current_ already done
-  std::uint64_t start_ns_ = 0;
+  uint64_t progress_ = 0;  // bytes of current_ already done
+  uint64_t start_ns_ = 0;
 };
 
 }  // namespace uptempo::vgpu

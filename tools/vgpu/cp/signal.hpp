@@ -16,16 +16,16 @@
 namespace uptempo::vgpu {
 
 // The signal behind a handle, or nullptr when the handle is misaligned or not mapped for the GPU.
-amd_signal_t* find_signal(AddressSpace::Reader& memory, std::uint64_t handle) noexcept;
+amd_signal_t* find_signal(AddressSpace::Reader& memory, uint64_t handle) noexcept;
 
 // acquire: what was written before the value became this is visible to whoever acts on it.
-std::int64_t signal_value(const amd_signal_t& signal) noexcept;
+int64_t signal_value(const amd_signal_t& signal) noexcept;
 
 // One packet less: value - 1 with release, then the mailbox. The event that is to be raised after it; nothing when the signal has none.
-[[nodiscard]] std::optional<std::uint32_t> complete_signal(const Device& device, AddressSpace::Reader& memory,
+[[nodiscard]] std::optional<uint32_t> complete_signal(const Device& device, AddressSpace::Reader& memory,
                                                            amd_signal_t& signal);
 
 // Sets the value with release, then mailbox and event: how a queue reports an error through queue_inactive_signal.
-void set_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal, std::int64_t value);
+void set_signal(Device& device, AddressSpace::Reader& memory, amd_signal_t& signal, int64_t value);
 
 }  // namespace uptempo::vgpu

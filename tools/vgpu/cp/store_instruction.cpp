@@ -4,11 +4,11 @@
 
 namespace uptempo::vgpu {
 
-std::optional<StoreInstruction> decode_store(const std::uint8_t* code) noexcept {
-  const std::uint8_t rex = code[0];
+std::optional<StoreInstruction> decode_store(const uint8_t* code) noexcept {
+  const uint8_t rex = code[0];
   if ((rex & 0xf8) != 0x48) return std::nullopt;  // REX with W: 64 bits
   StoreInstruction store;
-  const std::uint8_t opcode = code[1];
+  const uint8_t opcode = code[1];
   switch (opcode) {
     case 0x89:
       break;  // MOV r/m64, r64
@@ -21,7 +21,7 @@ std::optional<StoreInstruction> decode_store(const std::uint8_t* code) noexcept 
     default:
       return std::nullopt;
   }
-  const std::uint8_t modrm = code[2];
+  const uint8_t modrm = code[2];
   const unsigned mod = modrm >> 6;
   const unsigned field = modrm >> 3 & 7;
   const unsigned rm = modrm & 7;
@@ -37,14 +37,14 @@ std::optional<StoreInstruction> decode_store(const std::uint8_t* code) noexcept 
   }
   size += displacement32 ? 4 : mod == 1 ? 1 : 0;
   if (store.immediate) {
-    std::int32_t constant;
+    int32_t constant;
     std::memcpy(&constant, code + size, sizeof constant);
     store.constant = constant;
     size += 4;
   } else {
-    store.reg = static_cast<std::uint8_t>(field | (rex & 4) << 1);  // REX.R is the register's fourth bit
+    store.reg = static_cast<uint8_t>(field | (rex & 4) << 1);  // REX.R is the register's fourth bit
   }
-  store.size_bytes = static_cast<std::uint8_t>(size);
+  store.size_bytes = static_cast<uint8_t>(size);
   return store;
 }
 

@@ -10,14 +10,14 @@
 namespace uptempo::vgpu {
 
 struct StoreInstruction {
-  std::uint8_t size_bytes = 0;
+  uint8_t size_bytes = 0;
   bool immediate = false;
   bool exchanges = false;  // the register gets the old value
-  std::uint8_t reg = 0;    // 0..15: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8...
-  std::int64_t constant = 0;
+  uint8_t reg = 0;    // 0..15: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8...
+  int64_t constant = 0;
 };
 
 // The instruction at `code`, of which up to 15 bytes are looked at; nothing when it is another one.
-std::optional<StoreInstruction> decode_store(const std::uint8_t* code) noexcept;
+std::optional<StoreInstruction> decode_store(const uint8_t* code) noexcept;
 
 }  // namespace uptempo::vgpu

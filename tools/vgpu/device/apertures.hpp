@@ -7,11 +7,11 @@
 namespace uptempo::vgpu {
 
 // Bits 63:48 of an address.
-inline constexpr std::uint64_t kSharedAperture = 1, kPrivateAperture = 2;
-inline constexpr std::uint64_t kApertureBytes = std::uint64_t{1} << 32;
+inline constexpr uint64_t kSharedAperture = 1, kPrivateAperture = 2;
+inline constexpr uint64_t kApertureBytes = uint64_t{1} << 32;
 
-constexpr std::uint64_t aperture_base(std::uint64_t aperture) noexcept { return aperture << 48; }
-constexpr std::uint64_t aperture_limit(std::uint64_t aperture) noexcept {
+constexpr uint64_t aperture_base(uint64_t aperture) noexcept { return aperture << 48; }
+constexpr uint64_t aperture_limit(uint64_t aperture) noexcept {
   return aperture_base(aperture) + kApertureBytes - 1;
 }
 

@@ -6,7 +6,7 @@ namespace uptempo::vgpu {
 
 std::string_view scope_name(FenceScope scope) noexcept {
   constexpr std::array<std::string_view, 3> names{"none", "agent", "system"};
-  return names[static_cast<std::size_t>(scope)];
+  return names[static_cast<size_t>(scope)];
 }
 
 std::string_view memory_kind_name(MemoryKind kind) noexcept {

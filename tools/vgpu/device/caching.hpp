@@ -19,7 +19,7 @@
 namespace uptempo::vgpu {
 
 // MTYPE of a page table entry, as far as L2 is concerned.
-enum class MemoryType : std::uint8_t {
+enum class MemoryType : uint8_t {
   uncached,      // UC: not in L2
   non_coherent,  // NC: in L2, dirty until it is written back, stale until it is invalidated
   read_write,    // RW: the same, for memory local to the L2
@@ -27,7 +27,7 @@ enum class MemoryType : std::uint8_t {
 };
 
 // Fence scopes as a packet's header counts them (hsa.h, hsa_fence_scope_t).
-enum class FenceScope : std::uint8_t { none, agent, system };
+enum class FenceScope : uint8_t { none, agent, system };
 std::string_view scope_name(FenceScope scope) noexcept;  // as above
 
 // What a fence or a PM4 command has the caches of an agent do, each of them as a whole. L2 is written back before it is invalidated.
@@ -61,17 +61,17 @@ constexpr bool float_atomics_work(MemoryKind kind) noexcept {
 }
 
 // Bytes of a line (Vega ISA; gfx90a: CDNA2 ISA, "Memory hierarchy").
-constexpr std::uint32_t kVectorL1LineBytes = 64;
-constexpr std::uint32_t kScalarL1LineBytes = 64;
-constexpr std::uint32_t kL2LineBytes =
+constexpr uint32_t kVectorL1LineBytes = 64;
+constexpr uint32_t kScalarL1LineBytes = 64;
+constexpr uint32_t kL2LineBytes =
     128;  // gfx90a; 64 on gfx900 to gfx908, where whole pairs are a superset
 
 // Both L1s have 16 KiB (ROCm, "Accelerator and GPU hardware specifications"). Two compute units of CDNA 2 share a scalar L1; how many do on
 // gfx900 to gfx908 depends on which are fused off, and no rule depends on it.
-constexpr std::uint32_t kL1Bytes = 16 * 1024;
-constexpr std::uint32_t kComputeUnitsPerScalarL1 = 2;
+constexpr uint32_t kL1Bytes = 16 * 1024;
+constexpr uint32_t kComputeUnitsPerScalarL1 = 2;
 
 // What L2 can deliver to the vector L1 of one compute unit (AMD, "Graphics Core Next Architecture", whitepaper of 2012; not changed since).
-constexpr std::uint32_t kL1FillBytesPerClock = 64;
+constexpr uint32_t kL1FillBytesPerClock = 64;
 
 }  // namespace uptempo::vgpu

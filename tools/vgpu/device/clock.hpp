@@ -6,9 +6,9 @@
 namespace uptempo::vgpu {
 
 // GPU ticks: 100 MHz, CLOCK_MONOTONIC / 10. Written to start_ts and end_ts of a completion signal.
-std::uint64_t gpu_clock_ticks() noexcept;
+uint64_t gpu_clock_ticks() noexcept;
 
 // Host nanoseconds on the same clock (CLOCK_MONOTONIC): the `start_ns` and `end_ns` of the trace.
-std::uint64_t host_clock_ns() noexcept;
+uint64_t host_clock_ns() noexcept;
 
 }  // namespace uptempo::vgpu

@@ -6,8 +6,8 @@ namespace uptempo::vgpu {
 namespace {
 
 // The finalizer of SplitMix64 (Steele, Lea and Flood 2014), one step on: neighbouring numbers give unrelated ones.
-constexpr std::uint64_t mixed(std::uint64_t value) noexcept {
-  std::uint64_t z = value + 0x9e3779b97f4a7c15;
+constexpr uint64_t mixed(uint64_t value) noexcept {
+  uint64_t z = value + 0x9e3779b97f4a7c15;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
   z = (z ^ z >> 27) * 0x94d049bb133111eb;
   return z ^ z >> 31;
@@ -22,24 +22,24 @@ static_assert(kRootOfShare * kRootOfShare * (Delays::kLongest / Delays::kShortes
 
 }  // namespace
 
-Delays::Delays(std::uint64_t seed, std::uint32_t queue) noexcept : seed_(mixed(mixed(seed) ^ queue)) {}
+Delays::Delays(uint64_t seed, uint32_t queue) noexcept : seed_(mixed(mixed(seed) ^ queue)) {}
 
-std::uint64_t Delays::stream(DelayPlace place) const noexcept {
-  return mixed(seed_ ^ static_cast<std::uint64_t>(place));
+uint64_t Delays::stream(DelayPlace place) const noexcept {
+  return mixed(seed_ ^ static_cast<uint64_t>(place));
 }
 
 unsigned Delays::period(DelayPlace place) const noexcept { return kPeriods[stream(place) % kPeriods.size()]; }
 
-std::chrono::nanoseconds Delays::of(DelayPlace place, std::uint64_t number) const noexcept {
+std::chrono::nanoseconds Delays::of(DelayPlace place, uint64_t number) const noexcept {
   const unsigned one_of = period(place);
   if (one_of == 0) return std::chrono::nanoseconds(0);
-  const std::uint64_t drawn = mixed(mixed(stream(place)) ^ number);
+  const uint64_t drawn = mixed(mixed(stream(place)) ^ number);
   if (drawn % one_of != 0) return std::chrono::nanoseconds(0);
   // The 53 upper bits, which the choice above has not looked at, as a number from 0 to 1.
   const double uniform = static_cast<double>(drawn >> 11) * 0x1p-53;
   const double root = 1 - uniform * (1 - kRootOfShare);
   return std::chrono::nanoseconds(
-      static_cast<std::int64_t>(static_cast<double>(kShortest.count()) / (root * root)));
+      static_cast<int64_t>(static_cast<double>(kShortest.count()) / (root * root)));
 }
 
 }  // namespace uptempo::vgpu

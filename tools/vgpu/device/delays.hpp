@@ -17,7 +17,7 @@
 
 namespace uptempo::vgpu {
 
-enum class DelayPlace : std::uint8_t {
+enum class DelayPlace : uint8_t {
   doorbell,    // rung, and not looked at yet
   launch,      // a packet that could be launched, and is not yet
   completion,  // a packet that has ended, and does not count as complete yet
@@ -31,18 +31,18 @@ class Delays {
   static constexpr std::chrono::nanoseconds kLongest = std::chrono::milliseconds(2);
 
   // Of a queue, by the order of creation: compute and SDMA queues are counted together, from 0, as in the trace.
-  Delays(std::uint64_t seed, std::uint32_t queue) noexcept;
+  Delays(uint64_t seed, uint32_t queue) noexcept;
 
   // Zero: none.
-  std::chrono::nanoseconds of(DelayPlace place, std::uint64_t number) const noexcept;
+  std::chrono::nanoseconds of(DelayPlace place, uint64_t number) const noexcept;
 
   // One of so many is delayed: 1, 4 or 16; 0: none.
   unsigned period(DelayPlace place) const noexcept;
 
  private:
-  std::uint64_t stream(DelayPlace place) const noexcept;
+  uint64_t stream(DelayPlace place) const noexcept;
 
-  const std::uint64_t seed_;
+  const uint64_t seed_;
 };
 
 }  // namespace uptempo::vgpu

@@ -6,8 +6,8 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-constexpr std::uint32_t kMiB = 1u << 20;
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr uint32_t kMiB = 1u << 20;
 
 // Sources. Compute units, clocks, memory size, bus width: AMD's product pages and the "Accelerator and GPU hardware
 // specifications" table of the ROCm documentation. PCI ids, revisions and names: libdrm's amdgpu.ids. Shader engines, units per array and waves per SIMD: gfx_v9_0.c and

@@ -10,21 +10,21 @@ namespace uptempo::vgpu {
 struct DeviceDescription {
   std::string_view target;  // "gfx90a": as the compiler's -mcpu
   std::string_view marketing_name;
-  std::uint32_t gfx_target_version;  // KFD topology: major * 10000 + minor * 100 + stepping, 90010 for gfx90a
-  std::uint32_t device_id;           // PCI
-  std::uint32_t pci_revision;        // libdrm finds the marketing name by device id and revision (amdgpu.ids)
-  std::uint32_t compute_units;
-  std::uint32_t simds_per_compute_unit;
-  std::uint32_t max_waves_per_simd;
-  std::uint32_t shader_engines;
-  std::uint32_t lds_bytes;  // per workgroup
-  std::uint64_t vram_bytes;
-  std::uint32_t l2_bytes;
-  std::uint32_t engine_clock_mhz;
-  std::uint32_t memory_clock_mhz;
-  std::uint32_t memory_width_bits;
-  std::uint32_t host_link_mb_per_s;
-  std::uint32_t
+  uint32_t gfx_target_version;  // KFD topology: major * 10000 + minor * 100 + stepping, 90010 for gfx90a
+  uint32_t device_id;           // PCI
+  uint32_t pci_revision;        // libdrm finds the marketing name by device id and revision (amdgpu.ids)
+  uint32_t compute_units;
+  uint32_t simds_per_compute_unit;
+  uint32_t max_waves_per_simd;
+  uint32_t shader_engines;
+  uint32_t lds_bytes;  // per workgroup
+  uint64_t vram_bytes;
+  uint32_t l2_bytes;
+  uint32_t engine_clock_mhz;
+  uint32_t memory_clock_mhz;
+  uint32_t memory_width_bits;
+  uint32_t host_link_mb_per_s;
+  uint32_t
       compute_units_per_shader_array;  // physical: one shader array per engine, some units are fused off
   bool sram_ecc;
   bool

@@ -14,36 +14,36 @@ namespace uptempo::vgpu {
 class DeviceCounts {
  public:
   // One store for each packet, whatever it says: sums are for who reads.
-  void packet(bool is_dispatch, std::uint16_t header) noexcept {
+  void packet(bool is_dispatch, uint16_t header) noexcept {
     add(packets_[is_dispatch ? 1 : 0][header >> kFirstBit & (kSettings - 1)]);
   }
   void doorbell() noexcept { add(doorbells_); }
   void signal_update() noexcept { add(signal_updates_); }
   void interrupt() noexcept { add(interrupts_); }
 
-  std::uint64_t dispatches() const noexcept {
+  uint64_t dispatches() const noexcept {
     return packets_where([](bool dispatch, unsigned) { return dispatch; });
   }
-  std::uint64_t others() const noexcept {
+  uint64_t others() const noexcept {
     return packets_where([](bool dispatch, unsigned) { return !dispatch; });
   }
-  std::uint64_t barrier_bits() const noexcept {
+  uint64_t barrier_bits() const noexcept {
     return packets_where([](bool, unsigned setting) { return (setting & 1) != 0; });
   }
-  std::uint64_t acquires(FenceScope scope) const noexcept {
+  uint64_t acquires(FenceScope scope) const noexcept {
     return packets_where(
         [scope](bool, unsigned setting) { return (setting >> 1 & 3) == static_cast<unsigned>(scope); });
   }
-  std::uint64_t releases(FenceScope scope) const noexcept {
+  uint64_t releases(FenceScope scope) const noexcept {
     return packets_where(
         [scope](bool, unsigned setting) { return (setting >> 3 & 3) == static_cast<unsigned>(scope); });
   }
-  std::uint64_t doorbells() const noexcept { return get(doorbells_); }
-  std::uint64_t signal_updates() const noexcept { return get(signal_updates_); }
-  std::uint64_t interrupts() const noexcept { return get(interrupts_); }
+  uint64_t doorbells() const noexcept { return get(doorbells_); }
+  uint64_t signal_updates() const noexcept { return get(signal_updates_); }
+  uint64_t interrupts() const noexcept { return get(interrupts_); }
 
  private:
-  using Count = std::atomic<std::uint64_t>;
+  using Count = std::atomic<uint64_t>;
   // Barrier bit, acquire and release: bits 8 to 12 of a header (hsa.h, hsa_packet_header_t).
   static constexpr unsigned kFirstBit = 8, kSettings = 32;
 
@@ -51,11 +51,11 @@ class DeviceCounts {
   static void add(Count& count) noexcept {
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  static std::uint64_t get(const Count& count) noexcept { return count.load(std::memory_order_relaxed); }
+  static uint64_t get(const Count& count) noexcept { return count.load(std::memory_order_relaxed); }
 
   template <class Predicate>
-  std::uint64_t packets_where(Predicate predicate) const noexcept {
-    std::uint64_t sum = 0;
+  uint64_t packets_where(Predicate predicate) const noexcept {
+    uint64_t sum = 0;
     for (unsigned dispatch = 0; dispatch < 2; ++dispatch)
       for (unsigned setting = 0; setting < kSettings; ++setting)
         if (predicate(dispatch != 0, setting)) sum += get(packets_[dispatch][setting]);

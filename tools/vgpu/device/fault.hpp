@@ -17,7 +17,7 @@ struct MemoryFault {
 };
 
 // Bits that ROCr's queue error handler reads from queue_inactive_signal (amd_aql_queue.cpp, 5.2.3).
-enum class QueueError : std::uint64_t {
+enum class QueueError : uint64_t {
   none = 0,
   scratch_needed = 0x1,
   invalid_dimensions = 0x2,

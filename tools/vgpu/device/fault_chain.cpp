@@ -18,7 +18,7 @@ extern "C" int __sigaction(int signal_number, const struct sigaction* action,
 namespace uptempo::vgpu {
 namespace {
 
-using KernelMask = std::uint64_t;  // of 64 signals; sigset_t is larger, but not in a signal frame
+using KernelMask = uint64_t;  // of 64 signals; sigset_t is larger, but not in a signal frame
 
 constexpr KernelMask bit(int signal_number) { return KernelMask{1} << (signal_number - 1); }
 
@@ -155,7 +155,7 @@ bool in_front(int signal_number, struct sigaction& current) noexcept {
 
 void install_fault_chain(FaultRank rank, FaultClient client) noexcept {
   [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
-  clients[static_cast<std::size_t>(rank)].store(client, std::memory_order_release);
+  clients[static_cast<size_t>(rank)].store(client, std::memory_order_release);
   owner.store(static_cast<pid_t>(syscall(SYS_getpid)), std::memory_order_relaxed);
   for (ProgramAction& program : program_actions) {
     struct sigaction current {};

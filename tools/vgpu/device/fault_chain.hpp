@@ -26,7 +26,7 @@ namespace uptempo::vgpu {
 using FaultClient = bool (*)(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept;
 
 // The order in which clients are asked. A doorbell rings most often, and finding out that a fault is not one costs nothing.
-enum class FaultRank : std::uint8_t { doorbell, host_pages, lost_memory };
+enum class FaultRank : uint8_t { doorbell, host_pages, lost_memory };
 
 // The client of that rank from now on; makes sure that the handler is in front.
 void install_fault_chain(FaultRank rank, FaultClient client) noexcept;

@@ -9,14 +9,14 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr std::uint32_t kPageBytes = 4096;
+constexpr uint32_t kPageBytes = 4096;
 
 }  // namespace
 
-std::uint32_t find_byte(const PageMask& mask, std::uint32_t from, bool set) noexcept {
+uint32_t find_byte(const PageMask& mask, uint32_t from, bool set) noexcept {
   while (from < kPageBytes) {
-    const std::uint64_t word = (set ? mask[from / 64] : ~mask[from / 64]) >> from % 64;
-    if (word != 0) return from + static_cast<std::uint32_t>(std::countr_zero(word));
+    const uint64_t word = (set ? mask[from / 64] : ~mask[from / 64]) >> from % 64;
+    if (word != 0) return from + static_cast<uint32_t>(std::countr_zero(word));
     from = (from / 64 + 1) * 64;
   }
   return kPageBytes;
@@ -25,13 +25,13 @@ std::uint32_t find_byte(const PageMask& mask, std::uint32_t from, bool set) noex
 // `turn` is index + 1 once entry `index` is filled and index + entries once it may be filled for the next round. Kept relative to the
 // index of the slot, so that fresh pages of zeros are a ring of free entries.
 struct HostEventRing::Entry {
-  std::atomic<std::uint64_t> turn;
+  std::atomic<uint64_t> turn;
   HostEvent event;
   bool has_mask;
   PageMask mask;
 };
 
-HostEventRing::HostEventRing(std::size_t entries)
+HostEventRing::HostEventRing(size_t entries)
     : entries_(entries),
       ring_(static_cast<Entry*>(mmap(nullptr, entries * sizeof(Entry), PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
@@ -41,10 +41,10 @@ HostEventRing::HostEventRing(std::size_t entries)
 HostEventRing::~HostEventRing() { munmap(ring_, entries_ * sizeof(Entry)); }
 
 bool HostEventRing::push(const HostEvent& event, const PageMask* mask) noexcept {
-  std::uint64_t index = tail_.load(std::memory_order_relaxed);
+  uint64_t index = tail_.load(std::memory_order_relaxed);
   for (;;) {
     Entry& entry = ring_[index % entries_];
-    const std::uint64_t turn =
+    const uint64_t turn =
         entry.turn.load(std::memory_order_acquire) + index % entries_;  // pairs with take(): it is done
     if (turn == index) {
       if (!tail_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed)) continue;
@@ -80,7 +80,7 @@ bool HostEventRing::take(HostEvent& event) noexcept {
   if (entry == nullptr) return false;
   event = entry->event;
   if (entry->has_mask) {
-    const std::uint32_t begin = find_byte(entry->mask, next_byte_, true);
+    const uint32_t begin = find_byte(entry->mask, next_byte_, true);
     next_byte_ = find_byte(entry->mask, begin, false);
     event.address += begin;
     event.bytes = next_byte_ - begin;
@@ -99,9 +99,9 @@ bool HostEventRing::take(HostEvent& event, PageMask& mask) noexcept {
     mask = entry->mask;
   } else {
     mask = {};
-    const std::uint32_t begin = event.address % kPageBytes;
-    for (std::uint32_t byte = begin; byte < begin + event.bytes; ++byte)
-      mask[byte / 64] |= std::uint64_t{1} << byte % 64;
+    const uint32_t begin = event.address % kPageBytes;
+    for (uint32_t byte = begin; byte < begin + event.bytes; ++byte)
+      mask[byte / 64] |= uint64_t{1} << byte % 64;
   }
   advance();
   return true;

@@ -18,13 +18,13 @@
 namespace uptempo::vgpu {
 
 // One bit for each byte of a page, lowest first.
-using PageMask = std::array<std::uint64_t, 64>;
+using PageMask = std::array<uint64_t, 64>;
 
 // The first byte from `from` on whose bit is `set`; 4096 when there is none.
-std::uint32_t find_byte(const PageMask& mask, std::uint32_t from, bool set) noexcept;
+uint32_t find_byte(const PageMask& mask, uint32_t from, bool set) noexcept;
 
 struct HostEvent {
-  enum class Kind : std::uint8_t {
+  enum class Kind : uint8_t {
     read,    // the first load from a page since it was closed to reads
     opened,  // the first store to a page since it was closed: more may follow, up to closed_ns of its `wrote` and `unknown`
     wrote,  // these bytes have other values than when the page was opened, and nobody but the host can have stored them
@@ -32,17 +32,17 @@ struct HostEvent {
   };
   Kind kind = Kind::read;
   GpuAddress address = 0;
-  std::uint32_t bytes = 1;  // never beyond the page; of `read` and `opened` the first byte of the access only
-  std::uint64_t host_ns = 0;    // `read`, `opened`: when. The other two: opened_ns. host_clock_ns()
-  std::uint64_t opened_ns = 0;  // `wrote`, `unknown`: stores came between these two
-  std::uint64_t closed_ns = 0;
+  uint32_t bytes = 1;  // never beyond the page; of `read` and `opened` the first byte of the access only
+  uint64_t host_ns = 0;    // `read`, `opened`: when. The other two: opened_ns. host_clock_ns()
+  uint64_t opened_ns = 0;  // `wrote`, `unknown`: stores came between these two
+  uint64_t closed_ns = 0;
 };
 
 class HostEventRing {
  public:
   // Room for that many entries, a power of two; some 600 bytes each, taken from the system when first used.
   // Throws std::bad_alloc.
-  explicit HostEventRing(std::size_t entries);
+  explicit HostEventRing(size_t entries);
   ~HostEventRing();
   HostEventRing(const HostEventRing&) = delete;
   HostEventRing& operator=(const HostEventRing&) = delete;
@@ -60,11 +60,11 @@ class HostEventRing {
   const Entry* next() const noexcept;  // null: nothing there
   void advance() noexcept;
 
-  const std::size_t entries_;
+  const size_t entries_;
   Entry* const ring_;
-  alignas(64) std::atomic<std::uint64_t> tail_{0};  // next to be filled
-  alignas(64) std::uint64_t head_ = 0;              // next to be taken
-  std::uint32_t next_byte_ = 0;                     // of the page that take() is in
+  alignas(64) std::atomic<uint64_t> tail_{0};  // next to be filled
+  alignas(64) uint64_t head_ = 0;              // next to be taken
+  uint32_t next_byte_ = 0;                     // of the page that take() is in
 };
 
 }  // namespace uptempo::vgpu

@@ -18,10 +18,10 @@
 namespace uptempo::vgpu {
 namespace {
 
-constexpr std::size_t kPage = HostPages::kPageBytes;
+constexpr size_t kPage = HostPages::kPageBytes;
 constexpr int kOpen = PROT_READ | PROT_WRITE;
 
-void* reserve(std::size_t bytes) {
+void* reserve(size_t bytes) {
   void* const memory =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -39,10 +39,10 @@ volatile bool* page_emptied_by_fork() {
 }
 
 // Whether the page permits the access by now. The kernel tries it: the write adds 0 to the aligned word, atomically.
-bool is_accessible(std::uintptr_t address, bool write) noexcept {
-  auto* const word = reinterpret_cast<std::uint32_t*>(address & ~std::uintptr_t{3});
+bool is_accessible(uintptr_t address, bool write) noexcept {
+  auto* const word = reinterpret_cast<uint32_t*>(address & ~uintptr_t{3});
   if (write) {
-    std::uint32_t nobody_waits = 0;
+    uint32_t nobody_waits = 0;
     return syscall(SYS_futex, &nobody_waits, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, nullptr, word,
                    FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 1)) >= 0;
   }
@@ -55,7 +55,7 @@ bool is_accessible(std::uintptr_t address, bool write) noexcept {
 class WithoutSignals {
  public:
   WithoutSignals() noexcept {
-    const std::uint64_t all = ~std::uint64_t{0};
+    const uint64_t all = ~uint64_t{0};
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof all);
   }
   ~WithoutSignals() { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_); }
@@ -63,7 +63,7 @@ class WithoutSignals {
   WithoutSignals& operator=(const WithoutSignals&) = delete;
 
  private:
-  std::uint64_t before_ = 0;
+  uint64_t before_ = 0;
 };
 
 class KeepErrno {
@@ -83,37 +83,37 @@ std::atomic<HostPages*> HostPages::newest{nullptr};
 
 // Zeros are the state of a page that was just added.
 struct HostPages::Page {
-  enum class State : std::uint8_t { open, readable, closed, unwatched };
+  enum class State : uint8_t { open, readable, closed, unwatched };
 
   std::atomic<bool> locked;
   State state;
   bool has_twin;          // of an open page: false until it was closed once
   bool device_wrote;      // while the page was open: see Buffer::stored
-  std::uint16_t holders;  // system calls that use it
-  std::uint32_t users;    // dispatches and copies that use it
-  std::uint32_t faults;   // since window_ns
-  std::uint64_t opened_ns;
-  std::uint64_t window_ns;
+  uint16_t holders;  // system calls that use it
+  uint32_t users;    // dispatches and copies that use it
+  uint32_t faults;   // since window_ns
+  uint64_t opened_ns;
+  uint64_t window_ns;
 };
 
 struct HostPages::Buffer {
   const GpuAddress begin;
   std::byte* const program;
   std::byte* const device;
-  const std::size_t bytes;
+  const size_t bytes;
 
   // Zeros, taken from the system page by page as they are used.
-  const std::size_t pages = bytes / kPage;
-  const std::size_t reserved = program == nullptr ? 0 : pages * (sizeof(Page) + sizeof(PageMask) + kPage);
+  const size_t pages = bytes / kPage;
+  const size_t reserved = program == nullptr ? 0 : pages * (sizeof(Page) + sizeof(PageMask) + kPage);
   std::byte* const twins = reserved == 0 ? nullptr : static_cast<std::byte*>(reserve(reserved));
   PageMask* const stored = reinterpret_cast<PageMask*>(twins + pages * kPage);
   Page* const page = reinterpret_cast<Page*>(stored + pages);
 
   std::atomic<bool> open_for_good{false};
-  std::atomic<std::size_t> first_closed{~std::size_t{0}};  // of the pages that were ever protected
-  std::atomic<std::size_t> last_closed{0};
+  std::atomic<size_t> first_closed{~size_t{0}};  // of the pages that were ever protected
+  std::atomic<size_t> last_closed{0};
 
-  Buffer(GpuAddress at, std::byte* program_view, std::byte* device_view, std::size_t size)
+  Buffer(GpuAddress at, std::byte* program_view, std::byte* device_view, size_t size)
       : begin(at), program(program_view), device(device_view), bytes(size) {}
   ~Buffer() {
     if (twins != nullptr) munmap(twins, reserved);
@@ -121,37 +121,37 @@ struct HostPages::Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  std::uintptr_t program_begin() const noexcept { return reinterpret_cast<std::uintptr_t>(program); }
-  bool holds(std::uintptr_t address) const noexcept {
+  uintptr_t program_begin() const noexcept { return reinterpret_cast<uintptr_t>(program); }
+  bool holds(uintptr_t address) const noexcept {
     return address >= program_begin() && address - program_begin() < bytes;
   }
 
-  bool overlaps(std::uintptr_t address, std::size_t size) const noexcept {
+  bool overlaps(uintptr_t address, size_t size) const noexcept {
     return holds(address) || (address < program_begin() && program_begin() - address < size);
   }
 
-  bool protect(std::size_t index, std::size_t count, int protection) const noexcept {
+  bool protect(size_t index, size_t count, int protection) const noexcept {
     return mprotect(program + index * kPage, count * kPage, protection) == 0;
   }
 
   // Ahead of the protection, so that open_all() finds the page. relaxed: remove() waits for the caller's section.
-  void note_closed(std::size_t index) noexcept {
-    std::size_t first = first_closed.load(std::memory_order_relaxed);
+  void note_closed(size_t index) noexcept {
+    size_t first = first_closed.load(std::memory_order_relaxed);
     while (index < first && !first_closed.compare_exchange_weak(first, index, std::memory_order_relaxed)) {
     }
-    std::size_t last = last_closed.load(std::memory_order_relaxed);
+    size_t last = last_closed.load(std::memory_order_relaxed);
     while (index > last && !last_closed.compare_exchange_weak(last, index, std::memory_order_relaxed)) {
     }
   }
 
   // Pages that were never protected may have been replaced by the program: they are left alone.
   void open_all() const noexcept {
-    const std::size_t last = last_closed.load(std::memory_order_relaxed);
-    const auto is_open = [this](std::size_t index) {
+    const size_t last = last_closed.load(std::memory_order_relaxed);
+    const auto is_open = [this](size_t index) {
       return page[index].state == Page::State::open || page[index].state == Page::State::unwatched;
     };
-    for (std::size_t first = first_closed.load(std::memory_order_relaxed); first <= last && first < pages;) {
-      std::size_t end = first;
+    for (size_t first = first_closed.load(std::memory_order_relaxed); first <= last && first < pages;) {
+      size_t end = first;
       while (end <= last && !is_open(end)) page[end++].state = Page::State::unwatched;
       if (end > first) protect(first, end - first, kOpen);
       first = end + 1;
@@ -173,17 +173,17 @@ struct HostPages::Table {
   }
 
   // The first buffer that ends after `address`.
-  Buffer* from_program(std::uintptr_t address) const noexcept {
+  Buffer* from_program(uintptr_t address) const noexcept {
     const auto found = std::upper_bound(
         by_program.begin(), by_program.end(), address,
-        [](std::uintptr_t at, const Buffer* buffer) { return at < buffer->program_begin() + buffer->bytes; });
+        [](uintptr_t at, const Buffer* buffer) { return at < buffer->program_begin() + buffer->bytes; });
     return found == by_program.end() ? nullptr : *found;
   }
 
   // For each watched page of a range of the program: its buffer, its index there, and the range's first byte in it.
   template <typename Visit>
-  void visit(std::uintptr_t at, std::size_t bytes, Visit&& each) const noexcept {
-    const std::uintptr_t end = bytes > ~at ? ~std::uintptr_t{0} : at + bytes;
+  void visit(uintptr_t at, size_t bytes, Visit&& each) const noexcept {
+    const uintptr_t end = bytes > ~at ? ~uintptr_t{0} : at + bytes;
     while (at < end) {
       Buffer* const buffer = from_program(at);
       if (buffer == nullptr || buffer->program_begin() >= end) return;
@@ -211,10 +211,10 @@ class HostPages::PageLock {
 
 // seq_cst throughout: either wait_for_sections() sees the section, or the section sees the new table.
 HostPages::Section::Section(HostPages& pages) noexcept
-    : inside_([&]() -> std::atomic<std::uint32_t>& {
+    : inside_([&]() -> std::atomic<uint32_t>& {
         for (;;) {
-          const std::uint32_t epoch = pages.epoch_.load(std::memory_order_seq_cst);
-          std::atomic<std::uint32_t>& inside = pages.inside_[epoch % 2];
+          const uint32_t epoch = pages.epoch_.load(std::memory_order_seq_cst);
+          std::atomic<uint32_t>& inside = pages.inside_[epoch % 2];
           inside.fetch_add(1, std::memory_order_seq_cst);
           if (pages.epoch_.load(std::memory_order_seq_cst) == epoch) return inside;
           inside.fetch_sub(1, std::memory_order_release);
@@ -227,7 +227,7 @@ HostPages::Section::~Section() {
 }
 
 void HostPages::wait_for_sections() noexcept {
-  const std::uint32_t before = epoch_.fetch_add(1, std::memory_order_seq_cst);
+  const uint32_t before = epoch_.fetch_add(1, std::memory_order_seq_cst);
   while (inside_[before % 2].load(std::memory_order_acquire) != 0) sched_yield();
 }
 
@@ -238,7 +238,7 @@ void HostPages::publish(std::unique_ptr<const Table> next) {
 
 // --- life -----------------------------------------------------------------------------------------------------------------------------------
 
-HostPages::HostPages(std::size_t events)
+HostPages::HostPages(size_t events)
     : events_(events), made_here_(page_emptied_by_fork()), table_(new Table) {
   older_ = newest.load(std::memory_order_acquire);
   newest.store(this, std::memory_order_release);
@@ -258,7 +258,7 @@ HostPages::~HostPages() {
   munmap(const_cast<bool*>(made_here_), kPage);
 }
 
-void HostPages::add(GpuAddress begin, std::byte* program, std::byte* device, std::size_t bytes) {
+void HostPages::add(GpuAddress begin, std::byte* program, std::byte* device, size_t bytes) {
   auto buffer = std::make_unique<Buffer>(begin, program, device, (bytes + kPage - 1) / kPage * kPage);
   const std::lock_guard lock(writers_);
   auto next = std::make_unique<Table>(*table_.load(std::memory_order_relaxed));
@@ -294,10 +294,10 @@ bool HostPages::is_inherited(const HostPages& pages) noexcept { return !*pages.m
 
 bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept {
   if (signal_number != SIGSEGV || info.si_code != SEGV_ACCERR) return false;
-  const auto error = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_ERR]);
+  const auto error = static_cast<uint64_t>(context.uc_mcontext.gregs[REG_ERR]);
   const bool write = (error & 2) != 0;  // of the page fault error code
   const bool fetch = (error & 16) != 0;
-  const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
+  const auto address = reinterpret_cast<uintptr_t>(info.si_addr);
   if (fetch) return false;
   for (HostPages* pages = newest.load(std::memory_order_acquire); pages != nullptr; pages = pages->older_)
     if (is_inherited(*pages) ? pages->open_inherited(address, 1) : pages->fault(address, write)) return true;
@@ -305,10 +305,10 @@ bool HostPages::settle(int signal_number, const siginfo_t& info, ucontext_t& con
 }
 
 // Without locks: this process has copies of locks and sections whose holders it lacks. Each page once; a second fault is the program's own.
-bool HostPages::open_inherited(std::uintptr_t address, std::size_t bytes) noexcept {
+bool HostPages::open_inherited(uintptr_t address, size_t bytes) noexcept {
   bool opened = false;
   table_.load(std::memory_order_relaxed)
-      ->visit(address, bytes, [&](Buffer& buffer, std::size_t index, std::uintptr_t) {
+      ->visit(address, bytes, [&](Buffer& buffer, size_t index, uintptr_t) {
         Page& page = buffer.page[index];
         if (page.state != Page::State::readable && page.state != Page::State::closed) return;
         page.state = Page::State::unwatched;
@@ -317,7 +317,7 @@ bool HostPages::open_inherited(std::uintptr_t address, std::size_t bytes) noexce
   return opened;
 }
 
-bool HostPages::fault(std::uintptr_t address, bool write) noexcept {
+bool HostPages::fault(uintptr_t address, bool write) noexcept {
   for (;;) {
     const Section section(*this);
     Buffer* const buffer = section.table.from_program(address);
@@ -327,7 +327,7 @@ bool HostPages::fault(std::uintptr_t address, bool write) noexcept {
       if (table_.load(std::memory_order_seq_cst) == &section.table) return false;
       continue;
     }
-    const std::size_t index = (address - buffer->program_begin()) / kPage;
+    const size_t index = (address - buffer->program_begin()) / kPage;
     if (buffer->open_for_good.load(std::memory_order_acquire)) return buffer->protect(index, 1, kOpen);
     const PageLock lock(buffer->page[index]);
     // Where there is nothing to do another thread has been here, or the program has protected its page. Asked under the lock: it stays as it is.
@@ -336,13 +336,13 @@ bool HostPages::fault(std::uintptr_t address, bool write) noexcept {
 }
 
 // False: nothing to be done, the page permits the access already; or nothing that could be.
-bool HostPages::record_access(Buffer& buffer, std::size_t index, std::uintptr_t address,
+bool HostPages::record_access(Buffer& buffer, size_t index, uintptr_t address,
                               bool write) noexcept {
   Page& page = buffer.page[index];
   if (page.state == Page::State::open || page.state == Page::State::unwatched ||
       (page.state == Page::State::readable && !write))
     return false;
-  const std::uint64_t now = host_clock_ns();
+  const uint64_t now = host_clock_ns();
   if (now - page.window_ns > kFloodWindowNs) {
     page.window_ns = now;
     page.faults = 0;
@@ -363,7 +363,7 @@ bool HostPages::record_access(Buffer& buffer, std::size_t index, std::uintptr_t 
   return set_protection(buffer, index, kOpen);
 }
 
-bool HostPages::give_up(Buffer& buffer, std::size_t index, std::atomic<std::uint64_t>& counter) noexcept {
+bool HostPages::give_up(Buffer& buffer, size_t index, std::atomic<uint64_t>& counter) noexcept {
   counter.fetch_add(1, std::memory_order_relaxed);
   buffer.page[index].state = Page::State::unwatched;
   return set_protection(buffer, index, kOpen);
@@ -371,7 +371,7 @@ bool HostPages::give_up(Buffer& buffer, std::size_t index, std::atomic<std::uint
 
 // False: refused, because the process has too many pieces of mappings already. Its limit is one for all of the program, so the whole buffer is opened, which
 // needs fewer.
-bool HostPages::set_protection(Buffer& buffer, std::size_t index, int protection) noexcept {
+bool HostPages::set_protection(Buffer& buffer, size_t index, int protection) noexcept {
   if (buffer.protect(index, 1, protection)) return true;
   if (!buffer.open_for_good.exchange(true, std::memory_order_seq_cst))
     unwatched_.fetch_add(buffer.pages, std::memory_order_relaxed);
@@ -379,7 +379,7 @@ bool HostPages::set_protection(Buffer& buffer, std::size_t index, int protection
   return false;
 }
 
-bool HostPages::hold(std::uintptr_t address, std::size_t bytes, bool write) noexcept {
+bool HostPages::hold(uintptr_t address, size_t bytes, bool write) noexcept {
   const KeepErrno keep;
   if (is_inherited(*this)) {
     open_inherited(address, bytes);
@@ -389,7 +389,7 @@ bool HostPages::hold(std::uintptr_t address, std::size_t bytes, bool write) noex
   const Buffer* const buffer = section.table.from_program(address);
   if (bytes == 0 || buffer == nullptr || !buffer->overlaps(address, bytes)) return false;
   const WithoutSignals no_signals;
-  section.table.visit(address, bytes, [&](Buffer& held, std::size_t index, std::uintptr_t at) {
+  section.table.visit(address, bytes, [&](Buffer& held, size_t index, uintptr_t at) {
     if (held.open_for_good.load(std::memory_order_acquire)) {
       held.protect(index, 1, kOpen);
       return;
@@ -401,23 +401,23 @@ bool HostPages::hold(std::uintptr_t address, std::size_t bytes, bool write) noex
   return true;
 }
 
-void HostPages::release(std::uintptr_t address, std::size_t bytes) noexcept {
+void HostPages::release(uintptr_t address, size_t bytes) noexcept {
   const KeepErrno keep;
   if (is_inherited(*this)) return;
   const WithoutSignals no_signals;
   const Section section(*this);
-  section.table.visit(address, bytes, [](Buffer& buffer, std::size_t index, std::uintptr_t) {
+  section.table.visit(address, bytes, [](Buffer& buffer, size_t index, uintptr_t) {
     Page& page = buffer.page[index];
     const PageLock lock(page);
     if (page.holders != 0) --page.holders;
   });
 }
 
-void HostPages::unwatch(const std::byte* program, std::size_t bytes) noexcept {
+void HostPages::unwatch(const std::byte* program, size_t bytes) noexcept {
   const WithoutSignals no_signals;
   const Section section(*this);
-  section.table.visit(reinterpret_cast<std::uintptr_t>(program), bytes,
-                      [&](Buffer& buffer, std::size_t index, std::uintptr_t) {
+  section.table.visit(reinterpret_cast<uintptr_t>(program), bytes,
+                      [&](Buffer& buffer, size_t index, uintptr_t) {
                         if (buffer.open_for_good.load(std::memory_order_acquire)) return;
                         const PageLock lock(buffer.page[index]);
                         if (buffer.page[index].state != Page::State::unwatched)
@@ -432,7 +432,7 @@ bool HostPages::close(GpuAddress address, bool hide_from_reads) noexcept {
   Buffer* const buffer = section.table.at_gpu(address);
   if (buffer == nullptr) return false;
   if (buffer->program == nullptr) return true;
-  const std::size_t index = (address - buffer->begin) / kPage;
+  const size_t index = (address - buffer->begin) / kPage;
   if (buffer->open_for_good.load(std::memory_order_acquire)) return false;
   Page& page = buffer->page[index];
   const PageLock lock(page);
@@ -459,7 +459,7 @@ void HostPages::hide(GpuAddress address) noexcept {
   const Section section(*this);
   Buffer* const buffer = section.table.at_gpu(address);
   if (buffer == nullptr || buffer->program == nullptr) return;
-  const std::size_t index = (address - buffer->begin) / kPage;
+  const size_t index = (address - buffer->begin) / kPage;
   Page& page = buffer->page[index];
   const PageLock lock(page);
   if (page.state != Page::State::readable || page.holders != 0) return;
@@ -468,7 +468,7 @@ void HostPages::hide(GpuAddress address) noexcept {
 }
 
 // False: no room for the events.
-bool HostPages::report_changes(Buffer& buffer, std::size_t index) noexcept {
+bool HostPages::report_changes(Buffer& buffer, size_t index) noexcept {
   Page& page = buffer.page[index];
   std::byte* const twin = buffer.twins + index * kPage;
   const std::byte* now = buffer.device + index * kPage;
@@ -488,10 +488,10 @@ bool HostPages::report_changes(Buffer& buffer, std::size_t index) noexcept {
   PageMask changes;
   if (page.has_twin && find_changes(now, twin, changes)) {
     PageMask doubtful;
-    std::uint64_t any_doubtful = 0;
-    std::uint64_t any_certain = 0;
-    for (std::size_t word = 0; word < changes.size(); ++word) {
-      const std::uint64_t by_device = page.users != 0     ? ~std::uint64_t{0}
+    uint64_t any_doubtful = 0;
+    uint64_t any_certain = 0;
+    for (size_t word = 0; word < changes.size(); ++word) {
+      const uint64_t by_device = page.users != 0     ? ~uint64_t{0}
                                       : page.device_wrote ? buffer.stored[index][word]
                                                           : 0;
       doubtful[word] = changes[word] & by_device;
@@ -517,12 +517,12 @@ void HostPages::device_wrote(GpuAddress address, const PageMask* bytes) noexcept
   const Section section(*this);
   Buffer* const buffer = section.table.at_gpu(address);
   if (buffer == nullptr || buffer->program == nullptr) return;
-  const std::size_t index = (address - buffer->begin) / kPage;
+  const size_t index = (address - buffer->begin) / kPage;
   Page& page = buffer->page[index];
   const PageLock lock(page);
   if (page.users != 0) --page.users;
   if (bytes == nullptr || page.state != Page::State::open) return;
-  for (std::size_t word = 0; word < bytes->size(); ++word) buffer->stored[index][word] |= (*bytes)[word];
+  for (size_t word = 0; word < bytes->size(); ++word) buffer->stored[index][word] |= (*bytes)[word];
   page.device_wrote = true;
 }
 

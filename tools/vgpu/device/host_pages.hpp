@@ -48,15 +48,15 @@ namespace uptempo::vgpu {
 
 class HostPages {
  public:
-  static constexpr std::size_t kPageBytes = 4096;
-  static constexpr std::size_t kEvents = 16384;
+  static constexpr size_t kPageBytes = 4096;
+  static constexpr size_t kEvents = 16384;
   // 1,000 times a fault and a close, some 16 us together (vgpu_cp_bench), are a sixth of 100 ms for one page.
-  static constexpr std::uint32_t kFloodFaults = 1000;
-  static constexpr std::uint64_t kFloodWindowNs = 100'000'000;
+  static constexpr uint32_t kFloodFaults = 1000;
+  static constexpr uint64_t kFloodWindowNs = 100'000'000;
 
   // Puts the fault handler in place (fault_chain.hpp). One in a process handles its events; tests may have several.
   // `events`: how many may wait for take(), a power of two. Throws std::bad_alloc, std::system_error.
-  explicit HostPages(std::size_t events = kEvents);
+  explicit HostPages(size_t events = kEvents);
   // Opens every page. No other thread may be in a call.
   ~HostPages();
   HostPages(const HostPages&) = delete;
@@ -73,7 +73,7 @@ class HostPages {
   // Watches [begin, begin + bytes), which the program reaches at `program` and the device at `device`: two mappings of the same pages, all three aligned
   // to pages, not overlapping what is watched. `program` null: the host cannot reach it, so there is nothing to observe.
   // Throws std::bad_alloc; then the buffer is not watched.
-  void add(GpuAddress begin, std::byte* program, std::byte* device, std::size_t bytes);
+  void add(GpuAddress begin, std::byte* program, std::byte* device, size_t bytes);
   // Before the pages are unmapped: opens and forgets them. Afterwards no thread is in the handler on their account. Unknown: no effect.
   void remove(GpuAddress begin);
 
@@ -89,20 +89,20 @@ class HostPages {
   void device_wrote(GpuAddress address, const PageMask* bytes) noexcept;
 
   // From now on the host's accesses to these pages of the program are not observed.
-  void unwatch(const std::byte* program, std::size_t bytes) noexcept;
+  void unwatch(const std::byte* program, size_t bytes) noexcept;
 
   // See HostAccess. Opens the watched pages of the range as far as the access needs and keeps them so until release() of the same range. False: there are
   // none, so nothing to release. errno is kept.
-  bool hold(std::uintptr_t address, std::size_t bytes, bool write) noexcept;
-  void release(std::uintptr_t address, std::size_t bytes) noexcept;
+  bool hold(uintptr_t address, size_t bytes, bool write) noexcept;
+  void release(uintptr_t address, size_t bytes) noexcept;
 
   // The next event, if there is one; with `mask`, all changes of a page at once (see HostEventRing).
   bool take(HostEvent& event) noexcept { return events_.take(event); }
   bool take(HostEvent& event, PageMask& mask) noexcept { return events_.take(event, mask); }
 
   // Pages that are not watched any longer because take() was too slow, and for other reasons.
-  std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
-  std::uint64_t unwatched() const noexcept { return unwatched_.load(std::memory_order_relaxed); }
+  uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  uint64_t unwatched() const noexcept { return unwatched_.load(std::memory_order_relaxed); }
 
   // A client of fault_chain.hpp.
   static bool settle(int signal_number, const siginfo_t& info, ucontext_t& context) noexcept;
@@ -122,20 +122,20 @@ class HostPages {
     Section& operator=(const Section&) = delete;
 
    private:
-    std::atomic<std::uint32_t>& inside_;
+    std::atomic<uint32_t>& inside_;
 
    public:
     const Table& table;
   };
 
   static bool is_inherited(const HostPages& pages) noexcept;
-  bool open_inherited(std::uintptr_t address, std::size_t bytes) noexcept;
-  bool fault(std::uintptr_t address, bool write) noexcept;
+  bool open_inherited(uintptr_t address, size_t bytes) noexcept;
+  bool fault(uintptr_t address, bool write) noexcept;
   // All four: the page's lock is held.
-  bool record_access(Buffer& buffer, std::size_t index, std::uintptr_t address, bool write) noexcept;
-  bool report_changes(Buffer& buffer, std::size_t index) noexcept;
-  bool give_up(Buffer& buffer, std::size_t index, std::atomic<std::uint64_t>& counter) noexcept;
-  bool set_protection(Buffer& buffer, std::size_t index, int protection) noexcept;
+  bool record_access(Buffer& buffer, size_t index, uintptr_t address, bool write) noexcept;
+  bool report_changes(Buffer& buffer, size_t index) noexcept;
+  bool give_up(Buffer& buffer, size_t index, std::atomic<uint64_t>& counter) noexcept;
+  bool set_protection(Buffer& buffer, size_t index, int protection) noexcept;
 
   void publish(std::unique_ptr<const Table> next);
   void wait_for_sections() noexcept;
@@ -146,14 +146,14 @@ class HostPages {
   HostEventRing events_;
   // A page that the kernel empties in a fork child, but not in a vfork child, which shares the protection of all others, too.
   volatile bool* const made_here_;
-  std::atomic<std::uint64_t> lost_{0};
-  std::atomic<std::uint64_t> unwatched_{0};
+  std::atomic<uint64_t> lost_{0};
+  std::atomic<uint64_t> unwatched_{0};
 
   std::mutex writers_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::atomic<const Table*> table_;
-  std::atomic<std::uint32_t> epoch_{0};
-  std::array<std::atomic<std::uint32_t>, 2> inside_{};
+  std::atomic<uint32_t> epoch_{0};
+  std::array<std::atomic<uint32_t>, 2> inside_{};
 };
 
 // The program hands [address, address + bytes) to a system call, which reads (or, if `write`, may fill) it: like an access to the first byte in each
@@ -161,8 +161,8 @@ class HostPages {
 // when nothing is watched. errno is kept.
 class HostAccess {
  public:
-  HostAccess(const void* address, std::size_t bytes, bool write) noexcept
-      : pages_(HostPages::of_process()), address_(reinterpret_cast<std::uintptr_t>(address)), bytes_(bytes) {
+  HostAccess(const void* address, size_t bytes, bool write) noexcept
+      : pages_(HostPages::of_process()), address_(reinterpret_cast<uintptr_t>(address)), bytes_(bytes) {
     if (pages_ != nullptr && !pages_->hold(address_, bytes, write)) pages_ = nullptr;
   }
   ~HostAccess() {
@@ -173,8 +173,8 @@ class HostAccess {
 
  private:
   HostPages* pages_;  // null: nothing to release
-  const std::uintptr_t address_;
-  const std::size_t bytes_;
+  const uintptr_t address_;
+  const size_t bytes_;
 };
 
 }  // namespace uptempo::vgpu

@@ -17,7 +17,7 @@ constexpr std::string_view kRemedy =
     "-munsafe-fp-atomics and unsafeAtomicAdd";
 constexpr std::string_view kRule = "ROCm, \"Hardware atomics operation support\", MI200 and MI100";
 
-std::string hex(std::uint64_t value) {
+std::string hex(uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
   return text;
@@ -38,7 +38,7 @@ std::string to_json(const IgnoredAtomic& atomic, std::string_view target) {
 
 std::string to_sentence(const IgnoredAtomic& atomic, std::string_view target) {
   const bool before = atomic.offset < 0;
-  const auto distance = static_cast<std::uint64_t>(before ? -atomic.offset : atomic.offset);
+  const auto distance = static_cast<uint64_t>(before ? -atomic.offset : atomic.offset);
   return "ignored-atomic: " + std::string(atomic.kernel) + (before ? " - " : " + ") + hex(distance) +
          " (workgroup " + std::to_string(atomic.workgroup[0]) + "," + std::to_string(atomic.workgroup[1]) +
          "," + std::to_string(atomic.workgroup[2]) + ", wave " + std::to_string(atomic.wave) +
@@ -51,7 +51,7 @@ std::string to_sentence(const IgnoredAtomic& atomic, std::string_view target) {
 void IgnoredAtomics::add(const IgnoredAtomic& atomic) noexcept {
   const std::lock_guard lock(mutex_);
   try {
-    std::uint64_t& lanes = lanes_by_place_[{std::string(atomic.kernel), atomic.offset, atomic.kind}];
+    uint64_t& lanes = lanes_by_place_[{std::string(atomic.kernel), atomic.offset, atomic.kind}];
     const bool first = lanes == 0;
     lanes += atomic.lanes;
     if (first) report_(atomic);

@@ -26,10 +26,10 @@ namespace uptempo::vgpu {
 struct IgnoredAtomic {
   std::string_view kernel;       // "sum.kd"
   std::string_view instruction;  // "global_atomic_add_f32"
-  std::int64_t offset = 0;       // of the instruction, from the kernel's entry
-  std::array<std::uint32_t, 3> workgroup{};
-  std::uint32_t wave = 0;   // in the workgroup
-  std::uint32_t lanes = 0;  // that did nothing
+  int64_t offset = 0;       // of the instruction, from the kernel's entry
+  std::array<uint32_t, 3> workgroup{};
+  uint32_t wave = 0;   // in the workgroup
+  uint32_t lanes = 0;  // that did nothing
   GpuAddress address = 0;   // that of the first of them
   MemoryKind kind = MemoryKind::fine_grained;
 };
@@ -50,15 +50,15 @@ class IgnoredAtomics {
   void add(const IgnoredAtomic& atomic) noexcept;
 
   struct Counts {
-    std::uint64_t lanes = 0;   // atomics, one for each lane
-    std::uint64_t places = 0;  // instructions of kernels, by kind of memory
+    uint64_t lanes = 0;   // atomics, one for each lane
+    uint64_t places = 0;  // instructions of kernels, by kind of memory
   };
   Counts counts() const;
 
  private:
   const Report report_;
   mutable std::mutex mutex_;
-  std::map<std::tuple<std::string, std::int64_t, MemoryKind>, std::uint64_t> lanes_by_place_;
+  std::map<std::tuple<std::string, int64_t, MemoryKind>, uint64_t> lanes_by_place_;
 };
 
 }  // namespace uptempo::vgpu

@@ -13,21 +13,21 @@ namespace uptempo::vgpu {
 namespace {
 
 // Bytes are tracked by the sector, one bit each.
-constexpr std::size_t kSectorBytes = 64;
-using ByteMask = std::uint64_t;
+constexpr size_t kSectorBytes = 64;
+using ByteMask = uint64_t;
 
 constexpr unsigned kL1Ways = 4;
 constexpr unsigned kL2Ways = 16;
 
-constexpr std::array<std::uint64_t, 4> kEvictionPeriods{0, 4096, 256, 16};
+constexpr std::array<uint64_t, 4> kEvictionPeriods{0, 4096, 256, 16};
 
 // Constant sizes, so that each is one host access.
-template <std::size_t Bytes>
+template <size_t Bytes>
 void transfer_one(std::byte* to, const std::byte* from) noexcept {
   std::memcpy(to, from, Bytes);
 }
 
-void transfer(std::byte* to, const std::byte* from, std::size_t size_bytes) noexcept {
+void transfer(std::byte* to, const std::byte* from, size_t size_bytes) noexcept {
   switch (size_bytes) {
     case 1:
       return transfer_one<1>(to, from);
@@ -40,12 +40,12 @@ void transfer(std::byte* to, const std::byte* from, std::size_t size_bytes) noex
     default:
       break;
   }
-  std::size_t at = 0;
+  size_t at = 0;
   for (; at + 4 <= size_bytes; at += 4) transfer_one<4>(to + at, from + at);
   for (; at < size_bytes; ++at) transfer_one<1>(to + at, from + at);
 }
 
-ByteMask mask_of(std::size_t begin, std::size_t end) noexcept {
+ByteMask mask_of(size_t begin, size_t end) noexcept {
   return begin == end ? 0 : ~ByteMask{0} >> (kSectorBytes - (end - begin)) << begin;
 }
 
@@ -67,25 +67,25 @@ void transfer_masked(std::byte* to, const std::byte* from, ByteMask mask) noexce
 
 class Random {
  public:
-  explicit Random(std::uint64_t seed) noexcept : state_(seed) {}
+  explicit Random(uint64_t seed) noexcept : state_(seed) {}
 
   // SplitMix64 (Steele, Lea and Flood 2014): every seed, 0 included, is as good as another.
-  std::uint64_t next() noexcept {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
+  uint64_t next() noexcept {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return z ^ z >> 31;
   }
-  std::size_t below(std::size_t count) noexcept { return static_cast<std::size_t>(next() % count); }
+  size_t below(size_t count) noexcept { return static_cast<size_t>(next() % count); }
 
  private:
-  std::uint64_t state_;
+  uint64_t state_;
 };
 
 // Counts down to the next eviction.
 class Evictions {
  public:
-  Evictions(std::uint64_t period, Random& random) noexcept : period_(period) { start(random); }
+  Evictions(uint64_t period, Random& random) noexcept : period_(period) { start(random); }
   bool due(Random& random) noexcept {
     if (--left_ != 0) return false;
     start(random);
@@ -94,18 +94,18 @@ class Evictions {
 
  private:
   void start(Random& random) noexcept {
-    left_ = period_ == 0 ? std::numeric_limits<std::uint64_t>::max() : 1 + random.next() % (2 * period_ - 1);
+    left_ = period_ == 0 ? std::numeric_limits<uint64_t>::max() : 1 + random.next() % (2 * period_ - 1);
   }
-  const std::uint64_t period_;  // 0: never
-  std::uint64_t left_ = 0;
+  const uint64_t period_;  // 0: never
+  uint64_t left_ = 0;
 };
 
-template <std::size_t Bytes>
+template <size_t Bytes>
 struct Line {
-  static constexpr std::size_t kSectors = Bytes / kSectorBytes;
+  static constexpr size_t kSectors = Bytes / kSectorBytes;
 
   std::byte* home = nullptr;  // the line's place in host memory
-  std::uint32_t place = 0;    // in SetAssociative::used_
+  uint32_t place = 0;    // in SetAssociative::used_
   std::array<ByteMask, kSectors> valid{};
   std::array<ByteMask, kSectors> dirty{};
   alignas(8) std::array<std::byte, Bytes> data;
@@ -116,21 +116,21 @@ struct Line {
 };
 
 // Lines by their home, in sets. What replacing a line means is the owner's business.
-template <std::size_t Bytes>
+template <size_t Bytes>
 class SetAssociative {
  public:
   using Entry = Line<Bytes>;
 
-  SetAssociative(std::size_t size_bytes, unsigned ways) : ways_(ways), sets_(size_bytes / Bytes / ways) {}
+  SetAssociative(size_t size_bytes, unsigned ways) : ways_(ways), sets_(size_bytes / Bytes / ways) {}
 
   static std::byte* home_of(std::byte* host) noexcept {
-    return host - reinterpret_cast<std::uintptr_t>(host) % Bytes;
+    return host - reinterpret_cast<uintptr_t>(host) % Bytes;
   }
 
   Entry* find(std::byte* home) noexcept {
     if (used_.empty()) return nullptr;
-    const std::size_t set = set_of(home);
-    for (std::size_t index = set; index < set + ways_; ++index)
+    const size_t set = set_of(home);
+    for (size_t index = set; index < set + ways_; ++index)
       if (homes_[index] == home) return &lines_[index];
     return nullptr;
   }
@@ -142,37 +142,37 @@ class SetAssociative {
       lines_.resize(sets_ * ways_);
       homes_.resize(sets_ * ways_);
     }
-    const auto set = homes_.begin() + static_cast<std::ptrdiff_t>(set_of(home));
+    const auto set = homes_.begin() + static_cast<ptrdiff_t>(set_of(home));
     auto free = std::find(set, set + ways_, nullptr);
     if (free == set + ways_) {
-      free = set + static_cast<std::ptrdiff_t>(random.below(ways_));
-      Entry& old = lines_[static_cast<std::size_t>(free - homes_.begin())];
+      free = set + static_cast<ptrdiff_t>(random.below(ways_));
+      Entry& old = lines_[static_cast<size_t>(free - homes_.begin())];
       replace(old);
       drop(old);
     }
     *free = home;
-    const auto index = static_cast<std::uint32_t>(free - homes_.begin());
+    const auto index = static_cast<uint32_t>(free - homes_.begin());
     Entry& line = lines_[index];
     line.home = home;
     line.valid = {};
     line.dirty = {};
-    line.place = static_cast<std::uint32_t>(used_.size());
+    line.place = static_cast<uint32_t>(used_.size());
     used_.push_back(index);
     return line;
   }
 
   void drop(Entry& line) noexcept {
     homes_[used_[line.place]] = nullptr;
-    const std::uint32_t last = used_.back();
+    const uint32_t last = used_.back();
     used_[line.place] = last;
     lines_[last].place = line.place;
     used_.pop_back();
   }
 
   // How many lines there were.
-  std::size_t clear() noexcept {
-    const std::size_t lines = used_.size();
-    for (const std::uint32_t index : used_) homes_[index] = nullptr;
+  size_t clear() noexcept {
+    const size_t lines = used_.size();
+    for (const uint32_t index : used_) homes_[index] = nullptr;
     used_.clear();
     return lines;
   }
@@ -184,21 +184,21 @@ class SetAssociative {
   // `visit` may drop the line that it is given.
   template <class Visit>
   void for_each(Visit&& visit) noexcept {
-    for (std::size_t at = used_.size(); at-- > 0;) visit(lines_[used_[at]]);
+    for (size_t at = used_.size(); at-- > 0;) visit(lines_[used_[at]]);
   }
 
  private:
   // Index of the set's first line.
-  std::size_t set_of(std::byte* home) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(home) / Bytes % sets_ * ways_;
+  size_t set_of(std::byte* home) const noexcept {
+    return reinterpret_cast<uintptr_t>(home) / Bytes % sets_ * ways_;
   }
 
   const unsigned ways_;
-  const std::size_t sets_;
+  const size_t sets_;
   std::vector<Entry> lines_;  // empty until the first one is needed
   std::vector<std::byte*>
       homes_;  // of the lines, side by side because every access looks for one; null: the line is free
-  std::vector<std::uint32_t> used_;  // in any order
+  std::vector<uint32_t> used_;  // in any order
 };
 
 using L1 = SetAssociative<kSectorBytes>;
@@ -209,9 +209,9 @@ static_assert(kVectorL1LineBytes == kSectorBytes && kScalarL1LineBytes == kSecto
 // Part of an access that lies in one sector.
 struct Piece {
   std::byte* host;
-  std::size_t size_bytes;
+  size_t size_bytes;
 
-  std::size_t offset() const noexcept { return reinterpret_cast<std::uintptr_t>(host) % kSectorBytes; }
+  size_t offset() const noexcept { return reinterpret_cast<uintptr_t>(host) % kSectorBytes; }
   std::byte* sector() const noexcept { return host - offset(); }
   ByteMask mask() const noexcept { return mask_of(offset(), offset() + size_bytes); }
 };
@@ -220,13 +220,13 @@ struct Piece {
 Piece whole_sector(const Mapping& mapping, std::byte* sector) noexcept {
   std::byte* const begin = std::max(sector, mapping.host);
   std::byte* const end = std::min(sector + kSectorBytes, mapping.host + (mapping.end - mapping.begin));
-  return {begin, static_cast<std::size_t>(end - begin)};
+  return {begin, static_cast<size_t>(end - begin)};
 }
 
 // Calls `function(piece, offset of it in the access)`.
 template <class Function>
-void for_each_piece(std::byte* host, std::size_t size_bytes, Function&& function) {
-  for (std::size_t done = 0; done < size_bytes;) {
+void for_each_piece(std::byte* host, size_t size_bytes, Function&& function) {
+  for (size_t done = 0; done < size_bytes;) {
     Piece piece{host + done, size_bytes - done};
     piece.size_bytes = std::min(piece.size_bytes, kSectorBytes - piece.offset());
     function(piece, done);
@@ -246,12 +246,12 @@ struct Caches::Impl {
         scalar_l1((device.compute_units + kComputeUnitsPerScalarL1 - 1) / kComputeUnitsPerScalarL1,
                   L1(kL1Bytes, kL1Ways)),
         l2(device.l2_bytes, kL2Ways) {
-    for (std::size_t kind = 0; kind < in_l2.size(); ++kind)
+    for (size_t kind = 0; kind < in_l2.size(); ++kind)
       in_l2[kind] = l2_needs_fences(memory_type(device.target, static_cast<MemoryKind>(kind)));
   }
 
   bool is_in_l2(const Mapping& mapping) const noexcept {
-    return in_l2[static_cast<std::size_t>(mapping.kind)];
+    return in_l2[static_cast<size_t>(mapping.kind)];
   }
 
   // Once for each access: chance takes its share.
@@ -270,27 +270,27 @@ struct Caches::Impl {
   }
 
   static void write_back(L2::Entry& line) noexcept {
-    for (std::size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
-      const std::size_t at = sector * kSectorBytes;
+    for (size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
+      const size_t at = sector * kSectorBytes;
       transfer_masked(line.home + at, line.data.data() + at, std::exchange(line.dirty[sector], 0));
     }
   }
 
   struct L2Sector {
     L2::Entry& line;
-    std::size_t index;
+    size_t index;
     std::byte* data() const noexcept { return line.data.data() + index * kSectorBytes; }
   };
   L2Sector l2_sector(const Piece& piece) {
     std::byte* const home = L2::home_of(piece.host);
     L2::Entry* line = l2.find(home);
     if (line == nullptr) line = &l2.add(home, random, [](L2::Entry& old) { write_back(old); });
-    return {*line, static_cast<std::size_t>(piece.host - home) / kSectorBytes};
+    return {*line, static_cast<size_t>(piece.host - home) / kSectorBytes};
   }
 
   // The line as a whole is fetched, so that bytes beside those that are asked for go stale, too.
   static void fetch(L2::Entry& line, const Mapping& mapping) noexcept {
-    for (std::size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
+    for (size_t sector = 0; sector < L2::Entry::kSectors; ++sector) {
       std::byte* const home = line.home + sector * kSectorBytes;
       if (home + kSectorBytes <= mapping.host || home >= mapping.host + (mapping.end - mapping.begin))
         continue;
@@ -317,7 +317,7 @@ struct Caches::Impl {
 
   void load(L1& cache, const Mapping& mapping, GpuAddress address, std::span<std::byte> to) {
     evict(cache);
-    for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, std::size_t done) {
+    for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, size_t done) {
       L1::Entry* line = cache.find(piece.sector());
       if (line == nullptr) line = &cache.add(piece.sector(), random, [](L1::Entry&) {});
       if ((piece.mask() & ~line->valid[0]) != 0) {
@@ -331,7 +331,7 @@ struct Caches::Impl {
 
   void load_past(L1& cache, const Mapping& mapping, GpuAddress address, std::span<std::byte> to) {
     evict(cache);
-    for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, std::size_t done) {
+    for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, size_t done) {
       if (L1::Entry* line = cache.find(piece.sector())) cache.drop(*line);
       read_l2(mapping, piece, to.data() + done);
     });
@@ -339,7 +339,7 @@ struct Caches::Impl {
 
   void store(L1& cache, const Mapping& mapping, GpuAddress address, std::span<const std::byte> from) {
     evict(cache);
-    for_each_piece(mapping.at(address), from.size(), [&](const Piece& piece, std::size_t done) {
+    for_each_piece(mapping.at(address), from.size(), [&](const Piece& piece, size_t done) {
       write_l2(mapping, piece, from.data() + done);
       if (L1::Entry* line = cache.find(piece.sector());
           line != nullptr && (line->valid[0] & piece.mask()) != 0)
@@ -347,7 +347,7 @@ struct Caches::Impl {
     });
   }
 
-  std::byte* atomic(L1& cache, const Mapping& mapping, GpuAddress address, std::size_t size_bytes) {
+  std::byte* atomic(L1& cache, const Mapping& mapping, GpuAddress address, size_t size_bytes) {
     evict(cache);
     const Piece piece{mapping.at(address), size_bytes};
     if (L1::Entry* line = cache.find(piece.sector())) cache.drop(*line);
@@ -359,8 +359,8 @@ struct Caches::Impl {
   }
 
   // How many lines were dirty.
-  std::size_t write_back_l2() noexcept {
-    std::size_t lines = 0;
+  size_t write_back_l2() noexcept {
+    size_t lines = 0;
     l2.for_each([&](L2::Entry& line) {
       if (!line.is_dirty()) return;
       ++lines;
@@ -370,8 +370,8 @@ struct Caches::Impl {
   }
 
   // How many lines had clean bytes.
-  std::size_t invalidate_l2() noexcept {
-    std::size_t lines = 0;
+  size_t invalidate_l2() noexcept {
+    size_t lines = 0;
     l2.for_each([&](L2::Entry& line) {
       if (line.valid != line.dirty) ++lines;
       line.valid = line.dirty;
@@ -380,14 +380,14 @@ struct Caches::Impl {
     return lines;
   }
 
-  static std::size_t clear(std::vector<L1>& caches) noexcept {
-    std::size_t lines = 0;
+  static size_t clear(std::vector<L1>& caches) noexcept {
+    size_t lines = 0;
     for (L1& cache : caches) lines += cache.clear();
     return lines;
   }
 
   // The owner's thread alone adds. relaxed: a packet's completion signal orders it for who has waited.
-  static void add(std::atomic<std::uint64_t>& sum, std::size_t lines) noexcept {
+  static void add(std::atomic<uint64_t>& sum, size_t lines) noexcept {
     sum.store(sum.load(std::memory_order_relaxed) + lines, std::memory_order_relaxed);
   }
 
@@ -409,25 +409,25 @@ struct Caches::Impl {
     drop_copies(scalar_l1);
   }
 
-  L1& scalar(std::uint32_t compute_unit) noexcept {
+  L1& scalar(uint32_t compute_unit) noexcept {
     return scalar_l1[compute_unit / kComputeUnitsPerScalarL1];
   }
 
   Random random;
-  const std::uint32_t compute_units;  // that take part
+  const uint32_t compute_units;  // that take part
   Evictions l1_evictions, l2_evictions;
-  std::array<bool, static_cast<std::size_t>(MemoryKind::hdp_registers) + 1> in_l2{};
+  std::array<bool, static_cast<size_t>(MemoryKind::hdp_registers) + 1> in_l2{};
   std::vector<L1> vector_l1, scalar_l1;
   L2 l2;
-  std::atomic<std::uint64_t> vector_l1_invalidated{0}, scalar_l1_invalidated{0}, l2_invalidated{0},
+  std::atomic<uint64_t> vector_l1_invalidated{0}, scalar_l1_invalidated{0}, l2_invalidated{0},
       l2_written_back{0};
 };
 
-CacheHabits CacheHabits::of(const DeviceDescription& device, std::uint64_t seed) noexcept {
+CacheHabits CacheHabits::of(const DeviceDescription& device, uint64_t seed) noexcept {
   Random random(seed);
   CacheHabits habits;
   habits.seed = random.next();
-  habits.compute_units = std::min<std::uint32_t>(device.compute_units, 1u << random.below(8));
+  habits.compute_units = std::min<uint32_t>(device.compute_units, 1u << random.below(8));
   habits.l1_eviction_period = kEvictionPeriods[random.below(kEvictionPeriods.size())];
   habits.l2_eviction_period = kEvictionPeriods[random.below(kEvictionPeriods.size())];
   return habits;
@@ -437,57 +437,57 @@ Caches::Caches(const DeviceDescription& device, const CacheHabits& habits)
     : impl_(std::make_unique<Impl>(device, habits)) {}
 Caches::~Caches() = default;
 
-std::uint32_t Caches::any_compute_unit() noexcept {
-  return static_cast<std::uint32_t>(impl_->random.below(impl_->compute_units));
+uint32_t Caches::any_compute_unit() noexcept {
+  return static_cast<uint32_t>(impl_->random.below(impl_->compute_units));
 }
 
-void Caches::load(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+void Caches::load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                   std::span<std::byte> to, bool coherent) {
   L1& cache = impl_->vector_l1[compute_unit];
   if (coherent) return impl_->load_past(cache, mapping, address, to);
   impl_->load(cache, mapping, address, to);
 }
 
-void Caches::store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+void Caches::store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                    std::span<const std::byte> from) {
   impl_->store(impl_->vector_l1[compute_unit], mapping, address, from);
 }
 
-void Caches::scalar_load(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+void Caches::scalar_load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                          std::span<std::byte> to, bool coherent) {
   L1& cache = impl_->scalar(compute_unit);
   if (coherent) return impl_->load_past(cache, mapping, address, to);
   impl_->load(cache, mapping, address, to);
 }
 
-void Caches::scalar_store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+void Caches::scalar_store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                           std::span<const std::byte> from) {
   impl_->store(impl_->scalar(compute_unit), mapping, address, from);
 }
 
-std::byte* Caches::atomic(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-                          std::size_t size_bytes) {
+std::byte* Caches::atomic(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+                          size_t size_bytes) {
   return impl_->atomic(impl_->vector_l1[compute_unit], mapping, address, size_bytes);
 }
 
 void Caches::peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const {
-  for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, std::size_t done) {
+  for_each_piece(mapping.at(address), to.size(), [&](const Piece& piece, size_t done) {
     transfer(to.data() + done, piece.host, piece.size_bytes);
     std::byte* const home = L2::home_of(piece.host);
     const L2::Entry* line = impl_->l2.find(home);
     if (line == nullptr) return;
-    const auto at = static_cast<std::size_t>(piece.host - home);
-    for (std::size_t i = 0; i < piece.size_bytes; ++i)
+    const auto at = static_cast<size_t>(piece.host - home);
+    for (size_t i = 0; i < piece.size_bytes; ++i)
       if ((line->valid[at / kSectorBytes] >> (at % kSectorBytes + i) & 1) != 0)
         to[done + i] = line->data[at + i];
   });
 }
 
-void Caches::invalidate_vector_l1(std::uint32_t compute_unit) noexcept {
+void Caches::invalidate_vector_l1(uint32_t compute_unit) noexcept {
   impl_->vector_l1[compute_unit].clear();
 }
 
-void Caches::invalidate_scalar_l1(std::uint32_t compute_unit) noexcept {
+void Caches::invalidate_scalar_l1(uint32_t compute_unit) noexcept {
   impl_->scalar(compute_unit).clear();
 }
 
@@ -514,7 +514,7 @@ void Caches::release(FenceScope scope) noexcept { carry_out({.write_back_l2 = sc
 void Caches::forget(const Mapping& mapping) noexcept { impl_->forget(mapping); }
 
 MovedLines Caches::moved_lines() const noexcept {
-  const auto sum = [](const std::atomic<std::uint64_t>& lines) {
+  const auto sum = [](const std::atomic<uint64_t>& lines) {
     return lines.load(std::memory_order_relaxed);
   };
   return {sum(impl_->vector_l1_invalidated), sum(impl_->scalar_l1_invalidated), sum(impl_->l2_invalidated),

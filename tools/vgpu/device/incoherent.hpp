@@ -28,21 +28,21 @@ namespace uptempo::vgpu {
 
 // How a device behaves where it may choose.
 struct CacheHabits {
-  std::uint64_t seed = 0;
-  std::uint32_t compute_units = 1;  // that workgroups run on, from the first one
-  std::uint64_t l1_eviction_period =
+  uint64_t seed = 0;
+  uint32_t compute_units = 1;  // that workgroups run on, from the first one
+  uint64_t l1_eviction_period =
       0;  // accesses between two evictions, on average; 0: only where room is needed
-  std::uint64_t l2_eviction_period = 0;
+  uint64_t l2_eviction_period = 0;
 
   // One habit or another of each: one to all compute units (powers of two), evictions from never to every 16 accesses.
-  static CacheHabits of(const DeviceDescription& device, std::uint64_t seed) noexcept;
+  static CacheHabits of(const DeviceDescription& device, uint64_t seed) noexcept;
 };
 
 // Lines that fences of packets have moved so far. A line that several L1s hold is as many lines.
 struct MovedLines {
-  std::uint64_t vector_l1_invalidated = 0, scalar_l1_invalidated = 0;
-  std::uint64_t l2_invalidated = 0;  // what was not dirty in them
-  std::uint64_t l2_written_back = 0;
+  uint64_t vector_l1_invalidated = 0, scalar_l1_invalidated = 0;
+  uint64_t l2_invalidated = 0;  // what was not dirty in them
+  uint64_t l2_written_back = 0;
 };
 
 class Caches {
@@ -53,29 +53,29 @@ class Caches {
   Caches& operator=(const Caches&) = delete;
 
   // Where the next workgroup is to run.
-  std::uint32_t any_compute_unit() noexcept;
+  uint32_t any_compute_unit() noexcept;
 
   // Accesses of a wave on `compute_unit` to bytes that lie in `mapping` as a whole. Permissions are the caller's business. An aligned value
   // of 1, 2, 4 or 8 bytes is read from and written to host memory by one access.
-  void load(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address, std::span<std::byte> to,
+  void load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address, std::span<std::byte> to,
             bool coherent);
-  void store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+  void store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
              std::span<const std::byte> from);
-  void scalar_load(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+  void scalar_load(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                    std::span<std::byte> to, bool coherent);
-  void scalar_store(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+  void scalar_store(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
                     std::span<const std::byte> from);
   // Where an atomic operation on `size_bytes` (4 or 8, aligned) takes place: the caller updates the value there before it calls anything else
   // of this object. In L2 the bytes count as dirty from now on.
-  std::byte* atomic(std::uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
-                    std::size_t size_bytes);
+  std::byte* atomic(uint32_t compute_unit, const Mapping& mapping, GpuAddress address,
+                    size_t size_bytes);
 
   // How instructions are fetched: what L2 holds, else memory. Leaves no trace.
   void peek(const Mapping& mapping, GpuAddress address, std::span<std::byte> to) const;
 
   // Cache control by instructions.
-  void invalidate_vector_l1(std::uint32_t compute_unit) noexcept;
-  void invalidate_scalar_l1(std::uint32_t compute_unit) noexcept;
+  void invalidate_vector_l1(uint32_t compute_unit) noexcept;
+  void invalidate_scalar_l1(uint32_t compute_unit) noexcept;
   void write_back_l2() noexcept;
   // Dirty bytes stay, dirty: nothing but a write-back may publish them, and dropping them would lose stores.
   void invalidate_l2() noexcept;

@@ -15,7 +15,7 @@ class Interrupts {
   virtual ~Interrupts() = default;
 
   // Sets KFD event `event_id` (the value a signal's event_mailbox was given) and wakes its waiters.
-  virtual void raise(std::uint32_t event_id) = 0;
+  virtual void raise(uint32_t event_id) = 0;
 
   // Sets every memory-exception event with this fault's address and kind, and logs the fault in one line on stderr.
   virtual void memory_fault(const MemoryFault& fault) = 0;

@@ -11,7 +11,7 @@ namespace uptempo::vgpu {
 namespace {
 
 // map() does not wait for readers; old snapshots are kept until this many have gathered, then one wait frees them all.
-constexpr std::size_t kMaxRetiredSnapshots = 32;
+constexpr size_t kMaxRetiredSnapshots = 32;
 
 std::string range_text(GpuAddress begin, GpuAddress end) {
   char text[64];
@@ -76,7 +76,7 @@ void AddressSpace::reclaim() {
   {
     const std::lock_guard lock(readers_mutex_);
     for (const Reader* reader : readers_) {
-      const std::uint64_t seen = reader->inside_.load(std::memory_order_seq_cst);
+      const uint64_t seen = reader->inside_.load(std::memory_order_seq_cst);
       if (seen % 2 == 0) continue;
       // acquire: what the reader did in its section happens before the caller's munmap.
       for (int turn = 0; reader->inside_.load(std::memory_order_acquire) == seen; ++turn) {

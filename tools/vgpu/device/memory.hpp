@@ -18,10 +18,10 @@
 
 namespace uptempo::vgpu {
 
-using GpuAddress = std::uint64_t;
+using GpuAddress = uint64_t;
 
 // The kinds that caches and fences tell apart (see KFD_IOC_ALLOC_MEM_FLAGS_* in linux/kfd_ioctl.h).
-enum class MemoryKind : std::uint8_t {
+enum class MemoryKind : uint8_t {
   fine_grained,
   coarse_grained,
   uncached,
@@ -31,7 +31,7 @@ enum class MemoryKind : std::uint8_t {
   hdp_registers
 };
 
-enum class Access : std::uint8_t { read, write, atomic, execute };
+enum class Access : uint8_t { read, write, atomic, execute };
 
 struct Mapping {
   GpuAddress begin = 0;
@@ -41,7 +41,7 @@ struct Mapping {
   bool executable = true;
   MemoryKind kind = MemoryKind::fine_grained;
 
-  bool contains(GpuAddress address, std::size_t size_bytes) const noexcept {
+  bool contains(GpuAddress address, size_t size_bytes) const noexcept {
     return address >= begin && size_bytes <= end - begin && address <= end - size_bytes;
   }
   bool permits(Access access) const noexcept {
@@ -67,7 +67,7 @@ class AddressSpace {
   bool unmap(GpuAddress begin);
 
   // Changes with every map() and unmap(): whoever caches what it derived from memory (decoded code) compares it.
-  std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+  uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
  private:
   using Snapshot = std::vector<Mapping>;  // sorted by begin, disjoint
@@ -78,7 +78,7 @@ class AddressSpace {
   std::mutex writers_;
   std::atomic<const Snapshot*> current_;
   std::vector<std::unique_ptr<const Snapshot>> retired_;  // replaced, perhaps still read
-  std::atomic<std::uint64_t> generation_{1};
+  std::atomic<uint64_t> generation_{1};
   std::mutex readers_mutex_;
   std::vector<Reader*> readers_;
 };
@@ -96,7 +96,7 @@ class AddressSpace::Reader {
   void leave() noexcept;
 
   // A number that no other section of this reader has, for who keeps translations as long as the section lasts. Never 0 inside of one.
-  std::uint64_t section() const noexcept { return inside_.load(std::memory_order_relaxed); }
+  uint64_t section() const noexcept { return inside_.load(std::memory_order_relaxed); }
 
   // The mapping that holds `address`, or nullptr. The last hit is remembered.
   const Mapping* find(GpuAddress address) noexcept {
@@ -105,7 +105,7 @@ class AddressSpace::Reader {
   }
 
   // Host pointer for [address, address + size_bytes), or nullptr when it is not mapped as a whole or not permitted.
-  std::byte* translate(GpuAddress address, std::size_t size_bytes, Access access) noexcept {
+  std::byte* translate(GpuAddress address, size_t size_bytes, Access access) noexcept {
     const Mapping* mapping = find(address);
     if (mapping == nullptr || !mapping->contains(address, size_bytes) || !mapping->permits(access))
       return nullptr;
@@ -119,7 +119,7 @@ class AddressSpace::Reader {
   AddressSpace& space_;
   const Snapshot* snapshot_ = nullptr;  // valid inside enter()/leave()
   const Mapping* last_ = nullptr;
-  std::atomic<std::uint64_t> inside_{0};  // odd while inside a section; grows with each enter() and leave()
+  std::atomic<uint64_t> inside_{0};  // odd while inside a section; grows with each enter() and leave()
 };
 
 }  // namespace uptempo::vgpu

@@ -17,13 +17,13 @@ struct ObservedAccess {
   Access access = Access::read;  // read, write, atomic
   bool scalar = false;           // through the scalar cache: one address, lanes = 1
   bool bypasses_l1 = false;      // a vector load with GLC
-  std::uint32_t size_bytes = 0;  // per lane
-  std::uint64_t lanes = 0;       // bit i: lane i takes part
+  uint32_t size_bytes = 0;  // per lane
+  uint64_t lanes = 0;       // bit i: lane i takes part
   const GpuAddress* address =
       nullptr;  // [64]; entries of lanes that take no part mean nothing. Valid during the call
-  std::uint64_t dispatch_id = 0;
-  std::array<std::uint32_t, 3> workgroup{};
-  std::uint32_t wave = 0;  // in the workgroup
+  uint64_t dispatch_id = 0;
+  std::array<uint32_t, 3> workgroup{};
+  uint32_t wave = 0;  // in the workgroup
   GpuAddress instruction = 0;
 };
 

@@ -43,7 +43,7 @@ std::string known_targets() {
 Checks Checks::parse(std::string_view list) {
   Checks checks;
   bool known = true;
-  for (std::size_t begin = 0, comma = 0; comma != std::string_view::npos; begin = comma + 1) {
+  for (size_t begin = 0, comma = 0; comma != std::string_view::npos; begin = comma + 1) {
     comma = list.find(',', begin);
     const std::string_view name = list.substr(begin, comma - begin);
     if (name == "fences") {
@@ -89,16 +89,16 @@ Options Options::from_environment() {
   options.early_read_index = flag("UPTEMPO_VGPU_EARLY_READ_INDEX");
   options.deterministic = flag("UPTEMPO_VGPU_DETERMINISTIC");
   if (!value_of("UPTEMPO_VGPU_INCOHERENT").empty()) {
-    options.incoherent = number<std::uint64_t>("UPTEMPO_VGPU_INCOHERENT", 0);
+    options.incoherent = number<uint64_t>("UPTEMPO_VGPU_INCOHERENT", 0);
     options.deterministic = true;
     options.seed = *options.incoherent;
     if (options.checks.fences)
       throw std::invalid_argument(
           "UPTEMPO_VGPU_INCOHERENT and UPTEMPO_VGPU_CHECK exclude each other: set one of them");
   }
-  if (!value_of("UPTEMPO_VGPU_DELAY").empty()) options.delay = number<std::uint64_t>("UPTEMPO_VGPU_DELAY", 0);
-  options.seed = number<std::uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
-  options.workers = number<std::uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);
+  if (!value_of("UPTEMPO_VGPU_DELAY").empty()) options.delay = number<uint64_t>("UPTEMPO_VGPU_DELAY", 0);
+  options.seed = number<uint64_t>("UPTEMPO_VGPU_SEED", options.seed);
+  options.workers = number<uint32_t>("UPTEMPO_VGPU_WORKERS", options.workers);
   options.verbose = flag("UPTEMPO_VGPU_VERBOSE");
   return options;
 }

@@ -32,11 +32,11 @@ struct Options {
   bool early_read_index = false;  // user queues: the read index passes a packet as soon as it is launched
   bool deterministic = false;     // one worker, seeded order
   // Caches are really kept, and everything that hardware leaves open about them comes from this seed. Implies `deterministic`.
-  std::optional<std::uint64_t> incoherent;
-  std::optional<std::uint64_t>
+  std::optional<uint64_t> incoherent;
+  std::optional<uint64_t>
       delay;                  // packets, copies, doorbells and interrupts are late, as this seed says
-  std::uint64_t seed = 1;     // of everything else; that of `incoherent` unless it is given
-  std::uint32_t workers = 0;  // device threads that execute waves; 0: one per core that the process may use
+  uint64_t seed = 1;     // of everything else; that of `incoherent` unless it is given
+  uint32_t workers = 0;  // device threads that execute waves; 0: one per core that the process may use
   bool verbose = false;       // log unknown ioctls and files to stderr
 
   // Throws std::invalid_argument naming the variable, its value and what is accepted.

@@ -56,13 +56,13 @@ void Trace::write(std::string_view json_object) {
   impl_->line.assign(json_object);
   impl_->line.push_back('\n');
   const char* data = impl_->line.data();
-  std::size_t left = impl_->line.size();
+  size_t left = impl_->line.size();
   bool reopened = false;
   while (left > 0) {
     const ssize_t count = ::write(impl_->descriptor, data, left);
     if (count >= 0) {
       data += count;
-      left -= static_cast<std::size_t>(count);
+      left -= static_cast<size_t>(count);
     } else if (errno == EBADF && !reopened) {  // the program closed descriptors that are not its own
       reopened = true;
       impl_->descriptor = open_for_append(impl_->file);

@@ -9,12 +9,12 @@
 namespace uptempo::vgpu::gfx9::memory {
 
 // Half-precision sum. Rounding to float's 24 bits first changes nothing: they are more than twice the half's 11 plus 2.
-std::uint16_t add_halves(std::uint16_t a, std::uint16_t b) noexcept;
+uint16_t add_halves(uint16_t a, uint16_t b) noexcept;
 
 namespace atomic {
 
 template <class T>
-using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
 template <class T, T (*Function)(T old, T data)>
 struct Binary {
@@ -93,12 +93,12 @@ template <class T>
 using Decrement = Binary<T, decrement<T>>;
 
 struct AddPackedHalves {
-  using Value = std::uint32_t;
+  using Value = uint32_t;
   static Value apply(Value old, Value data, Value) noexcept {
-    const auto low = add_halves(static_cast<std::uint16_t>(old), static_cast<std::uint16_t>(data));
+    const auto low = add_halves(static_cast<uint16_t>(old), static_cast<uint16_t>(data));
     const auto high =
-        add_halves(static_cast<std::uint16_t>(old >> 16), static_cast<std::uint16_t>(data >> 16));
-    return low | std::uint32_t{high} << 16;
+        add_halves(static_cast<uint16_t>(old >> 16), static_cast<uint16_t>(data >> 16));
+    return low | uint32_t{high} << 16;
   }
 };
 
@@ -122,18 +122,18 @@ struct MaskedOr {
   static T apply(T old, T mask, T data) noexcept { return (old & ~mask) | data; }
 };
 struct Wrap {
-  using Value = std::uint32_t;
+  using Value = uint32_t;
   static Value apply(Value old, Value a, Value b) noexcept { return old >= a ? old - a : old + b; }
 };
 // Each dword is replaced, without its top bit, where the top bit of its operand is set.
 struct ConditionalExchange {
-  using Value = std::uint64_t;
+  using Value = uint64_t;
   static Value apply(Value old, Value data, Value) noexcept {
-    const auto half = [](std::uint32_t before, std::uint32_t value) {
+    const auto half = [](uint32_t before, uint32_t value) {
       return (value >> 31) != 0 ? value & 0x7fffffff : before;
     };
-    return half(static_cast<std::uint32_t>(old), static_cast<std::uint32_t>(data)) |
-           Value{half(static_cast<std::uint32_t>(old >> 32), static_cast<std::uint32_t>(data >> 32))} << 32;
+    return half(static_cast<uint32_t>(old), static_cast<uint32_t>(data)) |
+           Value{half(static_cast<uint32_t>(old >> 32), static_cast<uint32_t>(data >> 32))} << 32;
   }
 };
 

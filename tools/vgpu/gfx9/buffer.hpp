@@ -27,27 +27,27 @@ class Buffer {
   // Of byte `displacement` of the lane's element, or nothing when `bytes` from there on are out of range.
   std::optional<GpuAddress> address(const Op& op, const Wave& wave, unsigned lane, unsigned displacement,
                                     unsigned bytes) const noexcept {
-    std::uint32_t index = op.in.idxen ? wave.vgpr[op.in.addr].lane[lane] : 0;
+    uint32_t index = op.in.idxen ? wave.vgpr[op.in.addr].lane[lane] : 0;
     if (add_lane_) index += lane;
-    std::uint64_t offset = static_cast<std::uint32_t>(op.in.offset) + displacement;
+    uint64_t offset = static_cast<uint32_t>(op.in.offset) + displacement;
     if (op.in.offen) offset += wave.vgpr[op.in.addr + (op.in.idxen ? 1 : 0)].lane[lane];
     if (stride_ != 0 && (swizzled_ || op.in.idxen)) {
       if (index >= records_ || (swizzled_ && offset + bytes > stride_)) return std::nullopt;
     } else if (offset + soffset_ + bytes > records_) {
       return std::nullopt;
     }
-    if (!swizzled_) return start() + std::uint64_t{index} * stride_ + offset;
-    const std::uint64_t row = std::uint64_t{index / index_stride_} * stride_ + offset / 4 * 4;
+    if (!swizzled_) return start() + uint64_t{index} * stride_ + offset;
+    const uint64_t row = uint64_t{index / index_stride_} * stride_ + offset / 4 * 4;
     return start() + row * index_stride_ + index % index_stride_ * 4 + offset % 4;
   }
 
  private:
   GpuAddress base_;
-  std::uint32_t soffset_;
-  std::uint32_t stride_;
-  std::uint32_t records_;  // bytes of a raw buffer, elements of a structured one
+  uint32_t soffset_;
+  uint32_t stride_;
+  uint32_t records_;  // bytes of a raw buffer, elements of a structured one
   bool swizzled_;
-  std::uint32_t index_stride_;
+  uint32_t index_stride_;
   bool add_lane_;
 };
 

@@ -58,8 +58,8 @@ bool decode_into(const Op& op, Wave& wave) {
   Op& entry = page.ops[op.index];
   if (entry.handler != &decode_entry) return true;
   const GpuAddress address = address_of(op);
-  std::uint32_t words[2] = {};
-  std::size_t available = 0;
+  uint32_t words[2] = {};
+  size_t available = 0;
   for (; available < 2; ++available) {
     const std::byte* host = wave.executor->memory.translate(address + 4 * available, 4, Access::execute);
     if (host == nullptr) break;
@@ -106,7 +106,7 @@ CodePage::CodePage(GpuAddress page_base, const Mapping* where, Target code_targe
       mapping(where != nullptr ? *where : kNoMapping),
       target(code_target),
       policy(code_policy) {
-  for (std::uint32_t i = 0; i < kDwords + 2; ++i) {
+  for (uint32_t i = 0; i < kDwords + 2; ++i) {
     ops[i].handler = i < kDwords ? &decode_entry : &next_page;
     ops[i].index = i;
   }
@@ -144,13 +144,13 @@ void CodeCache::Impl::remove(Executor& executor) {
 
 void CodeCache::Impl::enter(Executor& executor) noexcept {
   // acquire, and before the reader's snapshot is taken: the snapshot is at least as new as this number.
-  const std::uint64_t memory_generation = memory.generation();
+  const uint64_t memory_generation = memory.generation();
   executor.memory.enter();
   if (memory_generation != validated.load(std::memory_order_acquire)) validate(executor, memory_generation);
-  std::uint64_t now = generation.load(std::memory_order_seq_cst);
+  uint64_t now = generation.load(std::memory_order_seq_cst);
   for (;;) {
     executor.inside_generation_.store(now, std::memory_order_seq_cst);
-    const std::uint64_t again = generation.load(std::memory_order_seq_cst);
+    const uint64_t again = generation.load(std::memory_order_seq_cst);
     if (again == now) break;
     now = again;
   }
@@ -160,7 +160,7 @@ void CodeCache::Impl::enter(Executor& executor) noexcept {
   }
 }
 
-void CodeCache::Impl::validate(Executor& executor, std::uint64_t memory_generation) {
+void CodeCache::Impl::validate(Executor& executor, uint64_t memory_generation) {
   const std::lock_guard lock(mutex_);
   if (validated.load(std::memory_order_relaxed) >= memory_generation)
     return;  // another worker did it; mutex_ orders
@@ -173,16 +173,16 @@ void CodeCache::Impl::validate(Executor& executor, std::uint64_t memory_generati
 
 const Op* CodeCache::Impl::page(Executor& executor, GpuAddress base) {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t now = generation.load(std::memory_order_seq_cst);
+  const uint64_t now = generation.load(std::memory_order_seq_cst);
   if (pages_generation_ != now) {
     for (auto& [address, page] : pages_) retired_.push_back({now, std::move(page)});
     pages_.clear();
     pages_generation_ = now;
   }
   if (!retired_.empty()) {
-    std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
+    uint64_t oldest = std::numeric_limits<uint64_t>::max();
     for (const Executor* each : executors_) {
-      const std::uint64_t inside = each->inside_generation_.load(std::memory_order_seq_cst);
+      const uint64_t inside = each->inside_generation_.load(std::memory_order_seq_cst);
       if (inside != 0) oldest = std::min(oldest, inside);
     }
     std::erase_if(retired_, [oldest](const Retired& page) { return page.since <= oldest; });

@@ -12,7 +12,7 @@ namespace uptempo::vgpu::gfx9 {
 // The Ops of 4 KiB of code. Behind the last dword come two entries that lead on to the next page: for an instruction that ends with this page and
 // for one of two dwords that reaches over its end.
 struct CodePage {
-  static constexpr std::uint32_t kDwords = Executor::kCodePageBytes / 4;
+  static constexpr uint32_t kDwords = Executor::kCodePageBytes / 4;
 
   CodePage(GpuAddress base, const Mapping* mapping, Target target, MemoryPolicy policy) noexcept;
 
@@ -43,20 +43,20 @@ struct CodeCache::Impl {
   const MemoryPolicy policy;
 
   // Grows with each invalidation. A page made in generation g is not handed out once generation is past g.
-  std::atomic<std::uint64_t> generation{1};
+  std::atomic<uint64_t> generation{1};
   // Of the address space, for which all pages are known to be where they were.
-  std::atomic<std::uint64_t> validated{0};
+  std::atomic<uint64_t> validated{0};
 
  private:
   struct Retired {
-    std::uint64_t since;  // first generation in which nobody can obtain it
+    uint64_t since;  // first generation in which nobody can obtain it
     std::unique_ptr<CodePage> page;
   };
-  void validate(Executor& executor, std::uint64_t memory_generation);
+  void validate(Executor& executor, uint64_t memory_generation);
 
   std::mutex mutex_;
   std::unordered_map<GpuAddress, std::unique_ptr<CodePage>> pages_;
-  std::uint64_t pages_generation_ = 1;
+  uint64_t pages_generation_ = 1;
   std::vector<Retired> retired_;
   std::vector<Executor*> executors_;
 };

@@ -11,14 +11,14 @@ namespace {
 
 constexpr unsigned kSdwa = 249, kDpp = 250;  // as src0 of VOP1, VOP2, VOPC: another dword says more
 
-constexpr std::uint32_t bits(std::uint32_t word, unsigned low, unsigned count) {
+constexpr uint32_t bits(uint32_t word, unsigned low, unsigned count) {
   return word >> low & ((1u << count) - 1);
 }
-constexpr bool bit(std::uint32_t word, unsigned at) { return word >> at & 1; }
+constexpr bool bit(uint32_t word, unsigned at) { return word >> at & 1; }
 
-constexpr std::int32_t sign_extend(std::uint32_t value, unsigned width) {
-  const std::uint32_t sign = 1u << (width - 1);
-  return static_cast<std::int32_t>((value ^ sign) - sign);
+constexpr int32_t sign_extend(uint32_t value, unsigned width) {
+  const uint32_t sign = 1u << (width - 1);
+  return static_cast<int32_t>((value ^ sign) - sign);
 }
 
 enum class Literals : bool { no, yes };
@@ -26,7 +26,7 @@ enum class Literals : bool { no, yes };
 // One instruction being decoded. Every step returns false when the bits are no instruction.
 class Decoder {
  public:
-  Decoder(std::span<const std::uint32_t> words, Target target)
+  Decoder(std::span<const uint32_t> words, Target target)
       : words_(words), target_(target), w0_(words[0]), w1_(words.size() > 1 ? words[1] : 0) {}
 
   Instruction run() {
@@ -156,14 +156,14 @@ class Decoder {
     if (kind == Operand::none) return true;
     const unsigned count = dwords(kind);
     if (!is_scalar_register(code, count)) return false;
-    in_.dst = static_cast<std::uint16_t>(align_scalar(code, count));
+    in_.dst = static_cast<uint16_t>(align_scalar(code, count));
     return true;
   }
 
   bool vector_destination(unsigned number) {
     const unsigned count = dwords(encoding_->dst);
     if (number + count > 256) return false;
-    if (count) in_.dst = static_cast<std::uint16_t>(number);
+    if (count) in_.dst = static_cast<uint16_t>(number);
     return true;
   }
 
@@ -190,13 +190,13 @@ class Decoder {
     in_.src[0] = in_.dst;
     if (encoding_->src[1] ==
         Operand::literal) {  // s_setreg_imm32_b32: simm16 names the hardware register, the value follows
-      in_.dst = static_cast<std::uint16_t>(bits(w0_, 0, 16));
+      in_.dst = static_cast<uint16_t>(bits(w0_, 0, 16));
       in_.src[0] = kLiteral;
       return take_literal();
     }
     in_.literal = is_unsigned_sopk(in_.opcode)
                       ? bits(w0_, 0, 16)
-                      : static_cast<std::uint32_t>(sign_extend(bits(w0_, 0, 16), 16));
+                      : static_cast<uint32_t>(sign_extend(bits(w0_, 0, 16), 16));
     return true;
   }
 
@@ -204,9 +204,9 @@ class Decoder {
     if (!find(Family::sopp, bits(w0_, 16, 7), Format::sopp)) return false;
     const bool branch = in_.opcode == Opcode::s_branch ||
                         (in_.opcode >= Opcode::s_cbranch_cdbgsys && in_.opcode <= Opcode::s_cbranch_vccz);
-    const std::uint32_t simm16 = bits(w0_, 0, 16);
+    const uint32_t simm16 = bits(w0_, 0, 16);
     if (encoding_->src[0] == Operand::none && simm16 != 0) return false;
-    in_.literal = branch ? static_cast<std::uint32_t>(sign_extend(simm16, 16)) : simm16;
+    in_.literal = branch ? static_cast<uint32_t>(sign_extend(simm16, 16)) : simm16;
     return true;
   }
 
@@ -218,24 +218,24 @@ class Decoder {
     if (base_kind == Operand::none && immediate) return false;
     in_.glc = bit(w0_, 16) && base_kind != Operand::none && has_glc(in_.opcode);
     if (data_kind == Operand::imm) {  // s_atc_probe: a number
-      in_.data0 = static_cast<std::uint8_t>(data);
+      in_.data0 = static_cast<uint8_t>(data);
     } else if (data_kind != Operand::none) {
       const unsigned count = dwords(data_kind);
       if (!is_scalar_register(data, count)) return false;
-      in_.data0 = static_cast<std::uint8_t>(align_scalar(data, count));
+      in_.data0 = static_cast<uint8_t>(align_scalar(data, count));
       if (encoding_->dst != Operand::none && in_.glc) in_.dst = in_.data0;
     } else if (!scalar_destination(data)) {
       return false;
     }
     if (base_kind == Operand::none) return true;
     if (!is_scalar_register(base, dwords(base_kind))) return false;
-    in_.saddr = static_cast<std::uint8_t>(align_scalar(base, dwords(base_kind)));
+    in_.saddr = static_cast<uint8_t>(align_scalar(base, dwords(base_kind)));
     if (immediate) in_.offset = sign_extend(bits(w1_, 0, 21), 21);
     if (register_too || !immediate) {
       const unsigned code = register_too ? bits(w1_, 25, 7) : bits(w1_, 0, 7);
       if (!is_scalar_register(code, 1)) return false;
       in_.offset_is_sgpr = true;
-      in_.soffset = static_cast<std::uint8_t>(code);
+      in_.soffset = static_cast<uint8_t>(code);
     }
     return true;
   }
@@ -309,13 +309,13 @@ class Decoder {
         if (!is_scalar_register(code, 2)) return false;
         dst = align_scalar(code, 2);
       }
-      in_.dst = static_cast<std::uint16_t>(dst);
+      in_.dst = static_cast<uint16_t>(dst);
       in_.sdwa.dst_sel = 6;
     } else {
       if (!destination(dst)) return false;
       in_.sdwa.dst_sel = bits(w1_, 8, 3) & 7;
       in_.sdwa.dst_unused = bits(w1_, 11, 2) & 3;
-      in_.omod = static_cast<std::uint8_t>(bits(w1_, 14, 2));
+      in_.omod = static_cast<uint8_t>(bits(w1_, 14, 2));
       if (in_.sdwa.dst_sel == 7 || in_.sdwa.dst_unused == 3) return false;
       if (in_.omod && !encoding_->forms.omod) return false;
     }
@@ -325,8 +325,8 @@ class Decoder {
       const bool sext = bit(w1_, at + 3), neg = bit(w1_, at + 4), abs = bit(w1_, at + 5),
                  scalar = bit(w1_, at + 7);
       if (is_float(encoding_->src[position]) ? sext : (neg || abs)) return false;
-      in_.neg |= static_cast<std::uint8_t>(neg << position);
-      in_.abs |= static_cast<std::uint8_t>(abs << position);
+      in_.neg |= static_cast<uint8_t>(neg << position);
+      in_.abs |= static_cast<uint8_t>(abs << position);
       const unsigned code = scalar ? number : kFirstVgpr + number;
       if (scalar && !is_scalar_register(code, 1) && !is_inline_constant(code) && !is_special_source(code, 1))
         return false;
@@ -358,8 +358,8 @@ class Decoder {
       const Operand kind = encoding_->src[position];
       const bool neg = bit(w1_, at), abs = bit(w1_, at + 1);
       if (is_float(kind)) {
-        in_.neg |= static_cast<std::uint8_t>(neg << position);
-        in_.abs |= static_cast<std::uint8_t>(abs << position);
+        in_.neg |= static_cast<uint8_t>(neg << position);
+        in_.abs |= static_cast<uint8_t>(abs << position);
       } else if ((neg || abs) && !ignores_dpp_modifiers(in_.opcode)) {
         return false;
       }
@@ -406,15 +406,15 @@ class Decoder {
     if (in_.format == Format::other) return true;
     const auto modifier = modifiers();
     if (!modifier) return false;
-    in_.abs = static_cast<std::uint8_t>(*modifier & 7);
-    in_.op_sel = static_cast<std::uint8_t>(*modifier >> 3 & 15);
+    in_.abs = static_cast<uint8_t>(*modifier & 7);
+    in_.op_sel = static_cast<uint8_t>(*modifier >> 3 & 15);
     in_.clamp = *modifier >> 7 & 1;
-    in_.omod = static_cast<std::uint8_t>(*modifier >> 8 & 3);
-    in_.neg = static_cast<std::uint8_t>(*modifier >> 10 & 7);
+    in_.omod = static_cast<uint8_t>(*modifier >> 8 & 3);
+    in_.neg = static_cast<uint8_t>(*modifier >> 10 & 7);
     if (encoding_->sdst == Operand::mask) {
       const unsigned code = bits(w0_, 8, 7);
       if (!is_scalar_register(code, 2)) return false;
-      in_.sdst = static_cast<std::uint16_t>(align_scalar(code, 2));
+      in_.sdst = static_cast<uint16_t>(align_scalar(code, 2));
     }
     const unsigned dst = bits(w0_, 0, 8);
     if (encoding_->dst == Operand::none && dst != 0) return false;
@@ -425,12 +425,12 @@ class Decoder {
     if (!find(Family::vop3p, bits(w0_, 16, 10), Format::vop3p)) return false;
     const auto modifier = modifiers();
     if (!modifier) return false;
-    const auto neg_hi = static_cast<std::uint8_t>(*modifier & 7);
+    const auto neg_hi = static_cast<uint8_t>(*modifier & 7);
     (takes_abs(in_.opcode) ? in_.abs : in_.neg_hi) = neg_hi;
-    in_.op_sel = static_cast<std::uint8_t>(*modifier >> 3 & 7);
-    in_.op_sel_hi = static_cast<std::uint8_t>((*modifier >> 8 & 3) | (*modifier >> 6 & 1) << 2);
+    in_.op_sel = static_cast<uint8_t>(*modifier >> 3 & 7);
+    in_.op_sel_hi = static_cast<uint8_t>((*modifier >> 8 & 3) | (*modifier >> 6 & 1) << 2);
     in_.clamp = *modifier >> 7 & 1;
-    in_.neg = static_cast<std::uint8_t>(*modifier >> 10 & 7);
+    in_.neg = static_cast<uint8_t>(*modifier >> 10 & 7);
     if (!destination(bits(w0_, 0, 8)) || !vop3_sources()) return false;
     return matrix_accumulators();
   }
@@ -448,7 +448,7 @@ class Decoder {
   bool matrix_accumulators() {
     const Operand kind = encoding_->src[0];
     if (kind == Operand::av1 || kind == Operand::av2) {
-      in_.acc = static_cast<std::uint8_t>(bits(w1_, 27, 2));
+      in_.acc = static_cast<uint8_t>(bits(w1_, 27, 2));
       if (target_ != Target::gfx90a || bit(w0_, 15)) in_.acc |= 8 | 4;
       in_.clamp = false;
     } else {
@@ -459,10 +459,10 @@ class Decoder {
 
   // ---- memory ----
 
-  bool data_registers(unsigned position, unsigned number, std::uint8_t& field) {
+  bool data_registers(unsigned position, unsigned number, uint8_t& field) {
     const unsigned count = dwords(encoding_->src[position]);
     if (!count) return true;
-    field = static_cast<std::uint8_t>(number);
+    field = static_cast<uint8_t>(number);
     return number + count <= 256;
   }
 
@@ -475,9 +475,9 @@ class Decoder {
         absent(encoding_->src[2], data1) || absent(encoding_->dst, dst)) {
       return false;
     }
-    in_.addr = static_cast<std::uint8_t>(addr);
+    in_.addr = static_cast<uint8_t>(addr);
     in_.gds = bit(w0_, 16);
-    in_.offset = static_cast<std::int32_t>(bits(w0_, 0, 16));
+    in_.offset = static_cast<int32_t>(bits(w0_, 0, 16));
     if (encoding_->offset == Offset::none && (in_.offset || in_.gds)) return false;
     if (is_global_only(in_.opcode) ? !in_.gds : in_.gds && is_local_only(in_.opcode)) return false;
     if (bit(w0_, 25)) {  // data in accumulation registers: refused where there is none, ignored before gfx90a
@@ -495,8 +495,8 @@ class Decoder {
     const unsigned segment = bits(w0_, 14, 2);
     if (segment == 3 || !find(kFamily[segment], bits(w0_, 18, 7), Format::flat)) return false;
     in_.segment = static_cast<FlatSegment>(segment);
-    in_.addr = static_cast<std::uint8_t>(bits(w1_, 0, 8));
-    in_.saddr = static_cast<std::uint8_t>(bits(w1_, 16, 7));
+    in_.addr = static_cast<uint8_t>(bits(w1_, 0, 8));
+    in_.saddr = static_cast<uint8_t>(bits(w1_, 16, 7));
     in_.glc = bit(w0_, 16);
     in_.slc = bit(w0_, 17);
     in_.lds = bit(w0_, 13);
@@ -505,16 +505,16 @@ class Decoder {
     in_.scc_bit = gfx90a && bit(w0_, 25);
     if (bit(w0_, 25) && is_float_atomic(in_.opcode)) return false;
     if (gfx90a && bit(w1_, 23)) in_.acc = 8;
-    const std::uint32_t offset = bits(w0_, 0, 13);
+    const uint32_t offset = bits(w0_, 0, 13);
     if (segment == 0) {
       if (in_.saddr != 0) return false;
       in_.saddr = 0x7f;
-      in_.offset = static_cast<std::int32_t>(offset);
+      in_.offset = static_cast<int32_t>(offset);
     } else {
       if (in_.saddr != 0x7f) {
         const unsigned count = segment == 2 ? 2 : 1;
         if (!is_scalar_register(in_.saddr, count)) return false;
-        in_.saddr = static_cast<std::uint8_t>(align_scalar(in_.saddr, count));
+        in_.saddr = static_cast<uint8_t>(align_scalar(in_.saddr, count));
       }
       in_.offset = sign_extend(offset, 13);
     }
@@ -535,18 +535,18 @@ class Decoder {
   }
 
   bool buffer_fields() {
-    in_.addr = static_cast<std::uint8_t>(bits(w1_, 0, 8));
-    in_.offset = static_cast<std::int32_t>(bits(w0_, 0, 12));
+    in_.addr = static_cast<uint8_t>(bits(w1_, 0, 8));
+    in_.offset = static_cast<int32_t>(bits(w0_, 0, 12));
     in_.offen = bit(w0_, 12);
     in_.idxen = bit(w0_, 13);
     in_.glc = bit(w0_, 14);
     const unsigned resource = bits(w1_, 16, 5) << 2;
     if (!is_scalar_register(resource, 4)) return false;
-    in_.srsrc = static_cast<std::uint8_t>(resource);
+    in_.srsrc = static_cast<uint8_t>(resource);
     const unsigned soffset = bits(w1_, 24, 8);
     if (!is_scalar_register(soffset, 1) && !is_inline_constant(soffset) && !is_special_source(soffset, 1))
       return false;
-    in_.soffset = static_cast<std::uint8_t>(soffset);
+    in_.soffset = static_cast<uint8_t>(soffset);
     if (target_ == Target::gfx90a && bit(w1_, 23)) in_.acc = 8;
     if (in_.offen && in_.idxen && in_.addr == 255) return false;
     if (in_.scc_bit && is_float_atomic(in_.opcode)) return false;
@@ -589,9 +589,9 @@ class Decoder {
     return buffer_fields();
   }
 
-  std::span<const std::uint32_t> words_;
+  std::span<const uint32_t> words_;
   Target target_;
-  std::uint32_t w0_, w1_;
+  uint32_t w0_, w1_;
   const Encoding* encoding_ = nullptr;
   Instruction in_;
 };
@@ -606,10 +606,10 @@ static_assert(std::size(kMnemonics) == kOpcodeCount);
 
 }  // namespace
 
-Instruction decode(std::span<const std::uint32_t> words, Target target) noexcept {
+Instruction decode(std::span<const uint32_t> words, Target target) noexcept {
   return words.empty() ? Instruction{} : Decoder(words, target).run();
 }
 
-std::string_view mnemonic(Opcode opcode) noexcept { return kMnemonics[static_cast<std::size_t>(opcode)]; }
+std::string_view mnemonic(Opcode opcode) noexcept { return kMnemonics[static_cast<size_t>(opcode)]; }
 
 }  // namespace uptempo::vgpu::gfx9

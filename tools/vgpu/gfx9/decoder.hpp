@@ -11,11 +11,11 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-enum class Target : std::uint8_t { gfx900, gfx906, gfx908, gfx90a };
+enum class Target : uint8_t { gfx900, gfx906, gfx908, gfx90a };
 
 // Decodes the instruction that starts at words[0]. When the bits are no instruction of `target`, or are cut off, opcode is Opcode::invalid and
 // size_bytes is 4.
-Instruction decode(std::span<const std::uint32_t> words, Target target) noexcept;
+Instruction decode(std::span<const uint32_t> words, Target target) noexcept;
 
 // The assembler's mnemonic, "v_add_u32".
 std::string_view mnemonic(Opcode opcode) noexcept;

@@ -6,15 +6,15 @@
 namespace uptempo::vgpu::gfx9 {
 namespace {
 
-constexpr std::uint8_t all = 0b1111, not_90a = 0b0111, only_900 = 0b0001, since_906 = 0b1110,
+constexpr uint8_t all = 0b1111, not_90a = 0b0111, only_900 = 0b0001, since_906 = 0b1110,
                        since_908 = 0b1100, only_90a = 0b1000;
 
 // d: used, =: ignored, F: must be 0; in the order of Modifiers' bits.
 consteval Modifiers pattern(std::string_view bits) {
   Modifiers m;
   for (unsigned i = 0; i < 13; ++i) {
-    if (bits[i] == 'd') m.used = static_cast<std::uint16_t>(m.used | 1u << i);
-    if (bits[i] == '=') m.ignored = static_cast<std::uint16_t>(m.ignored | 1u << i);
+    if (bits[i] == 'd') m.used = static_cast<uint16_t>(m.used | 1u << i);
+    if (bits[i] == '=') m.ignored = static_cast<uint16_t>(m.ignored | 1u << i);
   }
   return m;
 }
@@ -142,16 +142,16 @@ constexpr unsigned first_slot(Family family) {
 constexpr unsigned kTotal = first_slot(Family::vintrp) + capacity(Family::vintrp);
 
 constexpr auto kFirstSlot = [] {
-  std::array<std::uint16_t, kFamilies> first{};
+  std::array<uint16_t, kFamilies> first{};
   for (unsigned f = 0; f < kFamilies; ++f)
-    first[f] = static_cast<std::uint16_t>(first_slot(static_cast<Family>(f)));
+    first[f] = static_cast<uint16_t>(first_slot(static_cast<Family>(f)));
   return first;
 }();
 
 // Position in kEncodings plus one, 0 for none.
 constexpr auto kIndex = [] {
-  std::array<std::array<std::uint16_t, kTotal>, kTargets> index{};
-  std::uint16_t position = 0;
+  std::array<std::array<uint16_t, kTotal>, kTargets> index{};
+  uint16_t position = 0;
   for (const Encoding& e : kEncodings) {
     ++position;
     for (unsigned t = 0; t < kTargets; ++t) {

@@ -12,7 +12,7 @@
 namespace uptempo::vgpu::gfx9 {
 
 // Where an opcode number is counted: a format, or a segment of the flat family.
-enum class Family : std::uint8_t {
+enum class Family : uint8_t {
   sop1,
   sop2,
   sopk,
@@ -36,7 +36,7 @@ enum class Family : std::uint8_t {
 };
 
 // What an operand field may name.
-enum class Operand : std::uint8_t {
+enum class Operand : uint8_t {
   none,  // no such operand: the field must be 0 in VOP3, is ignored elsewhere
   s1,
   s2,
@@ -74,12 +74,12 @@ enum class Operand : std::uint8_t {
 };
 
 // Where DS, FLAT, SMEM and buffer instructions keep their offset.
-enum class Offset : std::uint8_t { none, one16, two8, signed21, unsigned12, signed13 };
+enum class Offset : uint8_t { none, one16, two8, signed21, unsigned12, signed13 };
 
 // Which of a 64-bit vector encoding's modifier bits an instruction has. Bits 0..2 abs (VOP3P: neg_hi), 3..6 op_sel (VOP3P: bit 6 is op_sel_hi[2]),
 // 7 clamp, 8..9 omod (VOP3P: op_sel_hi[0..1]), 10..12 neg. A bit that is neither used nor ignored must be 0.
 struct Modifiers {
-  std::uint16_t used = 0, ignored = 0;
+  uint16_t used = 0, ignored = 0;
 };
 
 // Which of SDWA and DPP an instruction has.
@@ -89,9 +89,9 @@ struct Forms {
 
 struct Encoding {
   Family family{};
-  std::uint16_t number = 0;
+  uint16_t number = 0;
   Opcode opcode = Opcode::invalid;
-  std::uint8_t targets = 0;  // bit t: Target t has it
+  uint8_t targets = 0;  // bit t: Target t has it
   // Memory: src[0] is the base or address, src[1] and src[2] are data0 and data1.
   Operand dst = Operand::none, sdst = Operand::none, src[3] = {Operand::none, Operand::none, Operand::none};
   Modifiers modifiers{};

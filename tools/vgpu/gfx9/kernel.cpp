@@ -11,32 +11,32 @@ namespace {
 // llvm/Support/AMDHSAKernelDescriptor.h. The older amd_kernel_code_t has entry offset, rsrc1, rsrc2 and properties at the same
 // offsets, because the packet processor reads only these.
 struct Descriptor {
-  std::uint32_t group_segment_bytes;
-  std::uint32_t private_segment_bytes;
-  std::uint32_t kernarg_bytes;
-  std::uint32_t reserved0;
-  std::int64_t entry_offset;
-  std::uint32_t reserved1[5];
-  std::uint32_t rsrc3;
-  std::uint32_t rsrc1;
-  std::uint32_t rsrc2;
-  std::uint16_t properties;
-  std::uint16_t reserved2[3];
+  uint32_t group_segment_bytes;
+  uint32_t private_segment_bytes;
+  uint32_t kernarg_bytes;
+  uint32_t reserved0;
+  int64_t entry_offset;
+  uint32_t reserved1[5];
+  uint32_t rsrc3;
+  uint32_t rsrc1;
+  uint32_t rsrc2;
+  uint16_t properties;
+  uint16_t reserved2[3];
 };
 static_assert(sizeof(Descriptor) == 64);
 
-constexpr std::uint32_t kFp16Ovfl = 1u << 26;
-constexpr std::uint16_t kWavefrontSize32 = 1u << 10;
-constexpr std::uint16_t kUsesDynamicStack = 1u << 11;
+constexpr uint32_t kFp16Ovfl = 1u << 26;
+constexpr uint16_t kWavefrontSize32 = 1u << 10;
+constexpr uint16_t kUsesDynamicStack = 1u << 11;
 
 // amd_kernel_code_t: amd_kernel_code_version_major at 0 is 1 and amd_machine_kind at 8 is AMDGPU (1), with a gfx major version at 10.
 // Read as a descriptor that would be a kernarg segment of more than 6 * 65536 bytes.
 bool is_kernel_code(const Descriptor& descriptor) noexcept {
-  const std::uint32_t kind = descriptor.kernarg_bytes & 0xffff, major = descriptor.kernarg_bytes >> 16;
+  const uint32_t kind = descriptor.kernarg_bytes & 0xffff, major = descriptor.kernarg_bytes >> 16;
   return descriptor.group_segment_bytes == 1 && kind == 1 && major >= 6 && major <= 10;
 }
 
-std::string hex(std::uint64_t value) {
+std::string hex(uint64_t value) {
   char text[32];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
   return text;
@@ -57,16 +57,16 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
 
   Kernel kernel;
   kernel.target = target;
-  kernel.entry = kernel_object + static_cast<std::uint64_t>(descriptor.entry_offset);
+  kernel.entry = kernel_object + static_cast<uint64_t>(descriptor.entry_offset);
   kernel.rsrc1 = descriptor.rsrc1;
   kernel.rsrc2 = descriptor.rsrc2;
   kernel.legacy = is_kernel_code(descriptor);
   if (kernel.legacy) {
-    std::uint32_t tail[12];  // amd_kernel_code_t from its offset 56 on
+    uint32_t tail[12];  // amd_kernel_code_t from its offset 56 on
     const std::byte* rest = memory.translate(kernel_object + 56, sizeof tail, Access::read);
     if (rest == nullptr) return rejected(QueueError::invalid_code_object, "reaches past its mapping");
     std::memcpy(tail, rest, sizeof tail);
-    kernel.properties = static_cast<std::uint16_t>(tail[0] & 0x3ff);
+    kernel.properties = static_cast<uint16_t>(tail[0] & 0x3ff);
     kernel.private_segment_bytes = tail[1];
     kernel.group_segment_bytes = tail[2];
     kernel.kernarg_bytes = tail[4];
@@ -86,9 +86,9 @@ std::variant<Kernel, Kernel::Rejected> Kernel::load(AddressSpace::Reader& memory
     return rejected(QueueError::invalid_code_object, "sets FP16_OVFL, which is not supported");
 
   // GRANULATED_WORKITEM_VGPR_COUNT: in units of 4, on gfx90a of 8, where it counts architectural and accumulation registers together.
-  const std::uint32_t granulated = kernel.rsrc1 & 0x3f;
+  const uint32_t granulated = kernel.rsrc1 & 0x3f;
   if (target == Target::gfx90a) {
-    const std::uint32_t total = (granulated + 1) * 8;
+    const uint32_t total = (granulated + 1) * 8;
     kernel.accumulation_offset = kernel.legacy ? 256 : ((kernel.rsrc3 & 0x3f) + 1) * 4;
     kernel.vgprs = std::min({total, kernel.accumulation_offset, 256u});
     kernel.accumulation_vgprs = total - kernel.vgprs;

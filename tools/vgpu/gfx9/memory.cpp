@@ -14,7 +14,7 @@ Handler translate_memory(Instruction& in, MemoryPolicy policy) noexcept {
   const OperandCode accumulation = (in.acc & 8) != 0 ? 256 : 0;
   in.src[0] = static_cast<OperandCode>(in.data0 + accumulation);
   in.src[1] = static_cast<OperandCode>(in.data1 + accumulation);
-  in.dst = static_cast<std::uint16_t>(in.dst + accumulation);
+  in.dst = static_cast<uint16_t>(in.dst + accumulation);
   switch (in.format) {
     case Format::flat:
       if (const Handler handler = memory::translate_flat(in, policy)) return handler;
@@ -38,7 +38,7 @@ namespace {
 
 // Constant sizes, so that each is one host access.
 void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept {
-  const auto copy = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+  const auto copy = [&]<size_t N>(std::integral_constant<size_t, N>) {
     if (access == Access::read) {
       std::memcpy(buffer, host, N);
     } else {
@@ -47,13 +47,13 @@ void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept
   };
   switch (bytes) {
     case 1:
-      return copy(std::integral_constant<std::size_t, 1>{});
+      return copy(std::integral_constant<size_t, 1>{});
     case 2:
-      return copy(std::integral_constant<std::size_t, 2>{});
+      return copy(std::integral_constant<size_t, 2>{});
     case 4:
-      return copy(std::integral_constant<std::size_t, 4>{});
+      return copy(std::integral_constant<size_t, 4>{});
     case 8:
-      return copy(std::integral_constant<std::size_t, 8>{});
+      return copy(std::integral_constant<size_t, 8>{});
     default:
       for (unsigned i = 0; i < bytes; i += 4) move(host + i, static_cast<std::byte*>(buffer) + i, 4, access);
   }
@@ -69,7 +69,7 @@ bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned
   return true;
 }
 
-bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, std::uint32_t offset,
+bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, uint32_t offset,
                          unsigned bytes, void* buffer, Access access) {
   auto* data = static_cast<std::byte*>(buffer);
   while (bytes != 0) {

@@ -18,7 +18,7 @@ namespace uptempo::vgpu::gfx9::memory {
 
 // Elements: how many bytes a lane moves, how many registers they fill, and how they look there. Raw is moved by one memcpy of constant
 // size, which for 1, 2, 4 and 8 bytes is one host access, so that aligned values never tear.
-template <class R, std::uint32_t (*Widen)(R raw, std::uint32_t old)>
+template <class R, uint32_t (*Widen)(R raw, uint32_t old)>
 struct Narrow {
   using Raw = R;
   static constexpr unsigned bytes = sizeof(R), dwords = 1;
@@ -29,7 +29,7 @@ struct Narrow {
 
 template <unsigned N>
 struct Dwords {
-  using Raw = std::array<std::uint32_t, N>;
+  using Raw = std::array<uint32_t, N>;
   static constexpr unsigned bytes = 4 * N, dwords = N;
   static void to_registers(const Raw& raw, Vgpr* dst, unsigned lane) noexcept {
     for (unsigned i = 0; i < N; ++i) dst[i].lane[lane] = raw[i];
@@ -53,60 +53,60 @@ struct Part {
 
 namespace widen {
 template <class R>
-inline std::uint32_t zero(R raw, std::uint32_t) {
+inline uint32_t zero(R raw, uint32_t) {
   return raw;
 }
 template <class R>
-inline std::uint32_t sign(R raw, std::uint32_t) {
-  return static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::make_signed_t<R>>(raw)));
+inline uint32_t sign(R raw, uint32_t) {
+  return static_cast<uint32_t>(static_cast<int32_t>(static_cast<std::make_signed_t<R>>(raw)));
 }
 // d16 forms write one half and keep the other.
-template <class R, std::uint32_t (*Widen)(R, std::uint32_t)>
-inline std::uint32_t low(R raw, std::uint32_t old) {
+template <class R, uint32_t (*Widen)(R, uint32_t)>
+inline uint32_t low(R raw, uint32_t old) {
   return (old & 0xffff0000) | (Widen(raw, 0) & 0xffff);
 }
-template <class R, std::uint32_t (*Widen)(R, std::uint32_t)>
-inline std::uint32_t high(R raw, std::uint32_t old) {
+template <class R, uint32_t (*Widen)(R, uint32_t)>
+inline uint32_t high(R raw, uint32_t old) {
   return (old & 0xffff) | Widen(raw, 0) << 16;
 }
 }  // namespace widen
 
-using U8 = Narrow<std::uint8_t, widen::zero<std::uint8_t>>;
-using I8 = Narrow<std::uint8_t, widen::sign<std::uint8_t>>;
-using U16 = Narrow<std::uint16_t, widen::zero<std::uint16_t>>;
-using I16 = Narrow<std::uint16_t, widen::sign<std::uint16_t>>;
-using U8Low = Narrow<std::uint8_t, widen::low<std::uint8_t, widen::zero<std::uint8_t>>>;
-using U8High = Narrow<std::uint8_t, widen::high<std::uint8_t, widen::zero<std::uint8_t>>>;
-using I8Low = Narrow<std::uint8_t, widen::low<std::uint8_t, widen::sign<std::uint8_t>>>;
-using I8High = Narrow<std::uint8_t, widen::high<std::uint8_t, widen::sign<std::uint8_t>>>;
-using B16Low = Narrow<std::uint16_t, widen::low<std::uint16_t, widen::zero<std::uint16_t>>>;
-using B16High = Narrow<std::uint16_t, widen::high<std::uint16_t, widen::zero<std::uint16_t>>>;
+using U8 = Narrow<uint8_t, widen::zero<uint8_t>>;
+using I8 = Narrow<uint8_t, widen::sign<uint8_t>>;
+using U16 = Narrow<uint16_t, widen::zero<uint16_t>>;
+using I16 = Narrow<uint16_t, widen::sign<uint16_t>>;
+using U8Low = Narrow<uint8_t, widen::low<uint8_t, widen::zero<uint8_t>>>;
+using U8High = Narrow<uint8_t, widen::high<uint8_t, widen::zero<uint8_t>>>;
+using I8Low = Narrow<uint8_t, widen::low<uint8_t, widen::sign<uint8_t>>>;
+using I8High = Narrow<uint8_t, widen::high<uint8_t, widen::sign<uint8_t>>>;
+using B16Low = Narrow<uint16_t, widen::low<uint16_t, widen::zero<uint16_t>>>;
+using B16High = Narrow<uint16_t, widen::high<uint16_t, widen::zero<uint16_t>>>;
 using B32 = Dwords<1>;
 using B64 = Dwords<2>;
 using B96 = Dwords<3>;
 using B128 = Dwords<4>;
-using Low8 = Part<std::uint8_t, 0>;
-using High8 = Part<std::uint8_t, 16>;
-using Low16 = Part<std::uint16_t, 0>;
-using High16 = Part<std::uint16_t, 16>;
+using Low8 = Part<uint8_t, 0>;
+using High8 = Part<uint8_t, 16>;
+using Low16 = Part<uint16_t, 0>;
+using High16 = Part<uint16_t, 16>;
 
 template <class F>
-inline void for_each_lane(std::uint64_t lanes, F&& function) {
+inline void for_each_lane(uint64_t lanes, F&& function) {
   for (; lanes != 0; lanes &= lanes - 1) function(static_cast<unsigned>(std::countr_zero(lanes)));
 }
 
 // `address` as a host pointer, given the distance from GPU to host addresses of its mapping. Integers, because the intermediate
 // values are no pointers into anything.
-inline std::byte* host_at(std::uint64_t distance, std::uint64_t address) noexcept {
+inline std::byte* host_at(uint64_t distance, uint64_t address) noexcept {
   return reinterpret_cast<std::byte*>(distance + address);
 }
-inline std::uint64_t host_distance(const Mapping& mapping) noexcept {
-  return reinterpret_cast<std::uint64_t>(mapping.host) - mapping.begin;
+inline uint64_t host_distance(const Mapping& mapping) noexcept {
+  return reinterpret_cast<uint64_t>(mapping.host) - mapping.begin;
 }
 
 // Private memory of a wave, as flat_scratch and the scratch descriptor lay it out: dword after dword, each for all 64 lanes in turn
 // (element size 4, index stride 64).
-inline GpuAddress private_address(GpuAddress base, std::uint32_t offset, unsigned lane) noexcept {
+inline GpuAddress private_address(GpuAddress base, uint32_t offset, unsigned lane) noexcept {
   return base + GpuAddress{offset / 4} * (4 * kLanes) + lane * 4 + offset % 4;
 }
 
@@ -125,7 +125,7 @@ bool access_lane(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, v
 std::byte* atomic_operand_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes);
 
 // The same at `offset` in the lane's private memory.
-bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, std::uint32_t offset,
+bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, uint32_t offset,
                          unsigned bytes, void* buffer, Access access);
 
 // Where SCRATCH instructions and the private aperture lead.

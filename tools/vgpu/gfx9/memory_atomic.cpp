@@ -46,7 +46,7 @@ template <class Observer>
 std::byte* operand_at(const Op& op, Wave& wave, bool shared, bool own, GpuAddress address, unsigned bytes) {
   std::byte* host = nullptr;
   if (shared) {
-    const std::uint64_t offset = address - aperture_base(kSharedAperture);
+    const uint64_t offset = address - aperture_base(kSharedAperture);
     if (offset + bytes <= wave.lds_bytes) host = wave.lds + offset;
   } else if (Observer::cached && !own) {
     if (address % bytes == 0) host = atomic_operand_cached(op, wave, address, bytes);
@@ -62,9 +62,9 @@ std::byte* operand_at(const Op& op, Wave& wave, bool shared, bool own, GpuAddres
 
 GpuAddress flat_address(const Op& op, const Wave& wave, unsigned lane) noexcept {
   const Vgpr* v = wave.vgpr + op.in.addr;
-  const auto offset = static_cast<std::uint64_t>(std::int64_t{op.in.offset});
+  const auto offset = static_cast<uint64_t>(int64_t{op.in.offset});
   if (op.in.saddr != 0x7f) return wave.pair(op.in.saddr) + v[0].lane[lane] + offset;
-  return (std::uint64_t{v[1].lane[lane]} << 32 | v[0].lane[lane]) + offset;
+  return (uint64_t{v[1].lane[lane]} << 32 | v[0].lane[lane]) + offset;
 }
 
 template <class Operation>
@@ -76,9 +76,9 @@ constexpr bool is_floating<atomic::AddPackedHalves> = true;
 
 // The lanes whose floating-point atomic does nothing; reports them to the check, if there is one.
 // Lanes that fault are not among them.
-std::uint64_t ignored_lanes(const Op& op, Wave& wave, std::uint64_t lanes, const GpuAddress* address,
+uint64_t ignored_lanes(const Op& op, Wave& wave, uint64_t lanes, const GpuAddress* address,
                             unsigned bytes) {
-  std::uint64_t ignored = 0;
+  uint64_t ignored = 0;
   const Mapping* first = nullptr;
   for_each_lane(lanes, [&](unsigned lane) {
     const Mapping* const mapping = wave.executor->mapping(op, address[lane]);
@@ -87,17 +87,17 @@ std::uint64_t ignored_lanes(const Op& op, Wave& wave, std::uint64_t lanes, const
         address[lane] % bytes != 0)
       return;
     if (first == nullptr) first = mapping;
-    ignored |= std::uint64_t{1} << lane;
+    ignored |= uint64_t{1} << lane;
   });
   if (ignored == 0 || wave.executor->ignored_atomics == nullptr) return ignored;
   const DispatchState& dispatch = wave.workgroup->dispatch();
   wave.executor->ignored_atomics->add(
       {.kernel = dispatch.name,
        .instruction = mnemonic(op.in.opcode),
-       .offset = static_cast<std::int64_t>(address_of(op) - dispatch.kernel.entry),
+       .offset = static_cast<int64_t>(address_of(op) - dispatch.kernel.entry),
        .workgroup = wave.workgroup->id(),
        .wave = wave.index_in_workgroup,
-       .lanes = static_cast<std::uint32_t>(std::popcount(ignored)),
+       .lanes = static_cast<uint32_t>(std::popcount(ignored)),
        .address = address[std::countr_zero(ignored)],
        .kind = first->kind});
   return ignored;
@@ -107,10 +107,10 @@ template <class Operation, class Observer>
 const Op* execute(const Op& op, Wave& wave) {
   using Value = typename Operation::Value;
   constexpr unsigned kDwords = sizeof(Value) / 4;
-  std::uint64_t exec = wave.exec();
+  uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   GpuAddress address[kLanes] = {};
-  std::uint64_t shared = 0, own = 0;  // lanes that FLAT leads to LDS and to private memory
+  uint64_t shared = 0, own = 0;  // lanes that FLAT leads to LDS and to private memory
   if (op.in.format == Format::mubuf) {
     const Buffer buffer(op, wave);
     for_each_lane(exec, [&](unsigned lane) {
@@ -118,7 +118,7 @@ const Op* execute(const Op& op, Wave& wave) {
       if (at) {
         address[lane] = *at;
       } else {
-        exec &= ~(std::uint64_t{1} << lane);  // out of range: nothing happens, and 0 is returned
+        exec &= ~(uint64_t{1} << lane);  // out of range: nothing happens, and 0 is returned
         if (op.in.glc) {
           for (unsigned i = 0; i < kDwords; ++i) wave.vgpr[op.in.dst + i].lane[lane] = 0;
         }
@@ -128,10 +128,10 @@ const Op* execute(const Op& op, Wave& wave) {
     for_each_lane(exec, [&](unsigned lane) {
       address[lane] = flat_address(op, wave, lane);
       if (op.in.segment != FlatSegment::flat) return;
-      if (address[lane] >> 48 == kSharedAperture) shared |= std::uint64_t{1} << lane;
+      if (address[lane] >> 48 == kSharedAperture) shared |= uint64_t{1} << lane;
       if (address[lane] >> 48 == kPrivateAperture) {
-        own |= std::uint64_t{1} << lane;
-        address[lane] = private_address(private_base(wave), static_cast<std::uint32_t>(address[lane]), lane);
+        own |= uint64_t{1} << lane;
+        address[lane] = private_address(private_base(wave), static_cast<uint32_t>(address[lane]), lane);
       }
     });
     // No memory model lets private memory be shared, so compilers do not ask for it.
@@ -140,7 +140,7 @@ const Op* execute(const Op& op, Wave& wave) {
                         "updates 64 bits of private memory, whose halves do not lie together");
   }
   if constexpr (is_floating<Operation>) {
-    const std::uint64_t ignored = ignored_lanes(op, wave, exec & ~shared & ~own, address, sizeof(Value));
+    const uint64_t ignored = ignored_lanes(op, wave, exec & ~shared & ~own, address, sizeof(Value));
     exec &= ~ignored;
     if (op.in.glc) {
       for (unsigned i = 0; i < kDwords; ++i)
@@ -161,8 +161,8 @@ const Op* execute(const Op& op, Wave& wave) {
       b = data_of<Value>(wave, op.in.src[0] + kDwords, lane);
     const Value old = update<Operation>(host, a, b);
     if (op.in.glc) {
-      wave.vgpr[op.in.dst].lane[lane] = static_cast<std::uint32_t>(old);
-      if constexpr (kDwords == 2) wave.vgpr[op.in.dst + 1].lane[lane] = static_cast<std::uint32_t>(old >> 32);
+      wave.vgpr[op.in.dst].lane[lane] = static_cast<uint32_t>(old);
+      if constexpr (kDwords == 2) wave.vgpr[op.in.dst + 1].lane[lane] = static_cast<uint32_t>(old >> 32);
     }
   }
   return next<2>(op);
@@ -181,10 +181,10 @@ constexpr Entry entry(Opcode flat, Opcode global, Opcode buffer) {
           {&execute<Operation, Unobserved>, &execute<Operation, Observed>, &execute<Operation, Cached>}};
 }
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
+using u32 = uint32_t;
+using i32 = int32_t;
+using u64 = uint64_t;
+using i64 = int64_t;
 using enum Opcode;
 
 constexpr Entry kEntries[] = {
@@ -224,8 +224,8 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-std::uint16_t add_halves(std::uint16_t a, std::uint16_t b) noexcept {
-  return static_cast<std::uint16_t>(vector::half_of(vector::half_value(a) + vector::half_value(b)));
+uint16_t add_halves(uint16_t a, uint16_t b) noexcept {
+  return static_cast<uint16_t>(vector::half_of(vector::half_value(a) + vector::half_value(b)));
 }
 
 Handler translate_atomic(const Instruction& in, MemoryPolicy policy) noexcept {

@@ -10,14 +10,14 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE std::uint64_t span_bytes(std::uint64_t exec, unsigned bytes) {
-  return static_cast<std::uint64_t>(64 - std::countl_zero(exec) - std::countr_zero(exec)) * bytes;
+HWY_INLINE uint64_t span_bytes(uint64_t exec, unsigned bytes) {
+  return static_cast<uint64_t>(64 - std::countl_zero(exec) - std::countr_zero(exec)) * bytes;
 }
 
 // Each lane at an address of its own, all within [begin, end) of the host memory at begin + distance.
 template <class E, Access Kind>
-HWY_INLINE void move_lanes(std::uint64_t distance, GpuAddress end, const GpuAddress* address,
-                           std::uint64_t exec, Vgpr* data) {
+HWY_INLINE void move_lanes(uint64_t distance, GpuAddress end, const GpuAddress* address,
+                           uint64_t exec, Vgpr* data) {
   if constexpr (Kind == Access::read && std::is_same_v<E, B32>) {
     gather_dwords(distance, end, address, exec, data);
   } else if constexpr (Kind == Access::read) {
@@ -31,30 +31,30 @@ HWY_INLINE void move_lanes(std::uint64_t distance, GpuAddress end, const GpuAddr
 
 // Lanes in the shared aperture.
 template <class E, Access Kind>
-HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, std::uint64_t exec, const GpuAddress* address,
+HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
                                      Bounds bounds) {
   constexpr GpuAddress kBegin = aperture_base(kSharedAperture);
   if (bounds.highest - kBegin + E::bytes > wave.lds_bytes)
     return stop_memory_fault(op, wave, bounds.highest, Kind);
-  move_lanes<E, Kind>(reinterpret_cast<std::uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes, address,
+  move_lanes<E, Kind>(reinterpret_cast<uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes, address,
                       exec, data_registers<E, Kind>(op, wave));
   return next<2>(op);
 }
 
 // Lanes in the private aperture.
 template <class E, class Observer, Access Kind>
-HWY_NOINLINE const Op* access_private(const Op& op, Wave& wave, std::uint64_t exec,
+HWY_NOINLINE const Op* access_private(const Op& op, Wave& wave, uint64_t exec,
                                       const GpuAddress* address) {
   Vgpr offset;
   for (unsigned lane = 0; lane < kLanes; ++lane)
-    offset.lane[lane] = static_cast<std::uint32_t>(address[lane]);
+    offset.lane[lane] = static_cast<uint32_t>(address[lane]);
   return private_access<E, Observer, Kind>(op, wave, exec, private_base(wave), offset, 0);
 }
 
 // The general form: any addresses. Lanes that FLAT leads to LDS or private memory are served together and apart from the others. Within one
 // mapping the others need one check together.
 template <class E, class Observer, Access Kind>
-HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, std::uint64_t exec) {
+HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec) {
   alignas(64) GpuAddress address[kLanes];
   Bounds bounds = lane_addresses(op, wave, exec, address);
   if (op.in.segment == FlatSegment::flat && bounds.highest >> 48 != 0) {
@@ -91,7 +91,7 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, std::uint64_t 
 
 template <class E, class Observer, Access Kind>
 const Op* access(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   if constexpr (!Observer::enabled) {
     GpuAddress lane0;
@@ -99,7 +99,7 @@ const Op* access(const Op& op, Wave& wave) {
       const GpuAddress first = static_cast<unsigned>(std::countr_zero(exec)) * E::bytes;
       const std::byte* host = wave.executor->translate(op, lane0 + first, span_bytes(exec, E::bytes), Kind);
       if (host != nullptr) {
-        const std::uint64_t host0 = reinterpret_cast<std::uint64_t>(host) - first;
+        const uint64_t host0 = reinterpret_cast<uint64_t>(host) - first;
         if constexpr (Kind == Access::read) {
           load_run<E>(host0, exec, wave.vgpr + op.in.dst);
         } else {

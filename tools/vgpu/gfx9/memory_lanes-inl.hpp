@@ -14,11 +14,11 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using D32 = hn::ScalableTag<std::uint32_t>;
-using D64 = hn::ScalableTag<std::uint64_t>;
-inline constexpr std::size_t kN32 = hn::MaxLanes(D32{});
-inline constexpr std::size_t kN64 = hn::MaxLanes(D64{});
-inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
+using D32 = hn::ScalableTag<uint32_t>;
+using D64 = hn::ScalableTag<uint64_t>;
+inline constexpr size_t kN32 = hn::MaxLanes(D32{});
+inline constexpr size_t kN64 = hn::MaxLanes(D64{});
+inline constexpr uint64_t kAll = ~uint64_t{0};
 
 // Whether masked loads and stores leave the memory of inactive lanes alone, which other workers may be using.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -28,21 +28,21 @@ inline constexpr bool kMaskedMemory = false;
 #endif
 
 template <class D>
-HWY_INLINE auto mask_at(D d, std::uint64_t bits, std::size_t lane) {
-  std::uint8_t bytes[8];
-  const std::uint64_t shifted = bits >> lane;
+HWY_INLINE auto mask_at(D d, uint64_t bits, size_t lane) {
+  uint8_t bytes[8];
+  const uint64_t shifted = bits >> lane;
   std::memcpy(bytes, &shifted, sizeof bytes);
   return hn::LoadMaskBits(d, bytes);
 }
 
 // Whether v[lane] == origin + lane * step (mod 2^32) for each active lane.
 template <bool Full>
-HWY_INLINE bool is_arithmetic(const Vgpr& v, std::uint64_t exec, std::uint32_t origin, std::uint32_t step) {
+HWY_INLINE bool is_arithmetic(const Vgpr& v, uint64_t exec, uint32_t origin, uint32_t step) {
   const D32 d;
   auto difference = hn::Zero(d);
   const auto steps = hn::Mul(hn::Iota(d, 0u), hn::Set(d, step));
-  for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
-    const auto expected = hn::Add(steps, hn::Set(d, origin + static_cast<std::uint32_t>(lane) * step));
+  for (size_t lane = 0; lane < kLanes; lane += kN32) {
+    const auto expected = hn::Add(steps, hn::Set(d, origin + static_cast<uint32_t>(lane) * step));
     auto off = hn::Xor(hn::Load(d, v.lane + lane), expected);
     if constexpr (!Full) off = hn::IfThenElseZero(mask_at(d, exec, lane), off);
     difference = hn::Or(difference, off);
@@ -50,24 +50,24 @@ HWY_INLINE bool is_arithmetic(const Vgpr& v, std::uint64_t exec, std::uint32_t o
   return hn::AllTrue(d, hn::Eq(difference, hn::Zero(d)));
 }
 
-HWY_INLINE bool is_arithmetic(const Vgpr& v, std::uint64_t exec, std::uint32_t origin, std::uint32_t step) {
+HWY_INLINE bool is_arithmetic(const Vgpr& v, uint64_t exec, uint32_t origin, uint32_t step) {
   return exec == kAll ? is_arithmetic<true>(v, exec, origin, step)
                       : is_arithmetic<false>(v, exec, origin, step);
 }
 
 // A run: lane i's element lies at host + i * E::bytes. Only active lanes' memory is touched.
 template <class E>
-HWY_INLINE void load_run(std::uint64_t host, std::uint64_t exec, Vgpr* dst) {
+HWY_INLINE void load_run(uint64_t host, uint64_t exec, Vgpr* dst) {
   const D32 d;
-  const auto* from = reinterpret_cast<const std::uint32_t*>(host);
+  const auto* from = reinterpret_cast<const uint32_t*>(host);
   if constexpr (std::is_same_v<E, B32>) {
     if (exec == kAll) {
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+      for (size_t lane = 0; lane < kLanes; lane += kN32)
         hn::Store(hn::LoadU(d, from + lane), d, dst->lane + lane);
       return;
     }
     if constexpr (kMaskedMemory) {
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+      for (size_t lane = 0; lane < kLanes; lane += kN32) {
         const auto mask = mask_at(d, exec, lane);
         hn::Store(hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from + lane), hn::Load(d, dst->lane + lane)),
                   d, dst->lane + lane);
@@ -77,7 +77,7 @@ HWY_INLINE void load_run(std::uint64_t host, std::uint64_t exec, Vgpr* dst) {
   }
   if (exec == kAll) {
     if constexpr (std::is_same_v<E, B64>) {
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+      for (size_t lane = 0; lane < kLanes; lane += kN32) {
         hn::Vec<D32> v0, v1;
         hn::LoadInterleaved2(d, from + 2 * lane, v0, v1);
         hn::Store(v0, d, dst[0].lane + lane);
@@ -86,7 +86,7 @@ HWY_INLINE void load_run(std::uint64_t host, std::uint64_t exec, Vgpr* dst) {
       return;
     }
     if constexpr (std::is_same_v<E, B128>) {
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+      for (size_t lane = 0; lane < kLanes; lane += kN32) {
         hn::Vec<D32> v0, v1, v2, v3;
         hn::LoadInterleaved4(d, from + 4 * lane, v0, v1, v2, v3);
         hn::Store(v0, d, dst[0].lane + lane);
@@ -100,7 +100,7 @@ HWY_INLINE void load_run(std::uint64_t host, std::uint64_t exec, Vgpr* dst) {
       using Raw = typename E::Raw;
       const hn::Rebind<Raw, D32> narrow;
       const auto* raw = reinterpret_cast<const Raw*>(host);
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+      for (size_t lane = 0; lane < kLanes; lane += kN32)
         hn::Store(hn::PromoteTo(d, hn::LoadU(narrow, raw + lane)), d, dst->lane + lane);
       return;
     }
@@ -113,30 +113,30 @@ HWY_INLINE void load_run(std::uint64_t host, std::uint64_t exec, Vgpr* dst) {
 }
 
 template <class E>
-HWY_INLINE void store_run(std::uint64_t host, std::uint64_t exec, const Vgpr* src) {
+HWY_INLINE void store_run(uint64_t host, uint64_t exec, const Vgpr* src) {
   const D32 d;
-  auto* to = reinterpret_cast<std::uint32_t*>(host);
+  auto* to = reinterpret_cast<uint32_t*>(host);
   if constexpr (std::is_same_v<E, B32>) {
     if (exec == kAll) {
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+      for (size_t lane = 0; lane < kLanes; lane += kN32)
         hn::StoreU(hn::Load(d, src->lane + lane), d, to + lane);
       return;
     }
     if constexpr (kMaskedMemory) {
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+      for (size_t lane = 0; lane < kLanes; lane += kN32)
         hn::BlendedStore(hn::Load(d, src->lane + lane), mask_at(d, exec, lane), d, to + lane);
       return;
     }
   }
   if (exec == kAll) {
     if constexpr (std::is_same_v<E, B64>) {
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+      for (size_t lane = 0; lane < kLanes; lane += kN32)
         hn::StoreInterleaved2(hn::Load(d, src[0].lane + lane), hn::Load(d, src[1].lane + lane), d,
                               to + 2 * lane);
       return;
     }
     if constexpr (std::is_same_v<E, B128>) {
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+      for (size_t lane = 0; lane < kLanes; lane += kN32)
         hn::StoreInterleaved4(hn::Load(d, src[0].lane + lane), hn::Load(d, src[1].lane + lane),
                               hn::Load(d, src[2].lane + lane), hn::Load(d, src[3].lane + lane), d,
                               to + 4 * lane);
@@ -146,7 +146,7 @@ HWY_INLINE void store_run(std::uint64_t host, std::uint64_t exec, const Vgpr* sr
       using Raw = typename E::Raw;
       const hn::Rebind<Raw, D32> narrow;
       auto* raw = reinterpret_cast<Raw*>(host);
-      for (std::size_t lane = 0; lane < kLanes; lane += kN32)
+      for (size_t lane = 0; lane < kLanes; lane += kN32)
         hn::StoreU(hn::TruncateTo(narrow, hn::Load(d, src->lane + lane)), narrow, raw + lane);
       return;
     }
@@ -159,7 +159,7 @@ HWY_INLINE void store_run(std::uint64_t host, std::uint64_t exec, const Vgpr* sr
 
 // Each lane has an address of its own: its element lies at distance + address[lane].
 template <class E, class Address>
-HWY_INLINE void gather(std::uint64_t distance, const Address* address, std::uint64_t exec, Vgpr* dst) {
+HWY_INLINE void gather(uint64_t distance, const Address* address, uint64_t exec, Vgpr* dst) {
   const auto one = [&](unsigned lane) HWY_ATTR {
     typename E::Raw raw;
     std::memcpy(&raw, host_at(distance, address[lane]), E::bytes);
@@ -172,7 +172,7 @@ HWY_INLINE void gather(std::uint64_t distance, const Address* address, std::uint
   }
 }
 template <class E, class Address>
-HWY_INLINE void scatter(std::uint64_t distance, const Address* address, std::uint64_t exec, const Vgpr* src) {
+HWY_INLINE void scatter(uint64_t distance, const Address* address, uint64_t exec, const Vgpr* src) {
   const auto one = [&](unsigned lane) HWY_ATTR {
     const typename E::Raw raw = E::from_registers(src, lane);
     std::memcpy(host_at(distance, address[lane]), &raw, E::bytes);
@@ -188,7 +188,7 @@ HWY_INLINE void scatter(std::uint64_t distance, const Address* address, std::uin
 #if HWY_TARGET == HWY_AVX3
 // Neighbouring lanes often lie close together without following each other: pairs at a distance, columns of a small matrix, one address for
 // all. Sixteen lanes within 128 bytes from the first are moved by permuting two vectors, a third of the cost of sixteen moves.
-inline constexpr std::uint32_t kWindowDwords = 32;
+inline constexpr uint32_t kWindowDwords = 32;
 
 // Dword index in the window that begins at the chunk's first active lane; false when a lane lies outside or between dwords. `first` is that lane's
 // address. Lanes that are not active get index 0.
@@ -210,8 +210,8 @@ HWY_INLINE bool window_of(const GpuAddress* address, __mmask16 active, __m512i& 
 }
 
 // Dwords of any addresses in one mapping, which ends at `end`: by window where possible, else one by one.
-HWY_INLINE void gather_dwords(std::uint64_t distance, GpuAddress end, const GpuAddress* address,
-                              std::uint64_t exec, Vgpr* dst) {
+HWY_INLINE void gather_dwords(uint64_t distance, GpuAddress end, const GpuAddress* address,
+                              uint64_t exec, Vgpr* dst) {
   for (unsigned lane = 0; lane < kLanes; lane += 16) {
     const auto active = static_cast<__mmask16>(exec >> lane);
     if (active == 0) continue;
@@ -231,7 +231,7 @@ HWY_INLINE void gather_dwords(std::uint64_t distance, GpuAddress end, const GpuA
 }
 
 // Stores need lanes in ascending order: then the dwords of the window that they leave out are never written.
-HWY_INLINE void scatter_dwords(std::uint64_t distance, const GpuAddress* address, std::uint64_t exec,
+HWY_INLINE void scatter_dwords(uint64_t distance, const GpuAddress* address, uint64_t exec,
                                const Vgpr* src) {
   for (unsigned lane = 0; lane < kLanes; lane += 16) {
     const auto active = static_cast<__mmask16>(exec >> lane);
@@ -259,11 +259,11 @@ HWY_INLINE void scatter_dwords(std::uint64_t distance, const GpuAddress* address
   }
 }
 #else
-HWY_INLINE void gather_dwords(std::uint64_t distance, GpuAddress, const GpuAddress* address,
-                              std::uint64_t exec, Vgpr* dst) {
+HWY_INLINE void gather_dwords(uint64_t distance, GpuAddress, const GpuAddress* address,
+                              uint64_t exec, Vgpr* dst) {
   gather<B32>(distance, address, exec, dst);
 }
-HWY_INLINE void scatter_dwords(std::uint64_t distance, const GpuAddress* address, std::uint64_t exec,
+HWY_INLINE void scatter_dwords(uint64_t distance, const GpuAddress* address, uint64_t exec,
                                const Vgpr* src) {
   scatter<B32>(distance, address, exec, src);
 }
@@ -274,15 +274,15 @@ struct Bounds {
 };
 
 // Addresses of FLAT and GLOBAL instructions: 64 bits in two VGPRs, or an SGPR pair plus 32 bits, plus the offset.
-HWY_INLINE Bounds lane_addresses(const Op& op, const Wave& wave, std::uint64_t exec, GpuAddress* address) {
+HWY_INLINE Bounds lane_addresses(const Op& op, const Wave& wave, uint64_t exec, GpuAddress* address) {
   const D64 d;
-  const hn::Rebind<std::uint32_t, D64> half;
+  const hn::Rebind<uint32_t, D64> half;
   const bool scalar_base = op.in.saddr != 0x7f;
-  const std::uint64_t base =
-      static_cast<std::uint64_t>(std::int64_t{op.in.offset}) + (scalar_base ? wave.pair(op.in.saddr) : 0);
+  const uint64_t base =
+      static_cast<uint64_t>(int64_t{op.in.offset}) + (scalar_base ? wave.pair(op.in.saddr) : 0);
   const Vgpr* v = wave.vgpr + op.in.addr;
   auto lowest = hn::Set(d, kAll), highest = hn::Zero(d);
-  for (std::size_t lane = 0; lane < kLanes; lane += kN64) {
+  for (size_t lane = 0; lane < kLanes; lane += kN64) {
     auto value = hn::PromoteTo(d, hn::Load(half, v[0].lane + lane));
     if (!scalar_base)
       value = hn::Or(value, hn::ShiftLeft<32>(hn::PromoteTo(d, hn::Load(half, v[1].lane + lane))));
@@ -295,7 +295,7 @@ HWY_INLINE Bounds lane_addresses(const Op& op, const Wave& wave, std::uint64_t e
   return {hn::GetLane(hn::MinOfLanes(d, lowest)), hn::GetLane(hn::MaxOfLanes(d, highest))};
 }
 
-HWY_INLINE Bounds bounds_of(std::uint64_t exec, const GpuAddress* address) {
+HWY_INLINE Bounds bounds_of(uint64_t exec, const GpuAddress* address) {
   Bounds bounds{kAll, 0};
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
     bounds.lowest = std::min(bounds.lowest, address[lane]);
@@ -306,36 +306,36 @@ HWY_INLINE Bounds bounds_of(std::uint64_t exec, const GpuAddress* address) {
 
 // Where the lanes of a FLAT instruction lead.
 struct LanesByAperture {
-  std::uint64_t global = 0, shared = 0, own = 0;
+  uint64_t global = 0, shared = 0, own = 0;
 };
-HWY_INLINE LanesByAperture lanes_by_aperture(std::uint64_t exec, const GpuAddress* address, Bounds bounds) {
+HWY_INLINE LanesByAperture lanes_by_aperture(uint64_t exec, const GpuAddress* address, Bounds bounds) {
   if (bounds.lowest >> 48 == kSharedAperture && bounds.highest >> 48 == kSharedAperture) return {0, exec, 0};
   if (bounds.lowest >> 48 == kPrivateAperture && bounds.highest >> 48 == kPrivateAperture)
     return {0, 0, exec};
   LanesByAperture lanes;
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
-    const std::uint64_t aperture = address[lane] >> 48;
+    const uint64_t aperture = address[lane] >> 48;
     (aperture == kSharedAperture    ? lanes.shared
      : aperture == kPrivateAperture ? lanes.own
-                                    : lanes.global) |= std::uint64_t{1} << lane;
+                                    : lanes.global) |= uint64_t{1} << lane;
   });
   return lanes;
 }
 
 // Whether the active lanes of a FLAT or GLOBAL instruction lie `bytes` apart in lane order; then `lane0` is where lane 0 would be.
 template <unsigned Bytes>
-HWY_INLINE bool is_run(const Op& op, const Wave& wave, std::uint64_t exec, GpuAddress& lane0) {
+HWY_INLINE bool is_run(const Op& op, const Wave& wave, uint64_t exec, GpuAddress& lane0) {
   const auto first = static_cast<unsigned>(std::countr_zero(exec));
   const Vgpr* v = wave.vgpr + op.in.addr;
-  const std::uint32_t low = v[0].lane[first] - first * Bytes;
+  const uint32_t low = v[0].lane[first] - first * Bytes;
   if (low > 0xffffffffu - kLanes * Bytes) return false;  // the sums below would wrap
   if (!is_arithmetic(v[0], exec, low, Bytes)) return false;
-  const auto offset = static_cast<std::uint64_t>(std::int64_t{op.in.offset});
+  const auto offset = static_cast<uint64_t>(int64_t{op.in.offset});
   if (op.in.saddr != 0x7f) {
     lane0 = wave.pair(op.in.saddr) + low + offset;
     return true;
   }
-  const std::uint32_t high = v[1].lane[first];
+  const uint32_t high = v[1].lane[first];
   if (!is_arithmetic(v[1], exec, high, 0)) return false;
   lane0 = (GpuAddress{high} << 32 | low) + offset;
   return true;

@@ -12,18 +12,18 @@ namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
 namespace {
 
 template <class E, Access Kind>
-HWY_NOINLINE void lds_lanes(Wave& wave, std::uint64_t exec, const Vgpr& base, std::uint32_t offset,
+HWY_NOINLINE void lds_lanes(Wave& wave, uint64_t exec, const Vgpr& base, uint32_t offset,
                             Vgpr* data) {
   const D32 d;
-  alignas(64) std::uint32_t address[kLanes];
+  alignas(64) uint32_t address[kLanes];
   auto highest = hn::Zero(d);
-  for (std::size_t lane = 0; lane < kLanes; lane += kN32) {
+  for (size_t lane = 0; lane < kLanes; lane += kN32) {
     const auto value = hn::Add(hn::Load(d, base.lane + lane), hn::Set(d, offset));
     hn::Store(value, d, address + lane);
     highest = hn::Max(highest, hn::IfThenElseZero(mask_at(d, exec, lane), value));
   }
-  const auto lds = reinterpret_cast<std::uint64_t>(wave.lds);
-  if (std::uint64_t{hn::GetLane(hn::MaxOfLanes(d, highest))} + E::bytes <= wave.lds_bytes) {
+  const auto lds = reinterpret_cast<uint64_t>(wave.lds);
+  if (uint64_t{hn::GetLane(hn::MaxOfLanes(d, highest))} + E::bytes <= wave.lds_bytes) {
     if constexpr (Kind == Access::read)
       gather<E>(lds, address, exec, data);
     else
@@ -31,7 +31,7 @@ HWY_NOINLINE void lds_lanes(Wave& wave, std::uint64_t exec, const Vgpr& base, st
     return;
   }
   for_each_lane(exec, [&](unsigned lane) HWY_ATTR {
-    const bool inside = std::uint64_t{address[lane]} + E::bytes <= wave.lds_bytes;
+    const bool inside = uint64_t{address[lane]} + E::bytes <= wave.lds_bytes;
     if constexpr (Kind == Access::read) {
       typename E::Raw raw{};
       if (inside) std::memcpy(&raw, wave.lds + address[lane], E::bytes);
@@ -44,14 +44,14 @@ HWY_NOINLINE void lds_lanes(Wave& wave, std::uint64_t exec, const Vgpr& base, st
 }
 
 template <class E, Access Kind>
-HWY_INLINE void lds_access(Wave& wave, std::uint64_t exec, const Vgpr& base, std::uint32_t offset,
+HWY_INLINE void lds_access(Wave& wave, uint64_t exec, const Vgpr& base, uint32_t offset,
                            Vgpr* data) {
   const auto first = static_cast<unsigned>(std::countr_zero(exec));
-  const std::uint32_t lane0 = base.lane[first] - first * E::bytes;
-  const auto from = static_cast<std::uint64_t>(lane0 + offset + first * E::bytes);
-  const auto span = (64 - static_cast<std::uint64_t>(std::countl_zero(exec)) - first) * E::bytes;
+  const uint32_t lane0 = base.lane[first] - first * E::bytes;
+  const auto from = static_cast<uint64_t>(lane0 + offset + first * E::bytes);
+  const auto span = (64 - static_cast<uint64_t>(std::countl_zero(exec)) - first) * E::bytes;
   if (from + span <= wave.lds_bytes && is_arithmetic(base, exec, lane0, E::bytes)) {
-    const std::uint64_t host = reinterpret_cast<std::uint64_t>(wave.lds) + from - first * E::bytes;
+    const uint64_t host = reinterpret_cast<uint64_t>(wave.lds) + from - first * E::bytes;
     if constexpr (Kind == Access::read)
       load_run<E>(host, exec, data);
     else
@@ -63,30 +63,30 @@ HWY_INLINE void lds_access(Wave& wave, std::uint64_t exec, const Vgpr& base, std
 
 template <class E, Access Kind>
 const Op* one(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   Vgpr* data = wave.vgpr + (Kind == Access::read ? op.in.dst : op.in.src[0]);
-  lds_access<E, Kind>(wave, exec, wave.vgpr[op.in.addr], static_cast<std::uint32_t>(op.in.offset), data);
+  lds_access<E, Kind>(wave, exec, wave.vgpr[op.in.addr], static_cast<uint32_t>(op.in.offset), data);
   return next<2>(op);
 }
 
 // Two elements at 8-bit offsets in units of `Unit` bytes.
 template <class E, unsigned Unit>
 const Op* load_two(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   const Vgpr base = wave.vgpr[op.in.addr];  // a copy: the first result may replace it
-  const auto offsets = static_cast<std::uint32_t>(op.in.offset);
+  const auto offsets = static_cast<uint32_t>(op.in.offset);
   lds_access<E, Access::read>(wave, exec, base, (offsets & 0xff) * Unit, wave.vgpr + op.in.dst);
   lds_access<E, Access::read>(wave, exec, base, (offsets >> 8) * Unit, wave.vgpr + op.in.dst + E::dwords);
   return next<2>(op);
 }
 template <class E, unsigned Unit>
 const Op* store_two(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   const Vgpr& base = wave.vgpr[op.in.addr];
-  const auto offsets = static_cast<std::uint32_t>(op.in.offset);
+  const auto offsets = static_cast<uint32_t>(op.in.offset);
   lds_access<E, Access::write>(wave, exec, base, (offsets & 0xff) * Unit, wave.vgpr + op.in.src[0]);
   lds_access<E, Access::write>(wave, exec, base, (offsets >> 8) * Unit, wave.vgpr + op.in.src[1]);
   return next<2>(op);

@@ -13,15 +13,15 @@ T data_of(const Wave& wave, unsigned vgpr, unsigned lane) noexcept {
 }
 template <class T>
 void set_data(Wave& wave, unsigned vgpr, unsigned lane, T value) noexcept {
-  wave.vgpr[vgpr].lane[lane] = static_cast<std::uint32_t>(value);
-  if constexpr (sizeof(T) == 8) wave.vgpr[vgpr + 1].lane[lane] = static_cast<std::uint32_t>(value >> 32);
+  wave.vgpr[vgpr].lane[lane] = static_cast<uint32_t>(value);
+  if constexpr (sizeof(T) == 8) wave.vgpr[vgpr + 1].lane[lane] = static_cast<uint32_t>(value >> 32);
 }
 
 template <class Operation>
-typename Operation::Value update(Wave& wave, std::uint32_t address, typename Operation::Value a,
+typename Operation::Value update(Wave& wave, uint32_t address, typename Operation::Value a,
                                  typename Operation::Value b) noexcept {
   typename Operation::Value old = 0;
-  if (std::uint64_t{address} + sizeof old > wave.lds_bytes) return old;
+  if (uint64_t{address} + sizeof old > wave.lds_bytes) return old;
   std::memcpy(&old, wave.lds + address, sizeof old);
   const auto value = Operation::apply(old, a, b);
   std::memcpy(wave.lds + address, &value, sizeof value);
@@ -32,7 +32,7 @@ template <class Operation, bool Returns>
 const Op* one(const Op& op, Wave& wave) {
   using Value = typename Operation::Value;
   for_each_lane(wave.exec(), [&](unsigned lane) {
-    const std::uint32_t address = wave.vgpr[op.in.addr].lane[lane] + static_cast<std::uint32_t>(op.in.offset);
+    const uint32_t address = wave.vgpr[op.in.addr].lane[lane] + static_cast<uint32_t>(op.in.offset);
     const Value old = update<Operation>(wave, address, data_of<Value>(wave, op.in.src[0], lane),
                                         data_of<Value>(wave, op.in.src[1], lane));
     if constexpr (Returns) set_data(wave, op.in.dst, lane, old);
@@ -44,9 +44,9 @@ const Op* one(const Op& op, Wave& wave) {
 template <class T, unsigned Unit>
 const Op* exchange_two(const Op& op, Wave& wave) {
   using Operation = atomic::Exchange<T>;
-  const auto offsets = static_cast<std::uint32_t>(op.in.offset);
+  const auto offsets = static_cast<uint32_t>(op.in.offset);
   for_each_lane(wave.exec(), [&](unsigned lane) {
-    const std::uint32_t base = wave.vgpr[op.in.addr].lane[lane];
+    const uint32_t base = wave.vgpr[op.in.addr].lane[lane];
     const T a = data_of<T>(wave, op.in.src[0], lane), b = data_of<T>(wave, op.in.src[1], lane);
     const T old_a = update<Operation>(wave, base + (offsets & 0xff) * Unit, a, 0);
     const T old_b = update<Operation>(wave, base + (offsets >> 8) * Unit, b, 0);
@@ -66,10 +66,10 @@ constexpr Entry entry(Opcode opcode, Opcode returning) {
   return {opcode, returning, &one<Operation, false>, &one<Operation, true>};
 }
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
+using u32 = uint32_t;
+using i32 = int32_t;
+using u64 = uint64_t;
+using i64 = int64_t;
 using enum Opcode;
 
 constexpr Entry kEntries[] = {

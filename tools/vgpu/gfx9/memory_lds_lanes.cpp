@@ -7,7 +7,7 @@ namespace {
 // dst[i] = source(i) for active lanes; a lane that is not active gives 0.
 template <class Source>
 void pull(Wave& wave, const Op& op, const Vgpr& data, Source source) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   Vgpr result;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const unsigned from = source(lane) % kLanes;
@@ -18,7 +18,7 @@ void pull(Wave& wave, const Op& op, const Vgpr& data, Source source) {
 
 const Op* bpermute(const Op& op, Wave& wave) {
   const Vgpr& address = wave.vgpr[op.in.addr];
-  const auto offset = static_cast<std::uint32_t>(op.in.offset);
+  const auto offset = static_cast<uint32_t>(op.in.offset);
   pull(wave, op, wave.vgpr[op.in.src[0]], [&](unsigned lane) { return (address.lane[lane] + offset) / 4; });
   return next<2>(op);
 }
@@ -29,7 +29,7 @@ const Op* permute(const Op& op, Wave& wave) {
   Vgpr result{};
   // In lane order: the highest lane that sends to a place wins.
   for_each_lane(wave.exec(), [&](unsigned lane) {
-    result.lane[(address.lane[lane] + static_cast<std::uint32_t>(op.in.offset)) / 4 % kLanes] =
+    result.lane[(address.lane[lane] + static_cast<uint32_t>(op.in.offset)) / 4 % kLanes] =
         data.lane[lane];
   });
   for_each_lane(wave.exec(), [&](unsigned lane) { wave.vgpr[op.in.dst].lane[lane] = result.lane[lane]; });
@@ -43,7 +43,7 @@ constexpr unsigned reverse5(unsigned value) {
 }
 
 // The pattern is the offset field (Vega ISA, DS_SWIZZLE_B32). All but quad permutation act on groups of 32 lanes.
-unsigned swizzle_source(std::uint32_t pattern, unsigned lane) {
+unsigned swizzle_source(uint32_t pattern, unsigned lane) {
   const unsigned group = lane & 0x20, i = lane & 0x1f;
   const unsigned field0 = pattern & 0x1f, field1 = pattern >> 5 & 0x1f, field2 = pattern >> 10 & 0x1f;
   if (pattern >= 0xe000) {  // FFT
@@ -59,21 +59,21 @@ unsigned swizzle_source(std::uint32_t pattern, unsigned lane) {
 
 const Op* swizzle(const Op& op, Wave& wave) {
   pull(wave, op, wave.vgpr[op.in.addr],
-       [&](unsigned lane) { return swizzle_source(static_cast<std::uint32_t>(op.in.offset), lane); });
+       [&](unsigned lane) { return swizzle_source(static_cast<uint32_t>(op.in.offset), lane); });
   return next<2>(op);
 }
 
-std::uint64_t from_m0(const Op& op, const Wave& wave) {
-  return (wave.scalar[kM0] & 0xffff) + static_cast<std::uint64_t>(op.in.offset);
+uint64_t from_m0(const Op& op, const Wave& wave) {
+  return (wave.scalar[kM0] & 0xffff) + static_cast<uint64_t>(op.in.offset);
 }
 
 template <Access Kind>
 const Op* by_lane(const Op& op, Wave& wave) {
   for_each_lane(wave.exec(), [&](unsigned lane) {
-    const std::uint64_t address = from_m0(op, wave) + lane * 4;
+    const uint64_t address = from_m0(op, wave) + lane * 4;
     const bool inside = address + 4 <= wave.lds_bytes;
     if constexpr (Kind == Access::read) {
-      std::uint32_t value = 0;
+      uint32_t value = 0;
       if (inside) std::memcpy(&value, wave.lds + address, 4);
       wave.vgpr[op.in.dst].lane[lane] = value;
     } else if (inside) {
@@ -86,11 +86,11 @@ const Op* by_lane(const Op& op, Wave& wave) {
 // The counter moves by the number of active lanes, each of which gets the value before.
 template <int Direction>
 const Op* count(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec(), address = from_m0(op, wave);
-  std::uint32_t before = 0;
+  const uint64_t exec = wave.exec(), address = from_m0(op, wave);
+  uint32_t before = 0;
   if (exec != 0 && address + 4 <= wave.lds_bytes) {
     std::memcpy(&before, wave.lds + address, 4);
-    const std::uint32_t after = before + static_cast<std::uint32_t>(Direction * std::popcount(exec));
+    const uint32_t after = before + static_cast<uint32_t>(Direction * std::popcount(exec));
     std::memcpy(wave.lds + address, &after, 4);
   }
   for_each_lane(exec, [&](unsigned lane) { wave.vgpr[op.in.dst].lane[lane] = before; });

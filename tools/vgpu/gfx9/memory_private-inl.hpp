@@ -20,8 +20,8 @@ HWY_INLINE Vgpr* data_registers(const Op& op, Wave& wave) {
 // Each lane at an offset of its own. An element that does not cross a dword is one access; several whole dwords are that many, 256
 // bytes apart; a misaligned one goes in pieces.
 template <class E, class Observer, Access Kind>
-HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, std::uint64_t exec, GpuAddress base,
-                                     const std::uint32_t* offset) {
+HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
+                                     const uint32_t* offset) {
   constexpr unsigned kPieces = E::bytes < 4 ? 1 : E::bytes / 4;
   constexpr unsigned kPieceBytes = E::bytes / kPieces;
   alignas(64) GpuAddress address[kLanes];
@@ -41,10 +41,10 @@ HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, std::uint64_t exe
   }
   Vgpr* data = data_registers<E, Kind>(op, wave);
   const Mapping* mapping = wave.executor->mapping(op, lowest);
-  const std::uint64_t reach = (kPieces - 1) * sizeof(Vgpr) + kPieceBytes;
+  const uint64_t reach = (kPieces - 1) * sizeof(Vgpr) + kPieceBytes;
   if (whole && mapping != nullptr && highest < mapping->end && mapping->end - highest >= reach &&
       mapping->permits(Kind)) {
-    const std::uint64_t distance = host_distance(*mapping);
+    const uint64_t distance = host_distance(*mapping);
     if constexpr (E::bytes < 4) {
       if constexpr (Kind == Access::read)
         gather<E>(distance, address, exec, data);
@@ -72,8 +72,8 @@ HWY_NOINLINE const Op* private_lanes(const Op& op, Wave& wave, std::uint64_t exe
 
 // All lanes at one offset, as the stack is: each dword is a run.
 template <class E, class Observer, Access Kind>
-HWY_INLINE const Op* private_uniform(const Op& op, Wave& wave, std::uint64_t exec, GpuAddress base,
-                                     std::uint32_t offset) {
+HWY_INLINE const Op* private_uniform(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
+                                     uint32_t offset) {
   if constexpr (!Observer::enabled && E::bytes % 4 == 0) {
     const GpuAddress row = private_address(base, offset, 0);
     std::byte* host =
@@ -81,7 +81,7 @@ HWY_INLINE const Op* private_uniform(const Op& op, Wave& wave, std::uint64_t exe
     if (host != nullptr) {
       Vgpr* data = data_registers<E, Kind>(op, wave);
       for (unsigned i = 0; i < E::dwords; ++i) {
-        const std::uint64_t at = reinterpret_cast<std::uint64_t>(host) + i * sizeof(Vgpr);
+        const uint64_t at = reinterpret_cast<uint64_t>(host) + i * sizeof(Vgpr);
         if constexpr (Kind == Access::read)
           load_run<B32>(at, exec, data + i);
         else
@@ -90,20 +90,20 @@ HWY_INLINE const Op* private_uniform(const Op& op, Wave& wave, std::uint64_t exe
       return next<2>(op);
     }
   }
-  std::uint32_t offsets[kLanes];
+  uint32_t offsets[kLanes];
   std::fill_n(offsets, kLanes, offset);
   return private_lanes<E, Observer, Kind>(op, wave, exec, base, offsets);
 }
 
 // `v` holds the lanes' offsets, `added` is added to each.
 template <class E, class Observer, Access Kind>
-HWY_INLINE const Op* private_access(const Op& op, Wave& wave, std::uint64_t exec, GpuAddress base,
-                                    const Vgpr& v, std::uint32_t added) {
+HWY_INLINE const Op* private_access(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
+                                    const Vgpr& v, uint32_t added) {
   // Modulo: GCC 12 warns of lane 64, which exec == 0 would be.
-  const std::uint32_t first = v.lane[static_cast<unsigned>(std::countr_zero(exec)) % kLanes];
+  const uint32_t first = v.lane[static_cast<unsigned>(std::countr_zero(exec)) % kLanes];
   if (is_arithmetic(v, exec, first, 0))
     return private_uniform<E, Observer, Kind>(op, wave, exec, base, first + added);
-  std::uint32_t offsets[kLanes];
+  uint32_t offsets[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane) offsets[lane] = v.lane[lane] + added;
   return private_lanes<E, Observer, Kind>(op, wave, exec, base, offsets);
 }

@@ -13,9 +13,9 @@ namespace {
 
 template <class E, class Observer, Access Kind>
 const Op* scratch(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
-  const auto offset = static_cast<std::uint32_t>(op.in.offset);
+  const auto offset = static_cast<uint32_t>(op.in.offset);
   if (op.in.saddr != 0x7f)
     return private_uniform<E, Observer, Kind>(op, wave, exec, private_base(wave),
                                               wave.scalar[op.in.saddr] + offset);
@@ -24,7 +24,7 @@ const Op* scratch(const Op& op, Wave& wave) {
 
 // Any buffer, lane by lane. Dwords out of range read 0 and are not written.
 template <class E, class Observer, Access Kind>
-HWY_NOINLINE const Op* buffer_lanes(const Op& op, Wave& wave, std::uint64_t exec, const Buffer& buffer) {
+HWY_NOINLINE const Op* buffer_lanes(const Op& op, Wave& wave, uint64_t exec, const Buffer& buffer) {
   constexpr unsigned kPieces = E::bytes < 4 ? 1 : E::bytes / 4;
   constexpr unsigned kPieceBytes = E::bytes / kPieces;
   Vgpr* data = data_registers<E, Kind>(op, wave);
@@ -38,7 +38,7 @@ HWY_NOINLINE const Op* buffer_lanes(const Op& op, Wave& wave, std::uint64_t exec
       if constexpr (Observer::enabled) {
         GpuAddress observed[kLanes] = {};
         observed[lane] = *address;
-        Observer::access(op, wave, Kind, kPieceBytes, std::uint64_t{1} << lane, observed);
+        Observer::access(op, wave, Kind, kPieceBytes, uint64_t{1} << lane, observed);
       }
       auto* at = reinterpret_cast<std::byte*>(&raw) + 4 * piece;
       if (!access_lane<Observer>(op, wave, *address, kPieceBytes, at, Kind)) return nullptr;
@@ -50,12 +50,12 @@ HWY_NOINLINE const Op* buffer_lanes(const Op& op, Wave& wave, std::uint64_t exec
 
 template <class E, class Observer, Access Kind>
 const Op* buffer(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
   const Buffer buffer(op, wave);
   // The range check of the private segment's descriptor is left to the page map: it spans the queue's scratch as a whole.
   if (buffer.is_private_segment() && !op.in.idxen) {
-    const auto offset = static_cast<std::uint32_t>(op.in.offset);
+    const auto offset = static_cast<uint32_t>(op.in.offset);
     if (op.in.offen)
       return private_access<E, Observer, Kind>(op, wave, exec, buffer.start(), wave.vgpr[op.in.addr], offset);
     return private_uniform<E, Observer, Kind>(op, wave, exec, buffer.start(), offset);

@@ -8,11 +8,11 @@ namespace uptempo::vgpu::gfx9::memory {
 namespace {
 
 unsigned resource_of(const Op& op, const Wave& wave) noexcept {
-  return ((wave.scalar[kM0] >> 16) + static_cast<std::uint32_t>(op.in.offset)) % WaveSync::kResources;
+  return ((wave.scalar[kM0] >> 16) + static_cast<uint32_t>(op.in.offset)) % WaveSync::kResources;
 }
 
 // The data register stands where other DS instructions have their address.
-std::uint32_t count_of(const Op& op, const Wave& wave) noexcept {
+uint32_t count_of(const Op& op, const Wave& wave) noexcept {
   const unsigned accumulation = (op.in.acc & 8) != 0 ? 256 : 0;
   const int lane = wave.exec() == 0 ? 0 : std::countr_zero(wave.exec());
   return wave.vgpr[op.in.addr + accumulation].lane[lane];

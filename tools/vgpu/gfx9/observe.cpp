@@ -19,8 +19,8 @@ void report(const Op& op, const Wave& wave, ObservedAccess access) noexcept {
 
 }  // namespace
 
-void Observed::access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
-                      std::uint64_t lanes, const GpuAddress* address) noexcept {
+void Observed::access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                      uint64_t lanes, const GpuAddress* address) noexcept {
   report(op, wave,
          {.access = access,
           .bypasses_l1 = access == Access::read && op.in.glc,
@@ -29,7 +29,7 @@ void Observed::access(const Op& op, const Wave& wave, Access access, std::uint32
           .address = address});
 }
 
-void Observed::scalar_access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
+void Observed::scalar_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                              GpuAddress address) noexcept {
   report(op, wave,
          {.access = access, .scalar = true, .size_bytes = size_bytes, .lanes = 1, .address = &address});

@@ -11,18 +11,18 @@ namespace uptempo::vgpu::gfx9 {
 struct Unobserved {
   static constexpr bool enabled = false;
   static constexpr bool cached = false;
-  static void access(const Op&, const Wave&, Access, std::uint32_t, std::uint64_t,
+  static void access(const Op&, const Wave&, Access, uint32_t, uint64_t,
                      const GpuAddress*) noexcept {}
-  static void scalar_access(const Op&, const Wave&, Access, std::uint32_t, GpuAddress) noexcept {}
+  static void scalar_access(const Op&, const Wave&, Access, uint32_t, GpuAddress) noexcept {}
 };
 
 // Forwards to the dispatch's MemoryObserver; does nothing when it has none.
 struct Observed {
   static constexpr bool enabled = true;
   static constexpr bool cached = false;
-  static void access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
-                     std::uint64_t lanes, const GpuAddress* address) noexcept;
-  static void scalar_access(const Op& op, const Wave& wave, Access access, std::uint32_t size_bytes,
+  static void access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
+                     uint64_t lanes, const GpuAddress* address) noexcept;
+  static void scalar_access(const Op& op, const Wave& wave, Access access, uint32_t size_bytes,
                             GpuAddress address) noexcept;
 };
 

@@ -18,9 +18,9 @@ using Handler = const Op* (*)(const Op& op, Wave& wave);
 struct alignas(64) Op {
   Handler handler;  // published last, with release order: whoever reads it (acquire) sees `in`
   Instruction in;
-  std::uint32_t index;  // of this entry in its page; fixed for the page's life
+  uint32_t index;  // of this entry in its page; fixed for the page's life
 
-  std::uint32_t dwords() const noexcept { return in.size_bytes / 4u; }
+  uint32_t dwords() const noexcept { return in.size_bytes / 4u; }
 };
 
 static_assert(sizeof(Op) == 64, "one cache line per instruction");
@@ -33,7 +33,7 @@ inline const Op* next(const Op& op) noexcept {
 }
 
 // What becomes of the memory accesses of translated code (observe.hpp).
-enum class MemoryPolicy : std::uint8_t {
+enum class MemoryPolicy : uint8_t {
   direct,    // memory is accessed where it is
   observed,  // the same, and the executor's observer sees every access
   cached,    // observed, and through the executor's caches

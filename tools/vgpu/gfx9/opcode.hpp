@@ -10,7 +10,7 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-enum class Opcode : std::uint16_t {
+enum class Opcode : uint16_t {
   invalid,
 #define OPCODE(mnemonic) mnemonic,
 #include "gfx9/opcodes.inc"
@@ -18,6 +18,6 @@ enum class Opcode : std::uint16_t {
   count_,  // not an opcode: how many enumerators there are
 };
 
-inline constexpr std::size_t kOpcodeCount = static_cast<std::size_t>(Opcode::count_);
+inline constexpr size_t kOpcodeCount = static_cast<size_t>(Opcode::count_);
 
 }  // namespace uptempo::vgpu::gfx9

@@ -11,7 +11,7 @@
 
 namespace uptempo::vgpu::gfx9 {
 
-using OperandCode = std::uint16_t;
+using OperandCode = uint16_t;
 
 // Scalar registers that have a name: the low half of each pair.
 inline constexpr unsigned kFlatScratchLo = 102, kXnackMaskLo = 104, kVccLo = 106, kM0 = 124, kExecLo = 126;
@@ -35,24 +35,24 @@ constexpr bool is_aperture(unsigned code) noexcept {
 constexpr bool is_status(unsigned code) noexcept { return code >= kVccz && code <= kScc; }
 
 // 0.5, -0.5, 1, -1, 2, -2, 4, -4 and 1/(2 pi), in the type of the operand.
-constexpr std::uint16_t float_constant16(unsigned code) noexcept {
-  constexpr std::uint16_t kValues[9] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
+constexpr uint16_t float_constant16(unsigned code) noexcept {
+  constexpr uint16_t kValues[9] = {0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
                                         0xc000, 0x4400, 0xc400, 0x3118};
   return kValues[code - 240];
 }
-constexpr std::uint32_t float_constant32(unsigned code) noexcept {
+constexpr uint32_t float_constant32(unsigned code) noexcept {
   constexpr float kValues[8] = {0.5f, -0.5f, 1, -1, 2, -2, 4, -4};
-  return code == 248 ? 0x3e22f983u : std::bit_cast<std::uint32_t>(kValues[code - 240]);
+  return code == 248 ? 0x3e22f983u : std::bit_cast<uint32_t>(kValues[code - 240]);
 }
-constexpr std::uint64_t float_constant64(unsigned code) noexcept {
+constexpr uint64_t float_constant64(unsigned code) noexcept {
   constexpr double kValues[8] = {0.5, -0.5, 1, -1, 2, -2, 4, -4};
-  return code == 248 ? 0x3fc45f306dc9c882u : std::bit_cast<std::uint64_t>(kValues[code - 240]);
+  return code == 248 ? 0x3fc45f306dc9c882u : std::bit_cast<uint64_t>(kValues[code - 240]);
 }
 
 // Value of any source code from 128 to 255 as a 64-bit operand; 0 for those that are no constants. Integers are sign-extended.
-constexpr std::uint64_t constant64(unsigned code) noexcept {
+constexpr uint64_t constant64(unsigned code) noexcept {
   if (code >= 128 && code <= 192) return code - 128;
-  if (code >= 193 && code <= 208) return 0 - std::uint64_t{code - 192};
+  if (code >= 193 && code <= 208) return 0 - uint64_t{code - 192};
   if (is_float_constant(code)) return float_constant64(code);
   switch (code) {
     case kSharedBase:
@@ -68,9 +68,9 @@ constexpr std::uint64_t constant64(unsigned code) noexcept {
   }
 }
 // The same as a 32-bit operand. Of an aperture that is 0: LLVM's getSegmentAperture() calls the register broken for 32-bit readers.
-constexpr std::uint32_t constant32(unsigned code) noexcept {
+constexpr uint32_t constant32(unsigned code) noexcept {
   if (is_float_constant(code)) return float_constant32(code);
-  return is_aperture(code) ? 0 : static_cast<std::uint32_t>(constant64(code));
+  return is_aperture(code) ? 0 : static_cast<uint32_t>(constant64(code));
 }
 
 }  // namespace uptempo::vgpu::gfx9

@@ -1,6 +1,6 @@
 // What the scalar instructions share: operands, and handlers made from plain functions.
 //
-// An operation is a captureless lambda. Its parameter types say what it reads: std::uint32_t, std::int32_t, std::uint64_t, std::int64_t are the
+// An operation is a captureless lambda. Its parameter types say what it reads: uint32_t, int32_t, uint64_t, int64_t are the
 // sources in order; Old<T> the destination's present value; Imm the 16-bit immediate; bool& is SCC; Wave& the wave. Its result, if any, goes to dst.
 #pragma once
 
@@ -15,18 +15,18 @@
 namespace uptempo::vgpu::gfx9::scalar {
 
 // Which sources need work before they can be read from Wave::scalar. A template parameter, so that plain registers cost nothing.
-enum class Staging : std::uint8_t { none, literal, status };
+enum class Staging : uint8_t { none, literal, status };
 inline constexpr unsigned kStagings = 3;
 
 // constant64() of the source codes 128..255.
-extern const std::array<std::uint64_t, 128> kConstants64;
+extern const std::array<uint64_t, 128> kConstants64;
 
 template <class T>
 struct Old {
   T value;
 };
 struct Imm {
-  std::uint32_t value;  // sign-extended where the instruction is signed
+  uint32_t value;  // sign-extended where the instruction is signed
 };
 
 template <Staging S>
@@ -47,7 +47,7 @@ inline T operand(const Wave& wave, OperandCode code) noexcept {
   } else {
     if (code < kFirstConstant) return static_cast<T>(wave.pair(code));
     if (code == kLiteral) {
-      if constexpr (std::is_signed_v<T>) return static_cast<std::int32_t>(wave.scalar[code]);
+      if constexpr (std::is_signed_v<T>) return static_cast<int32_t>(wave.scalar[code]);
       return wave.scalar[code];
     }
     if (code >= kVccz) return wave.scalar[code];
@@ -93,14 +93,14 @@ template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const> {
   using Result = R;
   using Arguments = std::tuple<A...>;
-  static constexpr std::size_t count = sizeof...(A);
+  static constexpr size_t count = sizeof...(A);
 };
 
 template <class F, Staging S>
 const Op* execute(const Op& op, Wave& wave) {
   using Form = Signature<F>;
   stage<S>(op, wave);
-  const auto call = [&]<std::size_t... I>(std::index_sequence<I...>) {
+  const auto call = [&]<size_t... I>(std::index_sequence<I...>) {
     return F{}(Argument<std::tuple_element_t<I, typename Form::Arguments>>::get(op, wave, I)...);
   };
   if constexpr (std::is_void_v<typename Form::Result>) {
@@ -108,9 +108,9 @@ const Op* execute(const Op& op, Wave& wave) {
   } else {
     const auto result = call(std::make_index_sequence<Form::count>{});
     if constexpr (sizeof result == 8) {
-      wave.set_pair(op.in.dst, static_cast<std::uint64_t>(result));
+      wave.set_pair(op.in.dst, static_cast<uint64_t>(result));
     } else {
-      wave.scalar[op.in.dst] = static_cast<std::uint32_t>(result);
+      wave.scalar[op.in.dst] = static_cast<uint32_t>(result);
     }
   }
   if constexpr (S == Staging::none) return next<1>(op);

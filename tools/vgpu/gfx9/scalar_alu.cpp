@@ -7,18 +7,18 @@
 
 namespace uptempo::vgpu::gfx9::scalar {
 
-constinit const std::array<std::uint64_t, 128> kConstants64 = [] {
-  std::array<std::uint64_t, 128> value{};
+constinit const std::array<uint64_t, 128> kConstants64 = [] {
+  std::array<uint64_t, 128> value{};
   for (unsigned i = 0; i < value.size(); ++i) value[i] = constant64(kFirstConstant + i);
   return value;
 }();
 
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
+using u32 = uint32_t;
+using i32 = int32_t;
+using u64 = uint64_t;
+using i64 = int64_t;
 
 template <class T>
 constexpr T mask_bits(u32 width) {
@@ -262,8 +262,8 @@ constexpr Entry kBits[] = {
     entry(s_flbit_i32_b64, [](u64 a) { return leading(a, 64); }),
     entry(s_flbit_i32, [](i32 a) { return leading(static_cast<u32>(a ^ a >> 31), 32); }),
     entry(s_flbit_i32_i64, [](i64 a) { return leading(static_cast<u64>(a ^ a >> 63), 64); }),
-    entry(s_sext_i32_i8, [](u32 a) { return static_cast<i32>(static_cast<std::int8_t>(a)); }),
-    entry(s_sext_i32_i16, [](u32 a) { return static_cast<i32>(static_cast<std::int16_t>(a)); }),
+    entry(s_sext_i32_i8, [](u32 a) { return static_cast<i32>(static_cast<int8_t>(a)); }),
+    entry(s_sext_i32_i16, [](u32 a) { return static_cast<i32>(static_cast<int16_t>(a)); }),
     entry(s_bitset0_b32, [](u32 a, Old<u32> d) { return d.value & ~(1u << (a & 31)); }),
     entry(s_bitset0_b64, [](u32 a, Old<u64> d) { return d.value & ~(u64{1} << (a & 63)); }),
     entry(s_bitset1_b32, [](u32 a, Old<u32> d) { return d.value | 1u << (a & 31); }),
@@ -307,7 +307,7 @@ constexpr Entry kCompares[] = {
 constexpr auto kTable = [] {
   std::array<const Entry*, kOpcodeCount> table{};
   const auto add = [&](const auto& entries) {
-    for (const Entry& each : entries) table[static_cast<std::size_t>(each.opcode)] = &each;
+    for (const Entry& each : entries) table[static_cast<size_t>(each.opcode)] = &each;
   };
   add(kArithmetic);
   add(kLogic);
@@ -319,7 +319,7 @@ constexpr auto kTable = [] {
 }  // namespace
 
 Handler translate_alu(Instruction& in) noexcept {
-  const Entry* entry = kTable[static_cast<std::size_t>(in.opcode)];
+  const Entry* entry = kTable[static_cast<size_t>(in.opcode)];
   if (entry == nullptr) return nullptr;
   // EXEC_HI is the last register before the inline constants.
   if (entry->wide_result && in.dst >= kExecLo + 1) return nullptr;
@@ -330,7 +330,7 @@ Handler translate_alu(Instruction& in) noexcept {
       if (code >= kVccz && code <= kScc) staging = Staging::status;
     }
   }
-  return entry->handler[static_cast<std::size_t>(staging)];
+  return entry->handler[static_cast<size_t>(staging)];
 }
 
 }  // namespace uptempo::vgpu::gfx9::scalar

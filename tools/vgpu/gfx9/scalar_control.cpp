@@ -7,11 +7,11 @@ namespace uptempo::vgpu::gfx9::scalar {
 namespace {
 
 const Op* branch(const Op& op, Wave& wave) noexcept {
-  const std::uint32_t target = op.index + 1 + op.in.literal;  // wraps for negative displacements
+  const uint32_t target = op.index + 1 + op.in.literal;  // wraps for negative displacements
   if (target < Executor::kCodePageBytes / 4) return &op - op.index + target;
   return jump(op, wave,
               address_of(op) + 4 +
-                  static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(op.in.literal)} * 4));
+                  static_cast<uint64_t>(int64_t{static_cast<int32_t>(op.in.literal)} * 4));
 }
 
 template <class Condition>
@@ -31,7 +31,7 @@ const Op* get_pc(const Op& op, Wave& wave) {
 }
 const Op* set_pc(const Op& op, Wave& wave) { return jump(op, wave, wave.pair(op.in.src[0])); }
 const Op* swap_pc(const Op& op, Wave& wave) {
-  const std::uint64_t target = operand<std::uint64_t>(wave, op.in.src[0]);
+  const uint64_t target = operand<uint64_t>(wave, op.in.src[0]);
   wave.set_pair(op.in.dst, address_of(op) + 4);
   return jump(op, wave, target);
 }
@@ -62,10 +62,10 @@ const Op* trap(const Op& op, Wave& wave) {
 // s_sendmsg: MSG_INTERRUPT (1) carries the low 8 bits of a KFD event id in M0, and the driver sets each such event that it finds signalled. A
 // waiter that was woken for another's sake looks at its signal and sleeps again. Other messages concern graphics.
 const Op* send_message(const Op& op, Wave& wave) {
-  constexpr std::uint32_t kInterrupt = 1, kEvents = 4096;
+  constexpr uint32_t kInterrupt = 1, kEvents = 4096;
   Interrupts* interrupts = wave.executor->interrupts;
   if ((op.in.literal & 0xf) == kInterrupt && interrupts != nullptr) {
-    for (std::uint32_t id = wave.scalar[kM0] & 0xff; id < kEvents; id += 256) {
+    for (uint32_t id = wave.scalar[kM0] & 0xff; id < kEvents; id += 256) {
       if (id != 0) interrupts->raise(id);
     }
   }
@@ -91,17 +91,17 @@ enum HardwareRegister : unsigned {
   kShMemBases = 15
 };
 
-constexpr std::uint32_t kModeFp16Ovfl = 1u << 23;
+constexpr uint32_t kModeFp16Ovfl = 1u << 23;
 
 struct Field {
-  explicit Field(std::uint32_t simm16)
+  explicit Field(uint32_t simm16)
       : id(simm16 & 0x3f), offset(simm16 >> 6 & 0x1f), mask(0xffffffffu >> (31 - (simm16 >> 11 & 0x1f))) {}
   unsigned id;
   unsigned offset;
-  std::uint32_t mask;
+  uint32_t mask;
 };
 
-bool read_register(const Wave& wave, unsigned id, std::uint32_t& value) {
+bool read_register(const Wave& wave, unsigned id, uint32_t& value) {
   switch (id) {
     case kMode:
       value = wave.mode;
@@ -126,7 +126,7 @@ bool read_register(const Wave& wave, unsigned id, std::uint32_t& value) {
       value = 0;
       return true;
     case kShMemBases:
-      value = static_cast<std::uint32_t>(kSharedAperture << 16 | kPrivateAperture);
+      value = static_cast<uint32_t>(kSharedAperture << 16 | kPrivateAperture);
       return true;
     default:
       return false;
@@ -135,7 +135,7 @@ bool read_register(const Wave& wave, unsigned id, std::uint32_t& value) {
 
 const Op* get_register(const Op& op, Wave& wave) {
   const Field field(op.in.literal);
-  std::uint32_t value = 0;
+  uint32_t value = 0;
   if (!read_register(wave, field.id, value))
     return stop_error(op, wave, QueueError::illegal_instruction,
                       "reads a hardware register that is not supported");
@@ -143,9 +143,9 @@ const Op* get_register(const Op& op, Wave& wave) {
   return next<1>(op);
 }
 
-const Op* write_register(const Op& op, Wave& wave, std::uint32_t simm16, std::uint32_t value) {
+const Op* write_register(const Op& op, Wave& wave, uint32_t simm16, uint32_t value) {
   const Field field(simm16);
-  const auto merge = [&](std::uint32_t& word) {
+  const auto merge = [&](uint32_t& word) {
     word = (word & ~(field.mask << field.offset)) | (value & field.mask) << field.offset;
   };
   switch (field.id) {
@@ -176,7 +176,7 @@ const Op* set_register_literal(const Op& op, Wave& wave) {
 // s_movrel*: SGPR index relative to M0. An index past the file stops the wave; on hardware it is undefined.
 template <unsigned Dwords, bool RelativeSource>
 const Op* move_relative(const Op& op, Wave& wave) {
-  std::uint64_t index = RelativeSource ? op.in.src[0] : op.in.dst;
+  uint64_t index = RelativeSource ? op.in.src[0] : op.in.dst;
   index += wave.scalar[kM0];
   if (index + Dwords > kFlatScratchLo)
     return stop_error(op, wave, QueueError::illegal_instruction, "indexes past the SGPRs");
@@ -185,9 +185,9 @@ const Op* move_relative(const Op& op, Wave& wave) {
     for (unsigned i = 0; i < Dwords; ++i) wave.scalar[op.in.dst + i] = wave.scalar[at + i];
     return next<1>(op);
   } else if constexpr (Dwords == 1) {
-    wave.scalar[at] = op.in.src[0] == kLiteral ? op.in.literal : operand<std::uint32_t>(wave, op.in.src[0]);
+    wave.scalar[at] = op.in.src[0] == kLiteral ? op.in.literal : operand<uint32_t>(wave, op.in.src[0]);
   } else {
-    wave.set_pair(at, op.in.src[0] == kLiteral ? op.in.literal : operand<std::uint64_t>(wave, op.in.src[0]));
+    wave.set_pair(at, op.in.src[0] == kLiteral ? op.in.literal : operand<uint64_t>(wave, op.in.src[0]));
   }
   return next(op);
 }

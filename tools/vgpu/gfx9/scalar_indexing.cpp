@@ -10,7 +10,7 @@
 namespace uptempo::vgpu::gfx9::scalar {
 namespace {
 
-constexpr std::uint32_t kGprIdxEn = 1u << 27;  // of MODE
+constexpr uint32_t kGprIdxEn = 1u << 27;  // of MODE
 
 bool is_vector(Format format) noexcept {
   return format == Format::vop1 || format == Format::vop2 || format == Format::vopc ||
@@ -22,13 +22,13 @@ bool has_vector_destination(Opcode opcode) noexcept {
          opcode != Opcode::v_readfirstlane_b32;
 }
 
-void displace(Instruction& in, std::uint32_t m0) noexcept {
-  const std::uint32_t index = m0 & 0xff, select = m0 >> 12 & 0xf;
+void displace(Instruction& in, uint32_t m0) noexcept {
+  const uint32_t index = m0 & 0xff, select = m0 >> 12 & 0xf;
   for (unsigned i = 0; i < 3; ++i) {
     if ((select >> i & 1) != 0 && is_vgpr(in.src[i])) in.src[i] = static_cast<OperandCode>(in.src[i] + index);
   }
   if ((select & 8) != 0 && has_vector_destination(in.opcode))
-    in.dst = static_cast<std::uint16_t>(in.dst + index);
+    in.dst = static_cast<uint16_t>(in.dst + index);
 }
 
 const Op* execute_displaced(const Op& op, Wave& wave) {
@@ -56,10 +56,10 @@ const Op* run_indexed(const Op* op, Wave& wave) {
                     "is still in a VGPR indexing section after 4096 instructions");
 }
 
-void set_index(Wave& wave, std::uint32_t index) noexcept {
+void set_index(Wave& wave, uint32_t index) noexcept {
   wave.scalar[kM0] = (wave.scalar[kM0] & ~0xffu) | (index & 0xff);
 }
-void set_operands(Wave& wave, std::uint32_t operands) noexcept {
+void set_operands(Wave& wave, uint32_t operands) noexcept {
   wave.scalar[kM0] = (wave.scalar[kM0] & ~0xf000u) | (operands & 0xf) << 12;
 }
 

@@ -13,8 +13,8 @@
 namespace uptempo::vgpu::gfx9::scalar {
 namespace {
 
-std::uint64_t offset_of(const Op& op, const Wave& wave) noexcept {
-  std::uint64_t offset = static_cast<std::uint64_t>(std::int64_t{op.in.offset});
+uint64_t offset_of(const Op& op, const Wave& wave) noexcept {
+  uint64_t offset = static_cast<uint64_t>(int64_t{op.in.offset});
   if (op.in.offset_is_sgpr) offset += wave.scalar[op.in.soffset];
   return offset;
 }
@@ -22,7 +22,7 @@ std::uint64_t offset_of(const Op& op, const Wave& wave) noexcept {
 // SMEM ignores the two low address bits (Vega ISA, "Scalar Memory Read").
 constexpr GpuAddress kDwordMask = ~GpuAddress{3};
 
-void access_cached(const Op& op, Wave& wave, GpuAddress address, std::uint32_t* registers, unsigned dwords,
+void access_cached(const Op& op, Wave& wave, GpuAddress address, uint32_t* registers, unsigned dwords,
                    Access access) {
   Caches& caches = *wave.executor->caches;
   const Mapping& mapping = *wave.executor->mapping(op, address);
@@ -36,7 +36,7 @@ void access_cached(const Op& op, Wave& wave, GpuAddress address, std::uint32_t* 
 
 // Moves dwords between scalar registers and `host`, which is where `address` lies.
 template <unsigned Dwords, Access Kind, class Observer>
-inline void move(const Op& op, Wave& wave, GpuAddress address, std::byte* host, std::uint32_t* registers) {
+inline void move(const Op& op, Wave& wave, GpuAddress address, std::byte* host, uint32_t* registers) {
   if constexpr (Observer::cached) {
     access_cached(op, wave, address, registers, Dwords, Kind);
   } else if constexpr (Kind == Access::read) {
@@ -69,26 +69,26 @@ const Op* store(const Op& op, Wave& wave) {
 // A buffer descriptor as scalar memory reads it: base, and bytes in it. Dwords past its end read 0 and are not written.
 struct Buffer {
   GpuAddress base;
-  std::uint64_t bytes;
+  uint64_t bytes;
 };
 Buffer buffer_at(const Wave& wave, unsigned sgpr) noexcept {
-  const std::uint64_t stride = wave.scalar[sgpr + 1] >> 16 & 0x3fff;
-  const std::uint64_t records = wave.scalar[sgpr + 2];
+  const uint64_t stride = wave.scalar[sgpr + 1] >> 16 & 0x3fff;
+  const uint64_t records = wave.scalar[sgpr + 2];
   return {wave.pair(sgpr) & 0xffffffffffff, stride == 0 ? records : records * stride};
 }
 
 template <unsigned Dwords, Access Kind, class Observer>
 const Op* buffer(const Op& op, Wave& wave) {
   const Buffer buffer = buffer_at(wave, op.in.saddr);
-  const std::uint64_t offset = offset_of(op, wave) & kDwordMask;
-  std::uint32_t data[Dwords] = {};
+  const uint64_t offset = offset_of(op, wave) & kDwordMask;
+  uint32_t data[Dwords] = {};
   for (unsigned i = 0; i < Dwords; ++i) {
-    const std::uint64_t at = offset + 4 * i;
+    const uint64_t at = offset + 4 * i;
     if (at + 4 > buffer.bytes || at + 4 < at) continue;
     Observer::scalar_access(op, wave, Kind, 4, buffer.base + at);
     std::byte* host = wave.executor->translate(op, buffer.base + at, 4, Kind);
     if (host == nullptr) return stop_memory_fault(op, wave, buffer.base + at, Kind);
-    std::uint32_t* const word = Kind == Access::read ? &data[i] : &wave.scalar[op.in.data0 + i];
+    uint32_t* const word = Kind == Access::read ? &data[i] : &wave.scalar[op.in.data0 + i];
     move<1, Kind, Observer>(op, wave, buffer.base + at, host, word);
   }
   if constexpr (Kind == Access::read) std::memcpy(&wave.scalar[op.in.dst], data, sizeof data);

@@ -23,10 +23,10 @@ std::string place(const Op& op, const Wave& wave) {
 
 std::string bytes(const Op& op, Wave& wave) {
   std::string text;
-  for (std::uint32_t dword = 0; dword < op.dwords(); ++dword) {
+  for (uint32_t dword = 0; dword < op.dwords(); ++dword) {
     const std::byte* host = wave.executor->memory.translate(address_of(op) + 4 * dword, 4, Access::execute);
     if (host == nullptr) break;
-    std::uint32_t word = 0;
+    uint32_t word = 0;
     std::memcpy(&word, host, 4);
     char hex[16];
     std::snprintf(hex, sizeof hex, "%s0x%08x", dword == 0 ? "" : " ", word);

@@ -19,11 +19,11 @@ class Executor;
 
 // A vector register: one 32-bit value per lane. Cache-line aligned, so that a register is four AVX-512 loads.
 struct alignas(64) Vgpr {
-  std::uint32_t lane[kLanes];
+  uint32_t lane[kLanes];
 };
 
 // Why a wave gave up its time slice.
-enum class WaveStop : std::uint8_t {
+enum class WaveStop : uint8_t {
   running,  // not stopped
   quantum,  // its slice is over
   barrier,  // s_barrier
@@ -35,35 +35,35 @@ enum class WaveStop : std::uint8_t {
 struct alignas(64) Wave {
   // Scalar file, indexed by operand code (operands.hpp). 128..255 hold constant32(), so that a scalar source is one indexed load. EXEC and
   // VCC live here.
-  alignas(64) std::uint32_t scalar[256];
+  alignas(64) uint32_t scalar[256];
 
   Vgpr* vgpr = nullptr;  // [0..255] architectural, [256..511] accumulation
   GpuAddress pc = 0;     // next instruction; up to date only while the wave does not run
   bool scc = false;
   WaveStop stop = WaveStop::running;
-  std::uint32_t mode = 0;  // MODE hardware register: round, denorm, dx10_clamp, ieee
-  std::uint32_t trapsts =
+  uint32_t mode = 0;  // MODE hardware register: round, denorm, dx10_clamp, ieee
+  uint32_t trapsts =
       0;  // TRAPSTS hardware register: holds what the program wrote; no instruction raises its exception bits
 
   std::byte* lds = nullptr;  // this workgroup's group segment
-  std::uint32_t lds_bytes = 0;
+  uint32_t lds_bytes = 0;
   GpuAddress scratch_base = 0;  // this wave's private segment (wave64 swizzled), 0 when it has none
-  std::uint32_t index_in_workgroup = 0;
-  std::uint64_t sync_phase = 0;  // of the global barrier it has arrived at (WaveSync); 0: of none
+  uint32_t index_in_workgroup = 0;
+  uint64_t sync_phase = 0;  // of the global barrier it has arrived at (WaveSync); 0: of none
   Workgroup* workgroup = nullptr;
   Executor* executor = nullptr;  // the worker that runs it now: memory, counters, fault
 
-  std::uint64_t exec() const noexcept { return pair(kExecLo); }
-  void set_exec(std::uint64_t value) noexcept { set_pair(kExecLo, value); }
-  std::uint64_t vcc() const noexcept { return pair(kVccLo); }
-  void set_vcc(std::uint64_t value) noexcept { set_pair(kVccLo, value); }
+  uint64_t exec() const noexcept { return pair(kExecLo); }
+  void set_exec(uint64_t value) noexcept { set_pair(kExecLo, value); }
+  uint64_t vcc() const noexcept { return pair(kVccLo); }
+  void set_vcc(uint64_t value) noexcept { set_pair(kVccLo, value); }
 
-  std::uint64_t pair(unsigned code) const noexcept {
-    return scalar[code] | static_cast<std::uint64_t>(scalar[code + 1]) << 32;
+  uint64_t pair(unsigned code) const noexcept {
+    return scalar[code] | static_cast<uint64_t>(scalar[code + 1]) << 32;
   }
-  void set_pair(unsigned code, std::uint64_t value) noexcept {
-    scalar[code] = static_cast<std::uint32_t>(value);
-    scalar[code + 1] = static_cast<std::uint32_t>(value >> 32);
+  void set_pair(unsigned code, uint64_t value) noexcept {
+    scalar[code] = static_cast<uint32_t>(value);
+    scalar[code + 1] = static_cast<uint32_t>(value >> 32);
   }
 };
 

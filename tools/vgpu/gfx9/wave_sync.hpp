@@ -22,18 +22,18 @@ class WaveSync {
   static constexpr unsigned kResources = 64;
 
   // The next barrier at `resource` is passed when `waves_less_one` + 1 waves have arrived.
-  void initialize(unsigned resource, std::uint32_t waves_less_one) {
+  void initialize(unsigned resource, uint32_t waves_less_one) {
     const std::lock_guard lock(mutex_);
     resources_[resource].missing = waves_less_one;
   }
 
   // One more wave has arrived, once per barrier. The result is the phase that it waits to see the end of, never 0; nothing: the resource was
   // never initialised. The last to arrive ends the phase, and `waves_less_one` counts for the next one.
-  std::optional<std::uint64_t> arrive(unsigned resource, std::uint32_t waves_less_one) {
+  std::optional<uint64_t> arrive(unsigned resource, uint32_t waves_less_one) {
     const std::lock_guard lock(mutex_);
     Resource& at = resources_[resource];
     if (!at.missing) return std::nullopt;
-    const std::uint64_t phase = at.phase.load(std::memory_order_relaxed);  // changes under the mutex only
+    const uint64_t phase = at.phase.load(std::memory_order_relaxed);  // changes under the mutex only
     if (*at.missing != 0) {
       --*at.missing;
     } else {
@@ -44,14 +44,14 @@ class WaveSync {
     return phase;
   }
 
-  bool passed(unsigned resource, std::uint64_t phase) const noexcept {
+  bool passed(unsigned resource, uint64_t phase) const noexcept {
     return resources_[resource].phase.load(std::memory_order_acquire) != phase;
   }
 
  private:
   struct Resource {
-    std::optional<std::uint32_t> missing;  // waves that come before the last one
-    std::atomic<std::uint64_t> phase{1};
+    std::optional<uint32_t> missing;  // waves that come before the last one
+    std::atomic<uint64_t> phase{1};
   };
 
   std::mutex mutex_;

@@ -14,16 +14,16 @@ namespace uptempo::vgpu::gfx9 {
 namespace {
 
 constexpr unsigned kMaxWaves = 16;  // 1024 work-items
-constexpr std::size_t kLdsBytes = 64 * 1024;
+constexpr size_t kLdsBytes = 64 * 1024;
 constexpr unsigned kAccumulation = 256;  // Vgpr index of the first accumulation register
 
 // Vector registers of all waves lie one wave behind the other, as many as the kernel allocates. A register number past
 // the allocation (a broken kernel) then names another wave's register or the tail, never memory of the host program.
-constexpr std::size_t kRegistersPerWave = 2 * kAccumulation;
-constexpr std::size_t kStorageBytes = kLdsBytes + (kMaxWaves + 1) * kRegistersPerWave * sizeof(Vgpr);
+constexpr size_t kRegistersPerWave = 2 * kAccumulation;
+constexpr size_t kStorageBytes = kLdsBytes + (kMaxWaves + 1) * kRegistersPerWave * sizeof(Vgpr);
 
 // Kernel code properties, llvm AMDHSAKernelDescriptor.h; bits 7 to 9 only in amd_kernel_code_t.
-enum : std::uint16_t {
+enum : uint16_t {
   kPrivateSegmentBuffer = 1u << 0,
   kDispatchPtr = 1u << 1,
   kQueuePtr = 1u << 2,
@@ -35,7 +35,7 @@ enum : std::uint16_t {
 };
 
 constexpr auto kConstants32 = [] {
-  std::array<std::uint32_t, 128> value{};
+  std::array<uint32_t, 128> value{};
   for (unsigned i = 0; i < value.size(); ++i) value[i] = constant32(kFirstConstant + i);
   return value;
 }();
@@ -60,17 +60,17 @@ struct Workgroup::Impl {
   Impl& operator=(const Impl&) = delete;
 
   Vgpr* vgprs() noexcept { return reinterpret_cast<Vgpr*>(storage + kLdsBytes); }
-  void set_scalars(Wave& one, std::uint32_t slot, unsigned index) noexcept;
+  void set_scalars(Wave& one, uint32_t slot, unsigned index) noexcept;
   void set_work_item_ids(unsigned items) noexcept;
 
   Wave wave[kMaxWaves];
   std::byte* const storage = map_storage();  // LDS, then vector registers
   std::shared_ptr<const DispatchState> dispatch;
-  std::array<std::uint32_t, 3> id{};
-  std::array<std::uint32_t, 3> size{};  // in work-items, smaller at the grid's far edges
+  std::array<uint32_t, 3> id{};
+  std::array<uint32_t, 3> size{};  // in work-items, smaller at the grid's far edges
   unsigned waves = 0;
-  std::uint32_t live = 0;     // bit i: wave i has not ended
-  std::uint32_t waiting = 0;  // at the barrier
+  uint32_t live = 0;     // bit i: wave i has not ended
+  uint32_t waiting = 0;  // at the barrier
 };
 
 Workgroup::Workgroup() : impl_(std::make_unique<Impl>()) {}
@@ -80,33 +80,33 @@ Workgroup& Workgroup::operator=(Workgroup&&) noexcept = default;
 
 unsigned Workgroup::waves() const noexcept { return impl_->waves; }
 const DispatchState& Workgroup::dispatch() const noexcept { return *impl_->dispatch; }
-std::array<std::uint32_t, 3> Workgroup::id() const noexcept { return impl_->id; }
+std::array<uint32_t, 3> Workgroup::id() const noexcept { return impl_->id; }
 Wave& Workgroup::wave(unsigned index) noexcept { return impl_->wave[index]; }
 
 // Initial SGPRs, in the order of the "Initial Kernel Execution State" section of LLVM's AMDGPUUsage: user SGPRs as enabled by the
 // properties, as many as rsrc2 says; then the system SGPRs.
-void Workgroup::Impl::set_scalars(Wave& one, std::uint32_t slot, unsigned index) noexcept {
+void Workgroup::Impl::set_scalars(Wave& one, uint32_t slot, unsigned index) noexcept {
   const DispatchState& state = *dispatch;
   const Kernel& kernel = state.kernel;
   // A size that the compiler does not know: GCC would make a known one `rep stos`, which takes four times as long as the library's memset.
-  std::size_t size_bytes = kFirstConstant * sizeof one.scalar[0];
+  size_t size_bytes = kFirstConstant * sizeof one.scalar[0];
   asm("" : "+r"(size_bytes));
   std::memset(one.scalar, 0, size_bytes);
   one.scalar[kVccz] = one.scalar[kExecz] = one.scalar[kScc] = one.scalar[kLiteral] = 0;
 
   unsigned next = 0;
-  const auto put = [&](std::uint32_t value) { one.scalar[next++] = value; };
-  const auto put_pair = [&](std::uint64_t value) {
-    put(static_cast<std::uint32_t>(value));
-    put(static_cast<std::uint32_t>(value >> 32));
+  const auto put = [&](uint32_t value) { one.scalar[next++] = value; };
+  const auto put_pair = [&](uint64_t value) {
+    put(static_cast<uint32_t>(value));
+    put(static_cast<uint32_t>(value >> 32));
   };
   if (kernel.properties & kPrivateSegmentBuffer) {
-    for (const std::uint32_t word : state.scratch_descriptor) put(word);
+    for (const uint32_t word : state.scratch_descriptor) put(word);
   }
   if (kernel.properties & kDispatchPtr) put_pair(state.packet_address);
   if (kernel.properties & kQueuePtr) put_pair(state.queue_address);
   if (kernel.properties & kKernargSegmentPtr)
-    put_pair(reinterpret_cast<std::uint64_t>(state.packet.kernarg_address));
+    put_pair(reinterpret_cast<uint64_t>(state.packet.kernarg_address));
   if (kernel.properties & kDispatchId) put_pair(state.dispatch_id);
   if (kernel.properties & kFlatScratchInit) put_pair(state.scratch_base);
   if (kernel.properties & kPrivateSegmentSize) put(state.packet.private_segment_size);
@@ -119,7 +119,7 @@ void Workgroup::Impl::set_scalars(Wave& one, std::uint32_t slot, unsigned index)
   }
   // TG_SIZE_EN: waves in the workgroup [5:0], this wave [11:6] (ordered append term), first wave [31].
   if (kernel.rsrc2 & (1u << 10)) put(waves | index << 6 | (index == 0 ? 1u << 31 : 0));
-  const std::uint32_t wave_offset = (slot + index) * state.scratch_bytes_per_wave;
+  const uint32_t wave_offset = (slot + index) * state.scratch_bytes_per_wave;
   if (kernel.rsrc2 & 1u) put(wave_offset);
 
   // FLOAT_MODE, DX10_CLAMP, IEEE_MODE of rsrc1 at their places in MODE.
@@ -134,7 +134,7 @@ void Workgroup::Impl::set_scalars(Wave& one, std::uint32_t slot, unsigned index)
 void Workgroup::Impl::set_work_item_ids(unsigned items) noexcept {
   const bool packed = dispatch->kernel.target == Target::gfx90a;
   const unsigned components = dispatch->kernel.rsrc2 >> 11 & 3;
-  std::uint32_t x = 0, y = 0, z = 0;
+  uint32_t x = 0, y = 0, z = 0;
   for (unsigned w = 0; w < waves; ++w) {
     Vgpr* vgpr = wave[w].vgpr;
     const unsigned lanes = std::min(kLanes, items - w * kLanes);
@@ -163,28 +163,28 @@ void Workgroup::Impl::set_work_item_ids(unsigned items) noexcept {
   }
 }
 
-void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<std::uint32_t, 3> id,
-                      std::uint32_t scratch_slot) {
+void Workgroup::start(std::shared_ptr<const DispatchState> dispatch, std::array<uint32_t, 3> id,
+                      uint32_t scratch_slot) {
   Impl& impl = *impl_;
   impl.dispatch = std::move(dispatch);
   impl.id = id;
   const hsa_kernel_dispatch_packet_t& packet = impl.dispatch->packet;
   const Kernel& kernel = impl.dispatch->kernel;
   impl.size = {
-      std::min<std::uint32_t>(packet.workgroup_size_x, packet.grid_size_x - id[0] * packet.workgroup_size_x),
-      std::min<std::uint32_t>(packet.workgroup_size_y, packet.grid_size_y - id[1] * packet.workgroup_size_y),
-      std::min<std::uint32_t>(packet.workgroup_size_z, packet.grid_size_z - id[2] * packet.workgroup_size_z)};
+      std::min<uint32_t>(packet.workgroup_size_x, packet.grid_size_x - id[0] * packet.workgroup_size_x),
+      std::min<uint32_t>(packet.workgroup_size_y, packet.grid_size_y - id[1] * packet.workgroup_size_y),
+      std::min<uint32_t>(packet.workgroup_size_z, packet.grid_size_z - id[2] * packet.workgroup_size_z)};
   const unsigned items = impl.size[0] * impl.size[1] * impl.size[2];
   impl.waves = waves_of(items);
   impl.live = (1u << impl.waves) - 1;
   impl.waiting = 0;
-  const std::size_t registers =
+  const size_t registers =
       kernel.accumulation_vgprs != 0 ? kAccumulation + kernel.accumulation_vgprs : kernel.vgprs;
   for (unsigned w = 0; w < impl.waves; ++w) {
     Wave& wave = impl.wave[w];
     impl.set_scalars(wave, scratch_slot, w);
     const unsigned lanes = std::min(kLanes, items - w * kLanes);
-    wave.set_exec(lanes == kLanes ? ~std::uint64_t{0} : (std::uint64_t{1} << lanes) - 1);
+    wave.set_exec(lanes == kLanes ? ~uint64_t{0} : (uint64_t{1} << lanes) - 1);
     wave.vgpr = impl.vgprs() + w * registers;
     wave.pc = kernel.entry;
     wave.stop = WaveStop::quantum;
@@ -201,10 +201,10 @@ namespace {
 
 // Runs one wave for at most `limit` instructions and returns how many it executed. The count is kept per instruction: it costs less than
 // the misprediction that a check at branches alone would hide, and it preempts every loop.
-std::uint64_t run_wave(Executor& executor, Wave& wave, std::uint64_t limit) {
+uint64_t run_wave(Executor& executor, Wave& wave, uint64_t limit) {
   const Op* op = executor.code_at(wave.pc);
   wave.stop = WaveStop::running;
-  std::uint64_t left = limit;
+  uint64_t left = limit;
   while (left != 0) {
     --left;
     // acquire: the worker that decoded the entry published its operands before the handler.
@@ -221,20 +221,20 @@ std::uint64_t run_wave(Executor& executor, Wave& wave, std::uint64_t limit) {
 
 }  // namespace
 
-Workgroup::Result Workgroup::run(Executor& executor, std::uint64_t instructions) {
+Workgroup::Result Workgroup::run(Executor& executor, uint64_t instructions) {
   Impl& impl = *impl_;
-  std::array<std::uint64_t, kMaxWaves> left;
+  std::array<uint64_t, kMaxWaves> left;
   left.fill(instructions);
-  std::uint32_t done = 0;  // had its slice, or yielded
-  for (std::uint32_t runnable = impl.live & ~impl.waiting; runnable != 0;
+  uint32_t done = 0;  // had its slice, or yielded
+  for (uint32_t runnable = impl.live & ~impl.waiting; runnable != 0;
        runnable = impl.live & ~impl.waiting & ~done) {
     for (; runnable != 0; runnable &= runnable - 1) {
       const auto index = static_cast<unsigned>(std::countr_zero(runnable));
-      const std::uint32_t bit = 1u << index;
+      const uint32_t bit = 1u << index;
       Wave& wave = impl.wave[index];
       wave.workgroup = this;  // may have moved
       wave.executor = &executor;
-      const std::uint64_t executed = run_wave(executor, wave, left[index]);
+      const uint64_t executed = run_wave(executor, wave, left[index]);
       executor.instructions += executed;
       left[index] -= executed;
       if (left[index] == 0) done |= bit;

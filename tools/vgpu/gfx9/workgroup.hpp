@@ -27,14 +27,14 @@ namespace uptempo::vgpu::gfx9 {
 // (llvm AMDHSAKernelDescriptor.h) and the older amd_kernel_code_t, which ROCr's blit kernels carry.
 struct Kernel {
   GpuAddress entry = 0;
-  std::uint32_t group_segment_bytes = 0;
-  std::uint32_t private_segment_bytes = 0;  // per work-item
-  std::uint32_t kernarg_bytes = 0;
-  std::uint32_t vgprs = 0;  // architectural, allocated
-  std::uint32_t accumulation_vgprs = 0;
-  std::uint32_t accumulation_offset = 0;  // gfx90a
-  std::uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
-  std::uint16_t properties = 0;  // which user SGPRs are enabled
+  uint32_t group_segment_bytes = 0;
+  uint32_t private_segment_bytes = 0;  // per work-item
+  uint32_t kernarg_bytes = 0;
+  uint32_t vgprs = 0;  // architectural, allocated
+  uint32_t accumulation_vgprs = 0;
+  uint32_t accumulation_offset = 0;  // gfx90a
+  uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
+  uint16_t properties = 0;  // which user SGPRs are enabled
   Target target = Target::gfx90a;
   bool dynamic_stack = false;
   bool legacy = false;  // an amd_kernel_code_t: in practice a blit kernel of ROCr
@@ -51,7 +51,7 @@ struct Kernel {
 class WaveSync;
 
 // Waves that so many work-items fill, the last one perhaps in part.
-constexpr std::uint32_t waves_of(std::uint32_t work_items) noexcept {
+constexpr uint32_t waves_of(uint32_t work_items) noexcept {
   return (work_items + kLanes - 1) / kLanes;
 }
 
@@ -60,20 +60,20 @@ struct DispatchState {
   hsa_kernel_dispatch_packet_t packet;  // a copy: the slot may be gone
   GpuAddress packet_address = 0;        // what dispatch_ptr shows to the kernel
   GpuAddress queue_address = 0;         // amd_queue_t, what queue_ptr shows
-  std::uint64_t dispatch_id = 0;
+  uint64_t dispatch_id = 0;
   // From amd_queue_t, see amd_hsa_queue.h; all 0 when the kernel has no private segment.
   GpuAddress scratch_base = 0;  // scratch_backing_memory_location
-  std::uint64_t scratch_bytes = 0;
-  std::uint32_t scratch_waves = 0;  // slots of scratch_bytes_per_wave in it
-  std::uint32_t scratch_bytes_per_wave = 0;
-  std::array<std::uint32_t, 4> scratch_descriptor{};
+  uint64_t scratch_bytes = 0;
+  uint32_t scratch_waves = 0;  // slots of scratch_bytes_per_wave in it
+  uint32_t scratch_bytes_per_wave = 0;
+  std::array<uint32_t, 4> scratch_descriptor{};
   std::shared_ptr<WaveSync> wave_sync;  // the queue's; null: global wave sync is an error
   std::string name;                     // for messages: "bitonic_sort.kd", or the kernel object's address
   MemoryObserver* observer = nullptr;   // called unless the code was translated with MemoryPolicy::direct
 
   // Counts per dimension, partial ones included. A grid may have up to 2^32 - 1 work-items in one dimension.
-  std::array<std::uint32_t, 3> workgroups() const noexcept {
-    const auto count = [](std::uint32_t grid, std::uint32_t size) {
+  std::array<uint32_t, 3> workgroups() const noexcept {
+    const auto count = [](uint32_t grid, uint32_t size) {
       return grid / size + (grid % size != 0);
     };
     return {count(packet.grid_size_x, packet.workgroup_size_x),
@@ -81,8 +81,8 @@ struct DispatchState {
             count(packet.grid_size_z, packet.workgroup_size_z)};
   }
   // Of a whole workgroup.
-  std::uint32_t waves_per_workgroup() const noexcept {
-    return waves_of(std::uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y *
+  uint32_t waves_per_workgroup() const noexcept {
+    return waves_of(uint32_t{packet.workgroup_size_x} * packet.workgroup_size_y *
                     packet.workgroup_size_z);
   }
 };
@@ -136,7 +136,7 @@ class Executor {
   };
   std::optional<Fault> fault;
 
-  std::uint64_t instructions = 0;  // executed wave instructions, all waves
+  uint64_t instructions = 0;  // executed wave instructions, all waves
 
   // For handlers: the mapping that holds `address`, or nullptr. A memory instruction seldom changes its buffer, so each remembers its own.
   const Mapping* mapping(const Op& op, GpuAddress address) noexcept {
@@ -147,7 +147,7 @@ class Executor {
     return found;
   }
   // Host pointer for [address, address + size_bytes) or nullptr.
-  std::byte* translate(const Op& op, GpuAddress address, std::size_t size_bytes, Access access) noexcept {
+  std::byte* translate(const Op& op, GpuAddress address, size_t size_bytes, Access access) noexcept {
     const Mapping* found = mapping(op, address);
     if (found == nullptr || size_bytes > found->end - address || !found->permits(access)) return nullptr;
     return found->at(address);
@@ -167,8 +167,8 @@ class Executor {
 
  private:
   friend struct CodeCache::Impl;
-  static constexpr std::size_t kHints = 64;
-  static constexpr std::size_t kPageHints = 32;
+  static constexpr size_t kHints = 64;
+  static constexpr size_t kPageHints = 32;
   struct PageHint {
     GpuAddress base = ~GpuAddress{0};
     const Op* ops = nullptr;
@@ -179,8 +179,8 @@ class Executor {
   std::array<const Mapping*, kHints> hints_;  // never null: an empty mapping stands for none
   std::array<PageHint, kPageHints> pages_;
   std::unique_ptr<CodePage> copies_;
-  std::uint64_t pages_generation_ = 0;               // of the code cache, when pages_ was last emptied
-  std::atomic<std::uint64_t> inside_generation_{0};  // of the code cache at enter(); 0 while outside
+  uint64_t pages_generation_ = 0;               // of the code cache, when pages_ was last emptied
+  std::atomic<uint64_t> inside_generation_{0};  // of the code cache at enter(); 0 while outside
 };
 
 class Workgroup {
@@ -196,21 +196,21 @@ class Workgroup {
   //
   // Scalar registers that the kernel did not ask for start as 0. Vector registers and LDS start with what the previous workgroup in
   // this object left there, 0 at first: the same on every run when workgroups are taken and given back in the same order.
-  void start(std::shared_ptr<const DispatchState> dispatch, std::array<std::uint32_t, 3> id,
-             std::uint32_t scratch_slot);
+  void start(std::shared_ptr<const DispatchState> dispatch, std::array<uint32_t, 3> id,
+             uint32_t scratch_slot);
 
   unsigned waves() const noexcept;
   const DispatchState& dispatch() const noexcept;
-  std::array<std::uint32_t, 3> id() const noexcept;
+  std::array<uint32_t, 3> id() const noexcept;
   Wave& wave(unsigned index) noexcept;  // for tests and debuggers
 
-  enum class Result : std::uint8_t { ended, preempted, faulted };
+  enum class Result : uint8_t { ended, preempted, faulted };
 
   // Runs every wave that can run, each for at most `instructions` wave instructions, round robin until all have ended (ended), each had its
   // slice or yielded (preempted), or one faulted (executor.fault). Call between executor.enter() and leave().
-  Result run(Executor& executor, std::uint64_t instructions);
+  Result run(Executor& executor, uint64_t instructions);
 
-  std::uint32_t compute_unit = 0;  // that it runs on, as far as caches are concerned; not changed by start()
+  uint32_t compute_unit = 0;  // that it runs on, as far as caches are concerned; not changed by start()
 
  private:
   struct Impl;

@@ -28,7 +28,7 @@ struct Directory {
   std::string path;
   int descriptor = -1;  // fdopendir()'s, or made by dirfd()
   std::vector<Name> names;
-  std::size_t position = 0;
+  size_t position = 0;
   dirent entry{};  // what readdir() returned last
 
   Directory() = default;
@@ -60,7 +60,7 @@ class Register {
   bool remove(void* stream) {
     if (count_.load(std::memory_order_acquire) == 0) return false;
     const std::lock_guard lock(mutex_);
-    const std::size_t before = open_.size();
+    const size_t before = open_.size();
     std::erase_if(open_, [stream](const auto& each) { return each.get() == stream; });
     count_.store(open_.size(), std::memory_order_release);
     return open_.size() != before;
@@ -68,7 +68,7 @@ class Register {
 
  private:
   std::mutex mutex_;
-  std::atomic<std::size_t> count_{0};
+  std::atomic<size_t> count_{0};
   std::vector<std::unique_ptr<Directory>> open_;
 };
 
@@ -188,7 +188,7 @@ UPTEMPO_VGPU_EXPORT long telldir(DIR* stream) noexcept {
 
 UPTEMPO_VGPU_EXPORT void seekdir(DIR* stream, long position) noexcept {
   if (vgpu::Directory* directory = vgpu::directories().find(stream)) {
-    directory->position = static_cast<std::size_t>(position);
+    directory->position = static_cast<size_t>(position);
     return;
   }
   static constinit vgpu::Next<void (*)(DIR*, long)> next{"seekdir"};

@@ -30,7 +30,7 @@ std::optional<std::string> directory_of(int descriptor) {
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
   const long length = syscall(SYS_readlink, link, name, sizeof name);
   if (length <= 0) return std::nullopt;
-  std::string_view text(name, static_cast<std::size_t>(length));
+  std::string_view text(name, static_cast<size_t>(length));
   if (!text.starts_with(kLinkBegin) || !text.ends_with(kLinkEnd)) return std::nullopt;
   text.remove_prefix(kLinkBegin.size());
   text.remove_suffix(kLinkEnd.size());

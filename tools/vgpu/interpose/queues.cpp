@@ -6,11 +6,11 @@
 #include "interpose/real.hpp"
 #include "kfd/process.hpp"
 
-UPTEMPO_VGPU_EXPORT int uptempo_vgpu_queue(const void* ring, std::uint32_t* number) {
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_queue(const void* ring, uint32_t* number) {
   const uptempo::vgpu::kfd::Process* const process = uptempo::vgpu::kfd::Process::existing();
   if (process == nullptr) return -1;
-  const std::optional<std::uint32_t> ordinal =
-      process->queue_with_ring(reinterpret_cast<std::uint64_t>(ring));
+  const std::optional<uint32_t> ordinal =
+      process->queue_with_ring(reinterpret_cast<uint64_t>(ring));
   if (!ordinal) return -1;
   *number = *ordinal;
   return 0;

@@ -16,7 +16,7 @@
 namespace uptempo::vgpu::interpose {
 namespace {
 
-using Property = std::pair<const char*, std::uint64_t>;
+using Property = std::pair<const char*, uint64_t>;
 
 std::string properties(std::initializer_list<Property> list) {
   std::string text;
@@ -25,7 +25,7 @@ std::string properties(std::initializer_list<Property> list) {
 }
 
 // The APIC id of the first processor: ROCT matches it with /proc/cpuinfo to find the CPU's name (topology.c:893).
-std::uint64_t first_apic_id() {
+uint64_t first_apic_id() {
   static constinit Next<std::FILE* (*)(const char*, const char*)> fopen_next{"fopen"};
   std::FILE* file = fopen_next("/proc/cpuinfo", "re");
   if (file == nullptr) return 0;
@@ -37,12 +37,12 @@ std::uint64_t first_apic_id() {
   return id;
 }
 
-std::uint64_t system_memory_bytes() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+uint64_t system_memory_bytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-std::string cpu_properties(std::uint64_t cores, std::uint64_t apic_id) {
+std::string cpu_properties(uint64_t cores, uint64_t apic_id) {
   return properties({{"cpu_cores_count", cores},
                      {"simd_count", 0},
                      {"mem_banks_count", 1},
@@ -77,15 +77,15 @@ std::string cpu_properties(std::uint64_t cores, std::uint64_t apic_id) {
 
 std::string gpu_properties(const DeviceDescription& device) {
   // HSA_CAP_* of kfd_topology.h.
-  constexpr std::uint64_t kQueueSizePowerOfTwo = 1u << 3;
-  constexpr std::uint64_t kWatchPoints = (1u << 7) | (2u << 8);  // four of them, as a power of two
-  constexpr std::uint64_t kDoorbellType2 = 2u << 12;             // 64-bit doorbells of GFX9
-  constexpr std::uint64_t kSramEcc = 1u << 26;
-  const std::uint64_t capability =
+  constexpr uint64_t kQueueSizePowerOfTwo = 1u << 3;
+  constexpr uint64_t kWatchPoints = (1u << 7) | (2u << 8);  // four of them, as a power of two
+  constexpr uint64_t kDoorbellType2 = 2u << 12;             // 64-bit doorbells of GFX9
+  constexpr uint64_t kSramEcc = 1u << 26;
+  const uint64_t capability =
       kQueueSizePowerOfTwo | kWatchPoints | kDoorbellType2 | (device.sram_ecc ? kSramEcc : 0);
   const kfd::SdmaLayout sdma = kfd::sdma_layout(device);
   return properties({{"cpu_cores_count", 0},
-                     {"simd_count", std::uint64_t{device.compute_units} * device.simds_per_compute_unit},
+                     {"simd_count", uint64_t{device.compute_units} * device.simds_per_compute_unit},
                      {"mem_banks_count", 1},
                      {"caches_count", 3},
                      {"io_links_count", 1},
@@ -123,8 +123,8 @@ std::string gpu_properties(const DeviceDescription& device) {
                      {"max_engine_clk_ccompute", 0}});
 }
 
-std::string memory_bank(std::uint64_t heap_type, std::uint64_t bytes, std::uint64_t width,
-                        std::uint64_t clock) {
+std::string memory_bank(uint64_t heap_type, uint64_t bytes, uint64_t width,
+                        uint64_t clock) {
   return properties({{"heap_type", heap_type},
                      {"size_in_bytes", bytes},
                      {"flags", 0},
@@ -132,8 +132,8 @@ std::string memory_bank(std::uint64_t heap_type, std::uint64_t bytes, std::uint6
                      {"mem_clk_max", clock}});
 }
 
-std::string io_link(std::uint64_t from, std::uint64_t to, std::uint64_t mb_per_s) {
-  constexpr std::uint64_t kPciExpress = 2;  // CRAT_IOLINK_TYPE_PCIEXPRESS
+std::string io_link(uint64_t from, uint64_t to, uint64_t mb_per_s) {
+  constexpr uint64_t kPciExpress = 2;  // CRAT_IOLINK_TYPE_PCIEXPRESS
   return properties({{"type", kPciExpress},
                      {"version_major", 0},
                      {"version_minor", 0},
@@ -148,9 +148,9 @@ std::string io_link(std::uint64_t from, std::uint64_t to, std::uint64_t mb_per_s
                      {"flags", 1}});
 }
 
-enum CacheType : std::uint64_t { kCpuData = 0x5, kGpuData = 0x9, kGpuInstruction = 0xa };
+enum CacheType : uint64_t { kCpuData = 0x5, kGpuData = 0x9, kGpuInstruction = 0xa };
 
-std::string cache(std::uint64_t processor, std::uint64_t level, std::uint64_t kilobytes, std::uint64_t line,
+std::string cache(uint64_t processor, uint64_t level, uint64_t kilobytes, uint64_t line,
                   CacheType type) {
   return properties({{"processor_id_low", processor},
                      {"level", level},
@@ -195,16 +195,16 @@ Tree device_tree() {
   tree.add_file(topology + "/system_properties",
                 properties({{"platform_oem", 0}, {"platform_id", 0}, {"platform_rev", 0}}));
 
-  const std::uint64_t apic_id = first_apic_id();
+  const uint64_t apic_id = first_apic_id();
   tree.add_file(cpu + "/gpu_id", "0\n");
   tree.add_file(cpu + "/name", "\n");
   tree.add_file(cpu + "/properties",
-                cpu_properties(static_cast<std::uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)), apic_id));
+                cpu_properties(static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)), apic_id));
   tree.add_file(cpu + "/mem_banks/0/properties", memory_bank(0, system_memory_bytes(), 72, 3200));
   tree.add_file(cpu + "/caches/0/properties", cache(apic_id, 3, 32768, 64, kCpuData));
   tree.add_file(cpu + "/io_links/0/properties", io_link(0, 1, device.host_link_mb_per_s));
 
-  constexpr std::uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can reach all of it
+  constexpr uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can reach all of it
   tree.add_file(gpu + "/gpu_id", std::to_string(kfd::kGpuId) + '\n');
   tree.add_file(gpu + "/name", std::string(device.target) + '\n');
   tree.add_file(gpu + "/properties", gpu_properties(device));

@@ -19,10 +19,10 @@
 namespace uptempo::vgpu::interpose {
 namespace {
 
-constexpr std::size_t kMaxBuffers = 1024;  // IOV_MAX
+constexpr size_t kMaxBuffers = 1024;  // IOV_MAX
 
-std::uintptr_t start(const iovec& buffer) noexcept {
-  return reinterpret_cast<std::uintptr_t>(buffer.iov_base);
+uintptr_t start(const iovec& buffer) noexcept {
+  return reinterpret_cast<uintptr_t>(buffer.iov_base);
 }
 
 bool observed() noexcept { return HostPages::of_process() != nullptr; }
@@ -30,10 +30,10 @@ bool observed() noexcept { return HostPages::of_process() != nullptr; }
 // The buffers of a vectored call. What cannot be read is left to the kernel, which says EFAULT. 16 KiB of stack, so only where observed().
 class HeldBuffers {
  public:
-  HeldBuffers(const iovec* buffers, std::size_t count, bool write)
+  HeldBuffers(const iovec* buffers, size_t count, bool write)
       : array_(buffers, count > kMaxBuffers ? 0 : count * sizeof *buffers, false) {
     if (buffers == nullptr || count > kMaxBuffers ||
-        !kfd::copy_from_program(copy_.data(), reinterpret_cast<std::uint64_t>(buffers),
+        !kfd::copy_from_program(copy_.data(), reinterpret_cast<uint64_t>(buffers),
                                 count * sizeof *buffers))
       return;
     for (; count_ < count; ++count_) pages_->hold(start(copy_[count_]), copy_[count_].iov_len, write);
@@ -50,14 +50,14 @@ class HeldBuffers {
  private:
   HostPages* const pages_ = HostPages::of_process();
   const HostAccess array_;
-  std::size_t count_ = 0;
+  size_t count_ = 0;
   std::array<iovec, kMaxBuffers> copy_;
 };
 
 msghdr copy_of(const msghdr* message) {
   msghdr copy{};
   if (message == nullptr ||
-      !kfd::copy_from_program(&copy, reinterpret_cast<std::uint64_t>(message), sizeof copy))
+      !kfd::copy_from_program(&copy, reinterpret_cast<uint64_t>(message), sizeof copy))
     return {};
   return copy;
 }
@@ -78,8 +78,8 @@ class HeldMessage {
   const HeldBuffers buffers_;
 };
 
-std::size_t bytes_of(std::size_t size, std::size_t count) {
-  std::size_t bytes = 0;
+size_t bytes_of(size_t size, size_t count) {
+  size_t bytes = 0;
   return __builtin_mul_overflow(size, count, &bytes) ? 0 : bytes;
 }
 
@@ -87,7 +87,7 @@ std::size_t bytes_of(std::size_t size, std::size_t count) {
 }  // namespace uptempo::vgpu::interpose
 
 using uptempo::vgpu::HostAccess;
-using Bytes = std::size_t;
+using Bytes = size_t;
 using namespace uptempo::vgpu::interpose;
 
 // libc declares the buffers of read() and its relatives as written only, so GCC takes handing one on for a read of it.

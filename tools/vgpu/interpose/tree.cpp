@@ -21,7 +21,7 @@ bool is_below(std::string_view path, std::string_view root) {
 std::string normalise(std::string_view path) {
   std::string result;
   while (!path.empty()) {
-    const std::size_t slash = path.find('/');
+    const size_t slash = path.find('/');
     const std::string_view part = path.substr(0, slash);
     path = slash == std::string_view::npos ? std::string_view{} : path.substr(slash + 1);
     if (part.empty() || part == ".") continue;
@@ -48,7 +48,7 @@ void Tree::insert(const std::string& path, Entry entry) {
   if (root == nullptr) throw std::logic_error("no root of the virtual tree holds " + path);
   entries_.insert_or_assign(path, std::move(entry));
   for (std::string at = path; at != *root;) {
-    const std::size_t slash = at.rfind('/');
+    const size_t slash = at.rfind('/');
     const std::string name = at.substr(slash + 1);
     at.erase(slash);
     auto& children = entries_[at].children;

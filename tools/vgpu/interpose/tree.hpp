@@ -17,7 +17,7 @@
 namespace uptempo::vgpu::interpose {
 
 struct Entry {
-  enum class Kind : std::uint8_t { file, directory, kfd_device, render_device };
+  enum class Kind : uint8_t { file, directory, kfd_device, render_device };
   Kind kind = Kind::directory;
   std::string content;                // files
   std::vector<std::string> children;  // directories, names only

@@ -50,7 +50,7 @@ int scan(const char* path, Record*** names, int (*filter)(const Record*),
       const Record *first = left.get(), *second = right.get();
       return compare(&first, &second) < 0;
     });
-  *names = static_cast<Record**>(std::malloc(std::max<std::size_t>(1, found.size()) * sizeof(Record*)));
+  *names = static_cast<Record**>(std::malloc(std::max<size_t>(1, found.size()) * sizeof(Record*)));
   if (*names == nullptr) return -1;
   std::transform(found.begin(), found.end(), *names, [](Copy& copy) { return copy.release(); });
   return static_cast<int>(found.size());

@@ -21,12 +21,12 @@ constexpr int kLowestDescriptor = 800;
 
 }  // namespace
 
-RangeAllocator::RangeAllocator(std::uint64_t begin, std::uint64_t end) { free_.emplace(begin, end); }
+RangeAllocator::RangeAllocator(uint64_t begin, uint64_t end) { free_.emplace(begin, end); }
 
-std::optional<std::uint64_t> RangeAllocator::allocate(std::uint64_t size_bytes, std::uint64_t alignment) {
+std::optional<uint64_t> RangeAllocator::allocate(uint64_t size_bytes, uint64_t alignment) {
   for (auto range = free_.begin(); range != free_.end(); ++range) {
     const auto [begin, end] = *range;
-    const std::uint64_t start = (begin + alignment - 1) & ~(alignment - 1);
+    const uint64_t start = (begin + alignment - 1) & ~(alignment - 1);
     if (start > end || end - start < size_bytes) continue;
     free_.erase(range);
     if (start > begin) free_.emplace(begin, start);
@@ -36,8 +36,8 @@ std::optional<std::uint64_t> RangeAllocator::allocate(std::uint64_t size_bytes, 
   return std::nullopt;
 }
 
-void RangeAllocator::free(std::uint64_t begin, std::uint64_t size_bytes) {
-  std::uint64_t end = begin + size_bytes;
+void RangeAllocator::free(uint64_t begin, uint64_t size_bytes) {
+  uint64_t end = begin + size_bytes;
   const auto next = free_.lower_bound(begin);
   if (next != free_.begin()) {
     const auto previous = std::prev(next);
@@ -53,7 +53,7 @@ void RangeAllocator::free(std::uint64_t begin, std::uint64_t size_bytes) {
   free_.emplace(begin, end);
 }
 
-SparseFile::SparseFile(const char* name, std::uint64_t size_bytes) : size_bytes_(size_bytes) {
+SparseFile::SparseFile(const char* name, uint64_t size_bytes) : size_bytes_(size_bytes) {
   const int low = memfd_create(name, MFD_CLOEXEC);
   if (low < 0) fail("memfd_create");
   const int high = fcntl(low, F_DUPFD_CLOEXEC, kLowestDescriptor);
@@ -87,7 +87,7 @@ int SparseFile::open(bool close_on_exec) const {
   return descriptor >= 0 ? descriptor : -errno;
 }
 
-void SparseFile::release(std::uint64_t offset, std::uint64_t length_bytes) noexcept {
+void SparseFile::release(uint64_t offset, uint64_t length_bytes) noexcept {
   // MADV_REMOVE punches the hole without needing the descriptor.
   madvise(alias_ + offset, length_bytes, MADV_REMOVE);
 }

@@ -17,20 +17,20 @@ namespace uptempo::vgpu::kfd {
 // First fit over [begin, end); freed ranges coalesce.
 class RangeAllocator {
  public:
-  RangeAllocator(std::uint64_t begin, std::uint64_t end);
+  RangeAllocator(uint64_t begin, uint64_t end);
 
   // `size_bytes` > 0; `alignment` a power of two. nullopt: no free range is long enough.
-  std::optional<std::uint64_t> allocate(std::uint64_t size_bytes, std::uint64_t alignment);
-  void free(std::uint64_t begin, std::uint64_t size_bytes);
+  std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t alignment);
+  void free(uint64_t begin, uint64_t size_bytes);
 
  private:
-  std::map<std::uint64_t, std::uint64_t> free_;  // begin -> end
+  std::map<uint64_t, uint64_t> free_;  // begin -> end
 };
 
 class SparseFile {
  public:
   // Throws std::system_error when memfd, its size or its mapping is refused.
-  SparseFile(const char* name, std::uint64_t size_bytes);
+  SparseFile(const char* name, uint64_t size_bytes);
   ~SparseFile();
   SparseFile(const SparseFile&) = delete;
   SparseFile& operator=(const SparseFile&) = delete;
@@ -41,17 +41,17 @@ class SparseFile {
   // Whether a descriptor with this identity is (a duplicate of) this file.
   bool is(dev_t device, ino_t inode) const noexcept { return device == device_ && inode == inode_; }
 
-  std::byte* at(std::uint64_t offset) const noexcept { return alias_ + offset; }
-  std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+  std::byte* at(uint64_t offset) const noexcept { return alias_ + offset; }
+  uint64_t size_bytes() const noexcept { return size_bytes_; }
 
   // Gives pages back to the system; they read as zero afterwards, also through the program's mappings.
-  void release(std::uint64_t offset, std::uint64_t length_bytes) noexcept;
+  void release(uint64_t offset, uint64_t length_bytes) noexcept;
 
  private:
   int descriptor_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  std::uint64_t size_bytes_ = 0;
+  uint64_t size_bytes_ = 0;
   std::byte* alias_ = nullptr;
 };
 

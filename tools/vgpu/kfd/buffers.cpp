@@ -16,23 +16,23 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kLargePage = std::uint64_t{2} << 20;
-constexpr std::uint64_t kGpuAddressEnd = std::uint64_t{1} << 47;  // gpuvm_limit + 1, see process.cpp
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kLargePage = uint64_t{2} << 20;
+constexpr uint64_t kGpuAddressEnd = uint64_t{1} << 47;  // gpuvm_limit + 1, see process.cpp
 
 // linux/kfd_ioctl.h defines the highest one as a signed shift.
-constexpr std::uint32_t kWritable = 1u << 31;
+constexpr uint32_t kWritable = 1u << 31;
 
-std::uint64_t system_memory_bytes() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+uint64_t system_memory_bytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
+uint64_t round_up(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-MemoryKind kind_of(std::uint32_t flags) {
+MemoryKind kind_of(uint32_t flags) {
   if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0) return MemoryKind::doorbell;
   if ((flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) != 0) return MemoryKind::hdp_registers;
   const bool coherent = (flags & KFD_IOC_ALLOC_MEM_FLAGS_COHERENT) != 0;
@@ -44,12 +44,12 @@ MemoryKind kind_of(std::uint32_t flags) {
 
 }  // namespace
 
-std::uint64_t Buffers::render_file_bytes(std::uint64_t vram_bytes) {
+uint64_t Buffers::render_file_bytes(uint64_t vram_bytes) {
   return vram_bytes + round_up(system_memory_bytes(), kLargePage);
 }
 
-Buffers::Buffers(Device& device, std::uint32_t gpu_id, SparseFile& render_file, SparseFile& kfd_file,
-                 std::uint64_t vram_bytes)
+Buffers::Buffers(Device& device, uint32_t gpu_id, SparseFile& render_file, SparseFile& kfd_file,
+                 uint64_t vram_bytes)
     : device_(device),
       gpu_id_(gpu_id),
       render_file_(render_file),
@@ -69,7 +69,7 @@ void Buffers::set_command_processor(CommandProcessor* processor) {
                                        buffer.request.size_bytes);
 }
 
-int Buffers::place(Buffer& buffer, std::uint64_t& mmap_offset) {
+int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
   const Request& request = buffer.request;
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) != 0) {
     if (request.size_bytes != kDoorbellPageBytes) return -EINVAL;
@@ -101,7 +101,7 @@ int Buffers::place(Buffer& buffer, std::uint64_t& mmap_offset) {
   if (!vram && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_GTT) == 0) return -EINVAL;
   // An AQL ring with AQL_QUEUE_MEM is backed once and mapped twice, back to back.
   const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
-  const std::uint64_t bytes = round_up(twice ? request.size_bytes / 2 : request.size_bytes, kPage);
+  const uint64_t bytes = round_up(twice ? request.size_bytes / 2 : request.size_bytes, kPage);
   const auto offset = (vram ? vram_ : gtt_).allocate(bytes, bytes >= kLargePage ? kLargePage : kPage);
   if (!offset) {
     note("ALLOC_MEMORY_OF_GPU: no " + std::to_string(bytes) + " bytes of " + (vram ? "VRAM" : "GTT") +
@@ -116,19 +116,19 @@ int Buffers::place(Buffer& buffer, std::uint64_t& mmap_offset) {
   return 0;
 }
 
-int Buffers::allocate(const Request& request, std::uint64_t& handle, std::uint64_t& mmap_offset) {
+int Buffers::allocate(const Request& request, uint64_t& handle, uint64_t& mmap_offset) {
   if (request.size_bytes == 0 || request.gpu_address % kPage != 0 || request.gpu_address == 0 ||
       request.gpu_address >= kGpuAddressEnd || request.size_bytes > kGpuAddressEnd - request.gpu_address)
     return -EINVAL;
   const std::lock_guard lock(mutex_);
   Buffer buffer{.request = request};
   if (const int error = place(buffer, mmap_offset); error != 0) return error;
-  handle = (std::uint64_t{gpu_id_} << 32) | next_handle_++;
+  handle = (uint64_t{gpu_id_} << 32) | next_handle_++;
   buffers_.emplace(handle, std::move(buffer));
   return 0;
 }
 
-int Buffers::free(std::uint64_t handle) {
+int Buffers::free(uint64_t handle) {
   const std::lock_guard lock(mutex_);
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return -EINVAL;
@@ -152,7 +152,7 @@ void Buffers::watch(const Buffer& buffer) {
                        buffer.file_bytes != 0;
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0 || (!is_file && buffer.shared == nullptr))
     return;
-  const std::uint64_t bytes = round_up(request.size_bytes, kPage);
+  const uint64_t bytes = round_up(request.size_bytes, kPage);
   auto* program = reinterpret_cast<std::byte*>(request.gpu_address);
   if (is_file && !is_mapping_of(request.gpu_address, bytes, render_file_, buffer.file_offset)) {
     const bool out_of_reach = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0 &&
@@ -168,7 +168,7 @@ void Buffers::watch(const Buffer& buffer) {
   }
 }
 
-int Buffers::map(std::uint64_t handle) {
+int Buffers::map(uint64_t handle) {
   const std::lock_guard lock(mutex_);
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return -ENOMEM;
@@ -176,7 +176,7 @@ int Buffers::map(std::uint64_t handle) {
   if (buffer.mapped) return 0;
   const Request& request = buffer.request;
   const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
-  const std::uint64_t bytes = twice ? buffer.file_bytes : round_up(request.size_bytes, kPage);
+  const uint64_t bytes = twice ? buffer.file_bytes : round_up(request.size_bytes, kPage);
   Mapping mapping{.begin = request.gpu_address,
                   .end = request.gpu_address + bytes,
                   .host = buffer.host,
@@ -207,7 +207,7 @@ int Buffers::map(std::uint64_t handle) {
   return 0;
 }
 
-int Buffers::unmap(std::uint64_t handle) {
+int Buffers::unmap(uint64_t handle) {
   const std::lock_guard lock(mutex_);
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return -ENODEV;
@@ -235,12 +235,12 @@ int Buffers::unmap(std::uint64_t handle) {
   return 0;
 }
 
-std::uint64_t Buffers::vram_used_bytes() const {
+uint64_t Buffers::vram_used_bytes() const {
   const std::lock_guard lock(mutex_);
   return vram_used_;
 }
 
-std::uint64_t Buffers::gtt_used_bytes() const {
+uint64_t Buffers::gtt_used_bytes() const {
   const std::lock_guard lock(mutex_);
   return gtt_used_;
 }

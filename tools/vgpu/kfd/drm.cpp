@@ -16,9 +16,9 @@ namespace {
 
 // The kernel copies min(length, room) bytes and reports the full length (drm_copy_field).
 bool copy_field(char* destination, __kernel_size_t& length, std::string_view text) {
-  const std::size_t room = destination == nullptr ? 0 : std::min<std::size_t>(length, text.size());
+  const size_t room = destination == nullptr ? 0 : std::min<size_t>(length, text.size());
   length = text.size();
-  return copy_to_program(reinterpret_cast<std::uint64_t>(destination), text.data(), room);
+  return copy_to_program(reinterpret_cast<uint64_t>(destination), text.data(), room);
 }
 
 int version(drm_version& args) {
@@ -33,7 +33,7 @@ int version(drm_version& args) {
 
 template <typename Value>
 int answer(const drm_amdgpu_info& args, const Value& value) {
-  return copy_to_program(args.return_pointer, &value, std::min<std::size_t>(args.return_size, sizeof value))
+  return copy_to_program(args.return_pointer, &value, std::min<size_t>(args.return_size, sizeof value))
              ? 0
              : -EFAULT;
 }
@@ -50,11 +50,11 @@ drm_amdgpu_info_device device_info(const DeviceDescription& description) {
   info.max_memory_clock = description.memory_clock_mhz * 1000;
   info.cu_active_number = description.compute_units;
   // The bitmap has 4 x 4 entries; engines 4..7 of 8-engine devices continue in the second column (amdgpu_kms.c).
-  const std::uint32_t per_engine = description.compute_units / description.shader_engines;
-  for (std::uint32_t engine = 0; engine < description.shader_engines; ++engine)
+  const uint32_t per_engine = description.compute_units / description.shader_engines;
+  for (uint32_t engine = 0; engine < description.shader_engines; ++engine)
     info.cu_bitmap[engine % 4][engine / 4] = (1u << per_engine) - 1;
-  info.virtual_address_offset = std::uint64_t{2} << 20;
-  info.virtual_address_max = std::uint64_t{1} << 47;
+  info.virtual_address_offset = uint64_t{2} << 20;
+  info.virtual_address_max = uint64_t{1} << 47;
   info.virtual_address_alignment = 4096;
   info.pte_fragment_size = 2u << 20;
   info.gart_page_size = 4096;
@@ -83,15 +83,15 @@ drm_amdgpu_memory_info memory_info(const Buffers& buffers) {
 int info(const DeviceDescription& description, const Buffers& buffers, const drm_amdgpu_info& args) {
   switch (args.query) {
     case AMDGPU_INFO_ACCEL_WORKING:
-      return answer(args, std::uint32_t{1});
+      return answer(args, uint32_t{1});
     case AMDGPU_INFO_DEV_INFO:
       return answer(args, device_info(description));
     case AMDGPU_INFO_READ_MMR_REG: {
       // Tiling registers of the graphics pipe: a compute program only carries them along.
       if (args.read_mmr_reg.count > 128) return -EINVAL;
-      const std::vector<std::uint32_t> zeros(args.read_mmr_reg.count);
+      const std::vector<uint32_t> zeros(args.read_mmr_reg.count);
       return copy_to_program(args.return_pointer, zeros.data(),
-                             std::min<std::size_t>(args.return_size, zeros.size() * sizeof(std::uint32_t)))
+                             std::min<size_t>(args.return_size, zeros.size() * sizeof(uint32_t)))
                  ? 0
                  : -EFAULT;
     }
@@ -122,7 +122,7 @@ int info(const DeviceDescription& description, const Buffers& buffers, const drm
 
 }  // namespace
 
-int drm_ioctl(const DeviceDescription& description, const Buffers& buffers, std::uint64_t request,
+int drm_ioctl(const DeviceDescription& description, const Buffers& buffers, uint64_t request,
               void* argument) {
   switch (_IOC_NR(request)) {
     case _IOC_NR(DRM_IOCTL_VERSION):

@@ -13,7 +13,7 @@
 
 namespace uptempo::vgpu::kfd {
 
-int drm_ioctl(const DeviceDescription& description, const Buffers& buffers, std::uint64_t request,
+int drm_ioctl(const DeviceDescription& description, const Buffers& buffers, uint64_t request,
               void* argument);
 
 }  // namespace uptempo::vgpu::kfd

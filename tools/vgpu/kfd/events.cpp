@@ -14,10 +14,10 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-constexpr std::uint32_t kMaxSignalEvents = KFD_SIGNAL_EVENT_LIMIT - 1;  // slot 0 is the driver's
-constexpr std::uint32_t kInfinite = std::numeric_limits<std::uint32_t>::max();
+constexpr uint32_t kMaxSignalEvents = KFD_SIGNAL_EVENT_LIMIT - 1;  // slot 0 is the driver's
+constexpr uint32_t kInfinite = std::numeric_limits<uint32_t>::max();
 
-bool is_signal(std::uint32_t type) {
+bool is_signal(uint32_t type) {
   return type == KFD_IOC_EVENT_SIGNAL || type == KFD_IOC_EVENT_DEBUG_EVENT;
 }
 
@@ -36,23 +36,23 @@ const char* access_name(Access access) {
 }
 
 // Never used again, unlike a thread's identifier.
-std::uint64_t this_thread() noexcept {
-  static std::atomic<std::uint64_t> last{0};
-  thread_local const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+uint64_t this_thread() noexcept {
+  static std::atomic<uint64_t> last{0};
+  thread_local const uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
   return number;
 }
 
 }  // namespace
 
-bool Events::Takers::join(std::uint64_t thread) noexcept {
-  const auto end = threads_.begin() + static_cast<std::ptrdiff_t>(count_);
+bool Events::Takers::join(uint64_t thread) noexcept {
+  const auto end = threads_.begin() + static_cast<ptrdiff_t>(count_);
   if (count_ == 0 || count_ == threads_.size() || std::find(threads_.begin(), end, thread) != end)
     return false;
   threads_[count_++] = thread;
   return true;
 }
 
-int Events::create(std::uint32_t type, bool auto_reset, std::uint32_t& event_id) {
+int Events::create(uint32_t type, bool auto_reset, uint32_t& event_id) {
   const std::lock_guard lock(mutex_);
   if (is_signal(type)) {
     if (signal_count_ == kMaxSignalEvents) {
@@ -70,7 +70,7 @@ int Events::create(std::uint32_t type, bool auto_reset, std::uint32_t& event_id)
     next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
     ++signal_count_;
   } else {
-    next_other_id_ = next_other_id_ == std::numeric_limits<std::int32_t>::max() ? KFD_SIGNAL_EVENT_LIMIT
+    next_other_id_ = next_other_id_ == std::numeric_limits<int32_t>::max() ? KFD_SIGNAL_EVENT_LIMIT
                                                                                 : next_other_id_ + 1;
   }
   event.type = type;
@@ -78,7 +78,7 @@ int Events::create(std::uint32_t type, bool auto_reset, std::uint32_t& event_id)
   return 0;
 }
 
-int Events::destroy(std::uint32_t event_id) {
+int Events::destroy(uint32_t event_id) {
   const std::lock_guard lock(mutex_);
   const auto found = events_.find(event_id);
   if (found == events_.end()) return -EINVAL;
@@ -96,7 +96,7 @@ Events::Held Events::held() const {
   return {.signal = signal_count_, .other = events_.size() - signal_count_};
 }
 
-int Events::set(std::uint32_t event_id) {
+int Events::set(uint32_t event_id) {
   const std::lock_guard lock(mutex_);
   const auto found = events_.find(event_id);
   if (found == events_.end() || found->second.type != KFD_IOC_EVENT_SIGNAL) return -EINVAL;
@@ -104,7 +104,7 @@ int Events::set(std::uint32_t event_id) {
   return 0;
 }
 
-int Events::reset(std::uint32_t event_id) {
+int Events::reset(uint32_t event_id) {
   const std::lock_guard lock(mutex_);
   const auto found = events_.find(event_id);
   if (found == events_.end() || found->second.type != KFD_IOC_EVENT_SIGNAL) return -EINVAL;
@@ -123,8 +123,8 @@ void Events::set_locked(Event& event) {
   }
 }
 
-int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t timeout_ms,
-                 std::uint32_t& result) {
+int Events::wait(EventData* events, uint32_t count, bool all, uint32_t timeout_ms,
+                 uint32_t& result) {
   if (count > kMaxWaitedEvents) return -ENOMEM;
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -132,9 +132,9 @@ int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t
   std::vector<Waiter> waiters(count);
 
   std::unique_lock lock(mutex_);
-  for (std::uint32_t i = 0; i < count; ++i)
+  for (uint32_t i = 0; i < count; ++i)
     if (!events_.contains(events[i].event_id)) return -EINVAL;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     Event& event = events_.find(events[i].event_id)->second;
     Waiter& waiter = waiters[i];
     waiter.event = &event;
@@ -144,7 +144,7 @@ int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t
       event.signaled = false;
       event.takers.take(this_thread());
     }
-    const std::uint64_t last_age = events[i].signal_event_data.last_event_age;
+    const uint64_t last_age = events[i].signal_event_data.last_event_age;
     if (event.type == KFD_IOC_EVENT_SIGNAL && last_age != 0) {
       waiter.wants_age = true;
       if (event.age != last_age) waiter.activated = true;
@@ -154,8 +154,8 @@ int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t
     event.waiters.push_back(&waiter);
   }
 
-  const auto condition = [&]() -> std::uint32_t {
-    std::uint32_t activated = 0;
+  const auto condition = [&]() -> uint32_t {
+    uint32_t activated = 0;
     for (const Waiter& waiter : waiters) {
       if (waiter.event == nullptr) return KFD_IOC_WAIT_RESULT_FAIL;
       if (!waiter.activated) continue;
@@ -173,7 +173,7 @@ int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t
     }
   }
 
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     Waiter& waiter = waiters[i];
     if (waiter.event == nullptr) continue;
     waiter.event->waiters.remove(&waiter);
@@ -188,7 +188,7 @@ int Events::wait(EventData* events, std::uint32_t count, bool all, std::uint32_t
   return result == KFD_IOC_WAIT_RESULT_FAIL ? -EIO : 0;
 }
 
-void Events::raise(std::uint32_t event_id) {
+void Events::raise(uint32_t event_id) {
   const std::lock_guard lock(mutex_);
   // Unknown ids are ignored, as the driver's interrupt handler does: the program may have destroyed the event since.
   const auto found = events_.find(event_id);
@@ -211,7 +211,7 @@ void Events::memory_fault(const MemoryFault& fault) {
     event.exception.failure.NotPresent = fault.present ? 0 : 1;
     event.exception.failure.ReadOnly = read_only ? 1 : 0;
     event.exception.failure.NoExecute = fault.present && fault.access == Access::execute ? 1 : 0;
-    event.exception.va = fault.address & ~std::uint64_t{0xfff};  // the hardware reports pages
+    event.exception.va = fault.address & ~uint64_t{0xfff};  // the hardware reports pages
     event.exception.gpu_id = gpu_id_;
     set_locked(event);
   }

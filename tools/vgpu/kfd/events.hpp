@@ -37,12 +37,12 @@ struct EventData {
     kfd_hsa_memory_exception_data memory_exception_data;
     kfd_hsa_hw_exception_data hw_exception_data;
     struct {
-      std::uint64_t last_event_age;  // in: the age last seen, 0: do not compare. out: the present age.
+      uint64_t last_event_age;  // in: the age last seen, 0: do not compare. out: the present age.
     } signal_event_data;
   };
-  std::uint64_t extension;
-  std::uint32_t event_id;
-  std::uint32_t pad;
+  uint64_t extension;
+  uint32_t event_id;
+  uint32_t pad;
 };
 static_assert(sizeof(EventData) == sizeof(kfd_event_data) &&
               offsetof(EventData, event_id) == offsetof(kfd_event_data, event_id));
@@ -50,27 +50,27 @@ static_assert(sizeof(EventData) == sizeof(kfd_event_data) &&
 class Events final : public Interrupts {
  public:
   // kcalloc() of the kernel refuses more than 4 MiB; its struct kfd_event_waiter has 56 bytes.
-  static constexpr std::uint32_t kMaxWaitedEvents = (4u << 20) / 56;
+  static constexpr uint32_t kMaxWaitedEvents = (4u << 20) / 56;
 
-  explicit Events(std::uint32_t gpu_id) : gpu_id_(gpu_id) {}
+  explicit Events(uint32_t gpu_id) : gpu_id_(gpu_id) {}
 
-  int create(std::uint32_t type, bool auto_reset,
-             std::uint32_t& event_id);  // -ENOSPC: 4095 signal events exist
-  int destroy(std::uint32_t event_id);  // its waiters end with -EIO
-  int set(std::uint32_t event_id);      // signal events only, as is reset()
-  int reset(std::uint32_t event_id);
+  int create(uint32_t type, bool auto_reset,
+             uint32_t& event_id);  // -ENOSPC: 4095 signal events exist
+  int destroy(uint32_t event_id);  // its waiters end with -EIO
+  int set(uint32_t event_id);      // signal events only, as is reset()
+  int reset(uint32_t event_id);
 
   struct Held {
-    std::uint64_t signal = 0, other = 0;
+    uint64_t signal = 0, other = 0;
   };
   Held held() const;
 
   // `timeout_ms`: 0 polls, 0xffffffff waits for ever. Fills `result` with KFD_IOC_WAIT_RESULT_*, and when it is COMPLETE the data of `events`.
   // -ENOMEM: more than kMaxWaitedEvents.
-  int wait(EventData* events, std::uint32_t count, bool all, std::uint32_t timeout_ms, std::uint32_t& result);
+  int wait(EventData* events, uint32_t count, bool all, uint32_t timeout_ms, uint32_t& result);
 
   // Interrupts, for the device's threads.
-  void raise(std::uint32_t event_id) override;
+  void raise(uint32_t event_id) override;
   void memory_fault(const MemoryFault& fault) override;
 
  private:
@@ -80,21 +80,21 @@ class Events final : public Interrupts {
    public:
     void clear() noexcept { count_ = 0; }
     // Whether the state has been taken, and not yet by this thread, which is added. No more than there is room for.
-    bool join(std::uint64_t thread) noexcept;
-    void take(std::uint64_t thread) noexcept {
+    bool join(uint64_t thread) noexcept;
+    void take(uint64_t thread) noexcept {
       threads_[0] = thread;
       count_ = 1;
     }
 
    private:
-    std::array<std::uint64_t, 8> threads_{};
-    std::size_t count_ = 0;
+    std::array<uint64_t, 8> threads_{};
+    size_t count_ = 0;
   };
   struct Event {
-    std::uint32_t type = 0;
+    uint32_t type = 0;
     bool auto_reset = false;
     bool signaled = false;
-    std::uint64_t age = 1;
+    uint64_t age = 1;
     kfd_hsa_memory_exception_data exception{};
     std::list<Waiter*> waiters;
     Takers takers;
@@ -108,12 +108,12 @@ class Events final : public Interrupts {
 
   static void set_locked(Event& event);
 
-  const std::uint32_t gpu_id_;
+  const uint32_t gpu_id_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint32_t, Event> events_;  // references stay valid while others come and go
-  std::uint32_t signal_count_ = 0;
-  std::uint32_t next_signal_id_ = 1;
-  std::uint32_t next_other_id_ = KFD_SIGNAL_EVENT_LIMIT;
+  std::unordered_map<uint32_t, Event> events_;  // references stay valid while others come and go
+  uint32_t signal_count_ = 0;
+  uint32_t next_signal_id_ = 1;
+  uint32_t next_other_id_ = KFD_SIGNAL_EVENT_LIMIT;
 };
 
 }  // namespace uptempo::vgpu::kfd

@@ -32,7 +32,7 @@ FenceReport::FenceReport(const Options& options)
         }
       },
       journal_.get(),
-      options.checks.repeated ? std::numeric_limits<std::uint32_t>::max() : fences::Checker::kRepetitions);
+      options.checks.repeated ? std::numeric_limits<uint32_t>::max() : fences::Checker::kRepetitions);
 }
 
 void FenceReport::advise() {

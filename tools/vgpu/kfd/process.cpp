@@ -47,10 +47,10 @@ int answered(Request&& request) {
 // As kfd_ioctl() and drm_ioctl() of the kernel: arguments are copied to a zeroed block that is large enough for any of them and back, whatever
 // size the caller's headers gave the struct.
 template <class Answer>
-int with_copy(std::uint64_t request, void* argument, Answer&& answer) {
+int with_copy(uint64_t request, void* argument, Answer&& answer) {
   alignas(8) std::array<std::byte, 512> block{};
-  const std::size_t size = std::min<std::size_t>(_IOC_SIZE(request), block.size());
-  const auto address = reinterpret_cast<std::uint64_t>(argument);
+  const size_t size = std::min<size_t>(_IOC_SIZE(request), block.size());
+  const auto address = reinterpret_cast<uint64_t>(argument);
   if ((_IOC_DIR(request) & _IOC_WRITE) != 0 && !copy_from_program(block.data(), address, size))
     return -EFAULT;
   const int result = answered([&] { return answer(block.data()); });
@@ -94,7 +94,7 @@ Holdings Process::holdings() const {
           .events = requests_->events.held(),
           .memory = requests_->buffers.held()};
 }
-std::optional<std::uint32_t> Process::queue_with_ring(std::uint64_t ring_address) const {
+std::optional<uint32_t> Process::queue_with_ring(uint64_t ring_address) const {
   return requests_->queues.with_ring(ring_address);
 }
 const fences::Checker* Process::checker() const noexcept { return requests_->fence_report.checker(); }
@@ -108,15 +108,15 @@ Process::Node Process::node_of(dev_t device, ino_t inode) const noexcept {
   return requests_->render_file.is(device, inode) ? Node::render : Node::none;
 }
 
-int Process::drm_ioctl(std::uint64_t request, void* argument) {
+int Process::drm_ioctl(uint64_t request, void* argument) {
   return with_copy(request, argument, [&](void* block) {
     return kfd::drm_ioctl(description(), requests_->buffers, request, block);
   });
 }
 
-int Process::kfd_ioctl(std::uint64_t request, void* argument) {
+int Process::kfd_ioctl(uint64_t request, void* argument) {
   return with_copy(request, argument, [&](void* block) {
-    return requests_->kfd(static_cast<std::uint32_t>(_IOC_NR(request)), block);
+    return requests_->kfd(static_cast<uint32_t>(_IOC_NR(request)), block);
   });
 }
 

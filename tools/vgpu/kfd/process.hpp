@@ -25,18 +25,18 @@
 namespace uptempo::vgpu::kfd {
 
 // KFD's identifier of the emulated GPU (a 16-bit hash in the kernel; any nonzero value will do).
-inline constexpr std::uint32_t kGpuId = 0x5a21;
+inline constexpr uint32_t kGpuId = 0x5a21;
 
 // The interface version. 1.14 brought event_age, which newer ROCr releases rely on from there on; everything that 1.15 and later
 // add (SVM attributes, contiguous VRAM, queues by SDMA engine id) is not emulated, so the version says so.
-inline constexpr std::uint32_t kKfdMajorVersion = 1;
-inline constexpr std::uint32_t kKfdMinorVersion = 14;
+inline constexpr uint32_t kKfdMajorVersion = 1;
+inline constexpr uint32_t kKfdMinorVersion = 14;
 
 class Requests;
 
 // What exists for the process at the moment.
 struct Holdings {
-  std::uint64_t queues = 0;
+  uint64_t queues = 0;
   Events::Held events;
   Buffers::Held memory;
 };
@@ -61,8 +61,8 @@ class Process {
   Node node_of(dev_t device, ino_t inode) const noexcept;
 
   // 0 (or a positive result) or a negative errno: -ENOMEM when memory is refused. No exception leaves them.
-  int kfd_ioctl(std::uint64_t request, void* argument);
-  int drm_ioctl(std::uint64_t request, void* argument);
+  int kfd_ioctl(uint64_t request, void* argument);
+  int drm_ioctl(uint64_t request, void* argument);
 
   const DeviceDescription& description() const noexcept;
 
@@ -71,7 +71,7 @@ class Process {
   const Caches* caches() const noexcept;
   Holdings holdings() const;
   // How traces and findings call the program's queue whose ring begins there; nothing: there is none.
-  std::optional<std::uint32_t> queue_with_ring(std::uint64_t ring_address) const;
+  std::optional<uint32_t> queue_with_ring(uint64_t ring_address) const;
   // Null when fences are not checked.
   const fences::Checker* checker() const noexcept;
   // The program ends: what the fence checker can only tell then.

@@ -18,7 +18,7 @@ namespace {
 using Copy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
 // The kernel copies for us, through its own interface for debuggers. False with errno EFAULT, or what forbids the call itself.
-bool copy(Copy call, void* ours, std::uint64_t address, std::size_t size_bytes) noexcept {
+bool copy(Copy call, void* ours, uint64_t address, size_t size_bytes) noexcept {
   const HostAccess access(reinterpret_cast<void*>(address), size_bytes, call == process_vm_writev);
   const iovec here{ours, size_bytes};
   const iovec there{reinterpret_cast<void*>(address), size_bytes};
@@ -28,21 +28,21 @@ bool copy(Copy call, void* ours, std::uint64_t address, std::size_t size_bytes) 
 }
 
 struct ProgramMapping {
-  std::uint64_t begin, end;
+  uint64_t begin, end;
   bool readable, writable, shared, named;
-  std::uint64_t offset;
+  uint64_t offset;
   dev_t device;
   ino_t inode;
 };
 
 // The first answer other than 0 of visit(const ProgramMapping&) -> int, for the mappings of the range from its begin on; -EFAULT where there is none.
 template <typename Visit>
-int walk(std::uint64_t address, std::uint64_t size_bytes, Visit&& visit) {
+int walk(uint64_t address, uint64_t size_bytes, Visit&& visit) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
                                                              std::fclose);
   if (maps == nullptr) return -EFAULT;
-  const std::uint64_t end = address + size_bytes;
-  std::uint64_t visited = address;  // everything below
+  const uint64_t end = address + size_bytes;
+  uint64_t visited = address;  // everything below
   char line[512];
   bool begins = true;  // a line longer than the buffer comes in parts
   while (visited < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
@@ -74,19 +74,19 @@ int walk(std::uint64_t address, std::uint64_t size_bytes, Visit&& visit) {
 }
 
 // Whether the kernel has not given a single page to the range yet. False where it does not say.
-bool has_no_pages(std::uint64_t address, std::uint64_t size_bytes) {
-  constexpr std::uint64_t kPresentOrSwapped = std::uint64_t{3}
+bool has_no_pages(uint64_t address, uint64_t size_bytes) {
+  constexpr uint64_t kPresentOrSwapped = uint64_t{3}
                                               << 62;  // Documentation/admin-guide/mm/pagemap.rst
-  constexpr std::uint64_t kPage = 4096;
+  constexpr uint64_t kPage = 4096;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pages(std::fopen("/proc/self/pagemap", "re"),
                                                               std::fclose);
   if (pages == nullptr || std::fseek(pages.get(), static_cast<long>(address / kPage * 8), SEEK_SET) != 0)
     return false;
-  std::array<std::uint64_t, 4096> entries;
-  for (std::uint64_t left = (size_bytes + kPage - 1) / kPage; left != 0;) {
-    const std::size_t count = std::min<std::uint64_t>(left, entries.size());
+  std::array<uint64_t, 4096> entries;
+  for (uint64_t left = (size_bytes + kPage - 1) / kPage; left != 0;) {
+    const size_t count = std::min<uint64_t>(left, entries.size());
     if (std::fread(entries.data(), sizeof entries[0], count, pages.get()) != count) return false;
-    for (std::size_t entry = 0; entry < count; ++entry)
+    for (size_t entry = 0; entry < count; ++entry)
       if ((entries[entry] & kPresentOrSwapped) != 0) return false;
     left -= count;
   }
@@ -95,29 +95,29 @@ bool has_no_pages(std::uint64_t address, std::uint64_t size_bytes) {
 
 }  // namespace
 
-bool copy_from_program(void* to, std::uint64_t address, std::size_t size_bytes) noexcept {
+bool copy_from_program(void* to, uint64_t address, size_t size_bytes) noexcept {
   if (size_bytes == 0 || copy(process_vm_readv, to, address, size_bytes)) return true;
   if (errno == EFAULT) return false;
   std::memcpy(to, reinterpret_cast<const void*>(address), size_bytes);  // a sandbox forbids the call
   return true;
 }
 
-bool copy_to_program(std::uint64_t address, const void* from, std::size_t size_bytes) noexcept {
+bool copy_to_program(uint64_t address, const void* from, size_t size_bytes) noexcept {
   if (size_bytes == 0 || copy(process_vm_writev, const_cast<void*>(from), address, size_bytes)) return true;
   if (errno == EFAULT) return false;
   std::memcpy(reinterpret_cast<void*>(address), from, size_bytes);
   return true;
 }
 
-int check_user_pages(std::uint64_t address, std::uint64_t size_bytes) {
+int check_user_pages(uint64_t address, uint64_t size_bytes) {
   return walk(address, size_bytes, [](const ProgramMapping& mapping) {
     if (!mapping.readable) return -EFAULT;
     return mapping.writable ? 0 : -EPERM;
   });
 }
 
-bool is_mapping_of(std::uint64_t address, std::uint64_t size_bytes, const SparseFile& file,
-                   std::uint64_t offset) {
+bool is_mapping_of(uint64_t address, uint64_t size_bytes, const SparseFile& file,
+                   uint64_t offset) {
   return walk(address, size_bytes, [&](const ProgramMapping& mapping) {
            const bool same_byte = mapping.offset - mapping.begin == offset - address;
            return mapping.readable && mapping.writable && mapping.shared &&
@@ -127,7 +127,7 @@ bool is_mapping_of(std::uint64_t address, std::uint64_t size_bytes, const Sparse
          }) == 0;
 }
 
-bool is_untouched_memory(std::uint64_t address, std::uint64_t size_bytes) {
+bool is_untouched_memory(uint64_t address, uint64_t size_bytes) {
   const bool anonymous =
       walk(address, size_bytes, [](const ProgramMapping& mapping) {
         return mapping.readable && mapping.writable && !mapping.shared && mapping.inode == 0 && !mapping.named

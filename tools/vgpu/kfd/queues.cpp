@@ -15,8 +15,8 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-int check_properties(std::uint64_t ring_size, std::uint32_t percentage, std::uint32_t priority) {
-  const std::uint32_t share = percentage & 0xff;  // bits 8..15: which engine's pipe, since KFD 1.14
+int check_properties(uint64_t ring_size, uint32_t percentage, uint32_t priority) {
+  const uint32_t share = percentage & 0xff;  // bits 8..15: which engine's pipe, since KFD 1.14
   if (share > KFD_MAX_QUEUE_PERCENTAGE || priority > KFD_MAX_QUEUE_PRIORITY) return -EINVAL;
   if ((ring_size & (ring_size - 1)) != 0) return -EINVAL;
   if (ring_size != 0 && ring_size < KFD_MIN_QUEUE_RING_SIZE) return -EINVAL;
@@ -43,8 +43,8 @@ Queues::Queues(Device& device, Buffers& buffers, SparseFile& kfd_file)
 
 Queues::~Queues() { buffers_.set_command_processor(nullptr); }
 
-std::uint64_t* Queues::doorbell(std::uint32_t queue_id) const {
-  return reinterpret_cast<std::uint64_t*>(kfd_file_.at(kDoorbellFileOffset)) + queue_id;
+uint64_t* Queues::doorbell(uint32_t queue_id) const {
+  return reinterpret_cast<uint64_t*>(kfd_file_.at(kDoorbellFileOffset)) + queue_id;
 }
 
 CommandProcessor& Queues::processor() {
@@ -74,13 +74,13 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
     const auto same = std::count_if(queues_.begin(), queues_.end(), [xgmi](const auto& entry) {
       return entry.second.sdma && entry.second.xgmi == xgmi;
     });
-    const std::uint32_t room = (xgmi ? sdma_.xgmi_engines : sdma_.engines) * sdma_.queues_per_engine;
-    if (static_cast<std::uint64_t>(same) >= room) {
+    const uint32_t room = (xgmi ? sdma_.xgmi_engines : sdma_.engines) * sdma_.queues_per_engine;
+    if (static_cast<uint64_t>(same) >= room) {
       note("CREATE_QUEUE: all " + std::to_string(room) + (xgmi ? " XGMI" : "") + " SDMA queues are in use");
       return -ENOMEM;
     }
   }
-  std::uint32_t id = 0;
+  uint32_t id = 0;
   while (id < kMaxQueues && queues_.contains(id)) ++id;
   if (id == kMaxQueues) {
     note("CREATE_QUEUE: all " + std::to_string(kMaxQueues) + " doorbells of this process are in use");
@@ -96,16 +96,16 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
   if (device_.host_pages != nullptr) {
     // The host stores a packet, and the kernels of the packets before it read theirs (blockDim of HIP): every launch would cost a fault, to learn
     // what a queue says anyway.
-    const auto unwatch = [&](std::uint64_t address, std::uint64_t bytes) {
+    const auto unwatch = [&](uint64_t address, uint64_t bytes) {
       device_.host_pages->unwatch(reinterpret_cast<const std::byte*>(address), bytes);
     };
     unwatch(args.ring_base_address, args.ring_size);
-    unwatch(args.read_pointer_address, sizeof(std::uint64_t));
-    unwatch(args.write_pointer_address, sizeof(std::uint64_t));
+    unwatch(args.read_pointer_address, sizeof(uint64_t));
+    unwatch(args.write_pointer_address, sizeof(uint64_t));
   }
   Queue queue{.device_queue = 0, .ring_address = args.ring_base_address, .sdma = sdma, .xgmi = xgmi};
   // The device looks at the slot from now on; release: before the queue is known to it.
-  std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~std::uint64_t{0}, std::memory_order_release);
+  std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~uint64_t{0}, std::memory_order_release);
   if (sdma) {
     queue.device_queue = processor().create_sdma_queue({.ring = args.ring_base_address,
                                                         .ring_bytes = args.ring_size,
@@ -123,7 +123,7 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
   }
   queues_.emplace(id, queue);
   args.queue_id = id;
-  args.doorbell_offset = kDoorbellFileOffset + id * sizeof(std::uint64_t);
+  args.doorbell_offset = kDoorbellFileOffset + id * sizeof(uint64_t);
   return 0;
 }
 
@@ -141,7 +141,7 @@ int Queues::update(const kfd_ioctl_update_queue_args& args) {
   return -EINVAL;
 }
 
-int Queues::destroy(std::uint32_t queue_id) {
+int Queues::destroy(uint32_t queue_id) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue_id);
   if (found == queues_.end()) return -EINVAL;
@@ -150,11 +150,11 @@ int Queues::destroy(std::uint32_t queue_id) {
   return 0;
 }
 
-int Queues::set_cu_mask(std::uint32_t queue_id, std::uint64_t mask_address, std::uint32_t bits) {
-  constexpr std::uint32_t kMaxBits = 1024;  // what is beyond is ignored (kfd_chardev.c)
+int Queues::set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits) {
+  constexpr uint32_t kMaxBits = 1024;  // what is beyond is ignored (kfd_chardev.c)
   if (bits == 0 || bits % 32 != 0) return -EINVAL;
-  std::array<std::uint32_t, kMaxBits / 32> mask{};
-  const std::size_t words = std::min(bits, kMaxBits) / 32;
+  std::array<uint32_t, kMaxBits / 32> mask{};
+  const size_t words = std::min(bits, kMaxBits) / 32;
   if (!copy_from_program(mask.data(), mask_address, words * sizeof mask[0])) return -EFAULT;
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue_id);
@@ -163,17 +163,17 @@ int Queues::set_cu_mask(std::uint32_t queue_id, std::uint64_t mask_address, std:
   return 0;
 }
 
-bool Queues::exists(std::uint32_t queue_id) const {
+bool Queues::exists(uint32_t queue_id) const {
   const std::lock_guard lock(mutex_);
   return queues_.contains(queue_id);
 }
 
-std::uint64_t Queues::held() const {
+uint64_t Queues::held() const {
   const std::lock_guard lock(mutex_);
   return queues_.size();
 }
 
-std::optional<std::uint32_t> Queues::with_ring(std::uint64_t ring_address) const {
+std::optional<uint32_t> Queues::with_ring(uint64_t ring_address) const {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(queues_, [&](const auto& each) {
     return !each.second.sdma && each.second.ring_address == ring_address;

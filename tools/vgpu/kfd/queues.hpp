@@ -24,9 +24,9 @@ namespace uptempo::vgpu::kfd {
 
 // SDMA engines of a target and queues on each (amdgpu_device_queue_manager and kfd_device.c of Linux).
 struct SdmaLayout {
-  std::uint32_t engines;
-  std::uint32_t xgmi_engines;
-  std::uint32_t queues_per_engine;
+  uint32_t engines;
+  uint32_t xgmi_engines;
+  uint32_t queues_per_engine;
 };
 SdmaLayout sdma_layout(const DeviceDescription& description);
 
@@ -38,23 +38,23 @@ class Queues {
   // `args` is KFD's struct, in and out. ring_size 0 creates the queue suspended.
   int create(kfd_ioctl_create_queue_args& args);
   int update(const kfd_ioctl_update_queue_args& args);
-  int destroy(std::uint32_t queue_id);
-  int set_cu_mask(std::uint32_t queue_id, std::uint64_t mask_address, std::uint32_t bits);
-  bool exists(std::uint32_t queue_id) const;
-  std::uint64_t held() const;
+  int destroy(uint32_t queue_id);
+  int set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits);
+  bool exists(uint32_t queue_id) const;
+  uint64_t held() const;
   // The device's ordinal (cp/queue.hpp) of the compute queue whose ring begins there; nothing: there is none.
-  std::optional<std::uint32_t> with_ring(std::uint64_t ring_address) const;
+  std::optional<uint32_t> with_ring(uint64_t ring_address) const;
 
  private:
   struct Queue {
     QueueId device_queue = 0;
-    std::uint64_t ring_address = 0;
+    uint64_t ring_address = 0;
     bool sdma = false;
     bool xgmi = false;
   };
-  static constexpr std::uint32_t kMaxQueues = kDoorbellPageBytes / sizeof(std::uint64_t);
+  static constexpr uint32_t kMaxQueues = kDoorbellPageBytes / sizeof(uint64_t);
 
-  std::uint64_t* doorbell(std::uint32_t queue_id) const;
+  uint64_t* doorbell(uint32_t queue_id) const;
   CommandProcessor& processor();
 
   Device& device_;
@@ -64,7 +64,7 @@ class Queues {
 
   mutable std::mutex mutex_;
   std::unique_ptr<CommandProcessor> processor_;
-  std::unordered_map<std::uint32_t, Queue> queues_;  // the key is also the doorbell's slot
+  std::unordered_map<uint32_t, Queue> queues_;  // the key is also the doorbell's slot
 };
 
 }  // namespace uptempo::vgpu::kfd

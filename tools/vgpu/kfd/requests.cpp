@@ -17,17 +17,17 @@
 namespace uptempo::vgpu::kfd {
 
 struct RuntimeEnableArgs {
-  std::uint64_t r_debug;
-  std::uint32_t mode_mask;  // bit 0: enable
-  std::uint32_t capabilities_mask;
+  uint64_t r_debug;
+  uint32_t mode_mask;  // bit 0: enable
+  uint32_t capabilities_mask;
 };
 
 namespace {
 
-std::uint64_t nanoseconds(clockid_t clock) {
+uint64_t nanoseconds(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
 // A gpuvm limit of at least 2^47 - 1 makes ROCT use plain mmap addresses for everything.
@@ -37,7 +37,7 @@ constexpr kfd_process_device_apertures kApertures{
     .scratch_base = aperture_base(kPrivateAperture),
     .scratch_limit = aperture_limit(kPrivateAperture),
     .gpuvm_base = 0x4000,
-    .gpuvm_limit = (std::uint64_t{1} << 47) - 1,
+    .gpuvm_limit = (uint64_t{1} << 47) - 1,
     .gpu_id = kGpuId,
     .pad = 0,
 };
@@ -47,8 +47,8 @@ Args& as(void* args) {
   return *static_cast<Args*>(args);
 }
 
-constexpr std::uint32_t kRuntimeEnable = 0x25;  // AMDKFD_IOC_RUNTIME_ENABLE, since 1.13
-const char* ioctl_name(std::uint32_t number) {
+constexpr uint32_t kRuntimeEnable = 0x25;  // AMDKFD_IOC_RUNTIME_ENABLE, since 1.13
+const char* ioctl_name(uint32_t number) {
   switch (number) {
     case 0x0d:
       return "DBG_REGISTER";
@@ -114,7 +114,7 @@ Requests::Requests(const Options& from)
       buffers(device, kGpuId, render_file, kfd_file, options.device->vram_bytes),
       queues(device, buffers, kfd_file) {}
 
-int Requests::kfd(std::uint32_t number, void* args) {
+int Requests::kfd(uint32_t number, void* args) {
   switch (number) {
     case _IOC_NR(AMDKFD_IOC_GET_VERSION): {
       auto& version = as<kfd_ioctl_get_version_args>(args);
@@ -210,7 +210,7 @@ int Requests::kfd(std::uint32_t number, void* args) {
 int Requests::create_event(kfd_ioctl_create_event_args& args) {
   // event_page_offset in: the handle of the event page on first use. The device raises events by their id, so it needs no slot there,
   // but ROCr finds each signal's mailbox through it.
-  std::uint32_t id = 0;
+  uint32_t id = 0;
   const int result = events.create(args.event_type, args.auto_reset != 0, id);
   if (result != 0) return result;
   args.event_id = id;
@@ -223,8 +223,8 @@ int Requests::create_event(kfd_ioctl_create_event_args& args) {
 
 int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
   if (args.gpu_id != kGpuId) return -EINVAL;
-  std::uint64_t handle = 0;
-  std::uint64_t mmap_offset = args.mmap_offset;
+  uint64_t handle = 0;
+  uint64_t mmap_offset = args.mmap_offset;
   const int error = buffers.allocate({.gpu_address = args.va_addr,
                                       .size_bytes = args.size,
                                       .flags = args.flags,
@@ -238,9 +238,9 @@ int Requests::allocate_memory(kfd_ioctl_alloc_memory_of_gpu_args& args) {
 int Requests::wait_events(kfd_ioctl_wait_events_args& args) {
   if (args.num_events > Events::kMaxWaitedEvents) return -ENOMEM;
   std::vector<EventData> events_data(args.num_events);
-  const std::size_t bytes = events_data.size() * sizeof(EventData);
+  const size_t bytes = events_data.size() * sizeof(EventData);
   if (!copy_from_program(events_data.data(), args.events_ptr, bytes)) return -EFAULT;
-  std::uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
+  uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
   const int error =
       events.wait(events_data.data(), args.num_events, args.wait_for_all != 0, args.timeout, result);
   if (error == 0 && result == KFD_IOC_WAIT_RESULT_COMPLETE &&
@@ -262,11 +262,11 @@ int Requests::apertures(kfd_ioctl_get_process_apertures_new_args& args) {
 int Requests::tile_config(kfd_ioctl_get_tile_config_args& args) {
   if (args.gpu_id != kGpuId) return -EINVAL;
   // GFX9 has no tile mode tables (amdgpu_amdkfd_get_tile_config).
-  const std::uint32_t tiles = std::min<std::uint32_t>(args.num_tile_configs, 32);
-  const std::uint32_t macro_tiles = std::min<std::uint32_t>(args.num_macro_tile_configs, 16);
-  constexpr std::array<std::uint32_t, 32> kZeros{};
-  if (!copy_to_program(args.tile_config_ptr, kZeros.data(), tiles * sizeof(std::uint32_t)) ||
-      !copy_to_program(args.macro_tile_config_ptr, kZeros.data(), macro_tiles * sizeof(std::uint32_t)))
+  const uint32_t tiles = std::min<uint32_t>(args.num_tile_configs, 32);
+  const uint32_t macro_tiles = std::min<uint32_t>(args.num_macro_tile_configs, 16);
+  constexpr std::array<uint32_t, 32> kZeros{};
+  if (!copy_to_program(args.tile_config_ptr, kZeros.data(), tiles * sizeof(uint32_t)) ||
+      !copy_to_program(args.macro_tile_config_ptr, kZeros.data(), macro_tiles * sizeof(uint32_t)))
     return -EFAULT;
   args.num_tile_configs = tiles;
   args.num_macro_tile_configs = macro_tiles;
@@ -280,7 +280,7 @@ int Requests::map_or_unmap(kfd_ioctl_map_memory_to_gpu_args& args, bool map) {
   static_assert(sizeof(kfd_ioctl_map_memory_to_gpu_args) == sizeof(kfd_ioctl_unmap_memory_from_gpu_args));
   if (args.n_devices == 0 || args.n_success > args.n_devices) return -EINVAL;
   for (; args.n_success < args.n_devices; ++args.n_success) {
-    std::uint32_t id = 0;
+    uint32_t id = 0;
     if (!copy_from_program(&id, args.device_ids_array_ptr + args.n_success * sizeof id, sizeof id))
       return -EFAULT;
     if (id != kGpuId) return -EINVAL;

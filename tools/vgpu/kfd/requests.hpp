@@ -30,7 +30,7 @@ class Requests {
   explicit Requests(const Options& from);
 
   // Request `number` on `args`, a block large enough for the arguments of any; 0 or a negative errno.
-  int kfd(std::uint32_t number, void* args);
+  int kfd(uint32_t number, void* args);
 
   Options options;
   Trace trace;

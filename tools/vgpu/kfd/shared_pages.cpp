@@ -8,7 +8,7 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-void* map_shared(int file, std::size_t size_bytes) {
+void* map_shared(int file, size_t size_bytes) {
   void* const mapping =
       mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (mapping == MAP_FAILED) return nullptr;
@@ -18,7 +18,7 @@ void* map_shared(int file, std::size_t size_bytes) {
 
 }  // namespace
 
-std::unique_ptr<SharedPages> SharedPages::replace(std::uint64_t address, std::uint64_t size_bytes) {
+std::unique_ptr<SharedPages> SharedPages::replace(uint64_t address, uint64_t size_bytes) {
   if (!is_untouched_memory(address, size_bytes)) return nullptr;
   const int file = memfd_create("uptempo-vgpu-host", MFD_CLOEXEC);
   if (file < 0) return nullptr;

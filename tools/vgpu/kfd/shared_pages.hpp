@@ -17,7 +17,7 @@ class SharedPages {
  public:
   // Null, and nothing changed, unless [address, address + size_bytes) are pages of private anonymous memory that may be read and written and that nobody has
   // touched, and the system grants the mappings.
-  static std::unique_ptr<SharedPages> replace(std::uint64_t address, std::uint64_t size_bytes);
+  static std::unique_ptr<SharedPages> replace(uint64_t address, uint64_t size_bytes);
 
   ~SharedPages();
   SharedPages(const SharedPages&) = delete;
@@ -27,10 +27,10 @@ class SharedPages {
   std::byte* alias() const noexcept { return alias_; }
 
  private:
-  SharedPages(std::byte* alias, std::size_t size_bytes) noexcept : alias_(alias), size_bytes_(size_bytes) {}
+  SharedPages(std::byte* alias, size_t size_bytes) noexcept : alias_(alias), size_bytes_(size_bytes) {}
 
   std::byte* const alias_;
-  const std::size_t size_bytes_;
+  const size_t size_bytes_;
 };
 
 }  // namespace uptempo::vgpu::kfd

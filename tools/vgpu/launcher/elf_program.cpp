@@ -9,7 +9,7 @@ namespace uptempo::vgpu {
 namespace {
 
 template <typename Record>
-std::optional<Record> read_at(std::ifstream& file, std::uint64_t offset) {
+std::optional<Record> read_at(std::ifstream& file, uint64_t offset) {
   Record record;
   file.clear();
   file.seekg(static_cast<std::streamoff>(offset));
@@ -17,7 +17,7 @@ std::optional<Record> read_at(std::ifstream& file, std::uint64_t offset) {
   return record;
 }
 
-std::string string_at(std::ifstream& file, std::uint64_t offset) {
+std::string string_at(std::ifstream& file, uint64_t offset) {
   std::string text;
   file.clear();
   file.seekg(static_cast<std::streamoff>(offset));
@@ -25,7 +25,7 @@ std::string string_at(std::ifstream& file, std::uint64_t offset) {
   return text;
 }
 
-std::optional<std::uint64_t> file_offset(const std::vector<Elf64_Phdr>& segments, std::uint64_t address) {
+std::optional<uint64_t> file_offset(const std::vector<Elf64_Phdr>& segments, uint64_t address) {
   for (const Elf64_Phdr& segment : segments)
     if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
         address < segment.p_vaddr + segment.p_filesz)
@@ -44,14 +44,14 @@ ElfProgram inspect(const std::string& path) {
   std::vector<Elf64_Phdr> segments;
   for (unsigned i = 0; i < header->e_phnum; ++i)
     if (const auto segment =
-            read_at<Elf64_Phdr>(file, header->e_phoff + std::uint64_t{i} * header->e_phentsize))
+            read_at<Elf64_Phdr>(file, header->e_phoff + uint64_t{i} * header->e_phentsize))
       segments.push_back(*segment);
-  std::uint64_t names = 0;
-  std::vector<std::uint64_t> needed;
+  uint64_t names = 0;
+  std::vector<uint64_t> needed;
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_INTERP) program.dynamic = true;
     if (segment.p_type != PT_DYNAMIC) continue;
-    for (std::uint64_t at = 0; at + sizeof(Elf64_Dyn) <= segment.p_filesz; at += sizeof(Elf64_Dyn)) {
+    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= segment.p_filesz; at += sizeof(Elf64_Dyn)) {
       const auto entry = read_at<Elf64_Dyn>(file, segment.p_offset + at);
       if (!entry || entry->d_tag == DT_NULL) break;
       if (entry->d_tag == DT_NEEDED) needed.push_back(entry->d_un.d_val);
@@ -60,7 +60,7 @@ ElfProgram inspect(const std::string& path) {
   }
   const auto table = file_offset(segments, names);
   if (table)
-    for (const std::uint64_t offset : needed) program.needed.push_back(string_at(file, *table + offset));
+    for (const uint64_t offset : needed) program.needed.push_back(string_at(file, *table + offset));
   return program;
 }
 

@@ -92,7 +92,7 @@ void print_help() {
 void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 
 std::string number(const std::string& option, const std::string& value) {
-  std::uint64_t parsed = 0;
+  uint64_t parsed = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
   if (error != std::errc{} || end != value.data() + value.size())
     usage(option + " needs a decimal number, not '" + value + "'");
@@ -117,13 +117,13 @@ void without_random_addresses() {
 }
 
 // Returns the index of the program in `arguments`.
-std::size_t parse(const std::vector<std::string>& arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
+size_t parse(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
     std::string option = arguments[i];
     if (option == "--") return i + 1;
     if (!option.starts_with('-')) return i;
     std::string value;
-    const std::size_t equals = option.find('=');
+    const size_t equals = option.find('=');
     bool has_value = equals != std::string::npos;
     if (has_value) {
       value = option.substr(equals + 1);
@@ -200,7 +200,7 @@ std::string find_program(const std::string& name) {
   const char* variable = std::getenv("PATH");
   std::string_view path = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
   while (!path.empty()) {
-    const std::size_t colon = path.find(':');
+    const size_t colon = path.find(':');
     const std::string_view folder = path.substr(0, colon);
     path = colon == std::string_view::npos ? std::string_view{} : path.substr(colon + 1);
     const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
@@ -245,7 +245,7 @@ std::string preload_list(const ElfProgram& program, const std::string& library) 
   const char* present = std::getenv("LD_PRELOAD");
   std::string_view others = present == nullptr ? "" : present;
   while (!others.empty()) {
-    const std::size_t end = others.find_first_of(": ");
+    const size_t end = others.find_first_of(": ");
     const std::string_view other = others.substr(0, end);
     others = end == std::string_view::npos ? std::string_view{} : others.substr(end + 1);
     if (!other.empty() && other != library) list += ':' + std::string(other);
@@ -263,7 +263,7 @@ bool names_fences(std::string_view checks) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const std::size_t first = parse(arguments);
+  const size_t first = parse(arguments);
   if (first == arguments.size()) usage("no program was given");
   const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
   if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
@@ -281,7 +281,7 @@ int run(const std::vector<std::string>& arguments) {
     throw Failure{kCannotRun, "'" + path + "' is statically linked: nothing can be preloaded into it"};
   set("LD_PRELOAD", preload_list(program, find_library()));
   std::vector<char*> argv;
-  for (std::size_t i = first; i < arguments.size(); ++i)
+  for (size_t i = first; i < arguments.size(); ++i)
     argv.push_back(const_cast<char*>(arguments[i].c_str()));
   argv.push_back(nullptr);
   execv(path.c_str(), argv.data());

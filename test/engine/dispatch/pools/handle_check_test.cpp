@@ -76,9 +76,9 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
   const auto publish = [&](const SignalDouble& signal) {
     struct Dropped : detail::Publication {
-      explicit Dropped(detail::QueueState& queue) : Publication(FencePolicy::planned), state(queue) {}
+      explicit Dropped(detail::BatchQueue& queue) : Publication(FencePolicy::planned), state(queue) {}
       ~Dropped() { state.drop(*this); }
-      detail::QueueState& state;
+      detail::BatchQueue& state;
     } publication(device.state());
     device.state().make_room(publication);
     publication.put_barrier();

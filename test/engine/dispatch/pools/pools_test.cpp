@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dispatch/batch.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
 #include "engine/dispatch/pools/kernarg_pool.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
 #include "engine/dispatch/pools/signal_pool.hpp"

@@ -97,7 +97,7 @@ TEST_CASE("the level of what becomes scarce is high before it has run out, and l
   for (const Scarce& scarce : scarcities()) {
     CAPTURE(scarce.name);
     DoubleDevice device(scarce.options);
-    detail::QueueState& queue = device.state();
+    detail::BatchQueue& queue = device.state();
     {
       BatchSubmitter batch(queue, {.timing = scarce.timing});
       uint32_t high_after = 0;

@@ -5,7 +5,7 @@
 
 #include "tools/bench/dispatch/experiment.hpp"
 #include "tools/bench/dispatch/report.hpp"
-#include "engine/dispatch/batch.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
 #include "engine/runtime/runtime.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/errors.hpp"

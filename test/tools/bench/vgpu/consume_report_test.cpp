@@ -42,7 +42,7 @@ TEST_CASE("A bar is met when the worse end of the interval meets it") {
                                                   {"row", 2.5, false, true},
                                                   {"row", 2.4, false, true}});
   REQUIRE(judged.size() == 6);
-  for (std::size_t bar = 0; bar < judged.size(); ++bar) {
+  for (size_t bar = 0; bar < judged.size(); ++bar) {
     CAPTURE(bar);
     CHECK(judged[bar].met == (bar % 2 == 0));
   }

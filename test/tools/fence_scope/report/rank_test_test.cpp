@@ -16,7 +16,7 @@ namespace {
 // By definition: every way to choose which of the ranks are a's.
 double enumerated_p(size_t n, size_t m, double u) {
   std::vector<bool> of_a(n + m, false);
-  std::fill(of_a.begin(), of_a.begin() + static_cast<std::ptrdiff_t>(n), true);
+  std::fill(of_a.begin(), of_a.begin() + static_cast<ptrdiff_t>(n), true);
   const double mean = static_cast<double>(n * m) / 2;
   size_t all = 0, as_far = 0;
   do {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/fence_scope/sequence/case_message.hpp"
 #include "tools/fence_scope/sequence/sequence_rules.hpp"
 #include "tools/fence_scope/sequence/workloads.hpp"
 #include "test/support/catch.hpp"

@@ -64,10 +64,10 @@ Place place(std::string_view text) {
 }
 
 // "name=value" words after the first `skip` ones.
-std::map<std::string, std::string> fields(const std::vector<std::string>& words, std::size_t skip) {
+std::map<std::string, std::string> fields(const std::vector<std::string>& words, size_t skip) {
   std::map<std::string, std::string> result;
-  for (std::size_t i = skip; i < words.size(); ++i) {
-    const std::size_t equals = words[i].find('=');
+  for (size_t i = skip; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
     if (equals == std::string::npos ||
         !result.emplace(words[i].substr(0, equals), words[i].substr(equals + 1)).second)
       throw std::runtime_error("not understood: " + words[i]);
@@ -161,23 +161,23 @@ Place Layout::at(unsigned block, unsigned row, unsigned column) const noexcept {
   return result;
 }
 
-std::uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element, Place place) {
+uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element, Place place) {
   const Vgpr* const reg = &registers[first + place.reg];
-  const std::uint64_t low = reg[0].lane[place.lane];
+  const uint64_t low = reg[0].lane[place.lane];
   const unsigned width = width_bits(element);
-  if (width == 64) return low | static_cast<std::uint64_t>(reg[1].lane[place.lane]) << 32;
-  return low >> place.bit & ((std::uint64_t{1} << width) - 1);
+  if (width == 64) return low | static_cast<uint64_t>(reg[1].lane[place.lane]) << 32;
+  return low >> place.bit & ((uint64_t{1} << width) - 1);
 }
 
 std::string name(Target target) { return target == Target::gfx908 ? "gfx908" : "gfx90a"; }
 
-std::array<std::uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz, unsigned abid,
+std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz, unsigned abid,
                                     unsigned blgp) {
   for (const Encoding& e : encodings()) {
     if (mnemonic(e.opcode) != what.name || (e.targets >> static_cast<unsigned>(what.target) & 1) == 0)
       continue;
     const bool names_cd = what.target == Target::gfx90a && files.cd != 0;
-    return {0xd0000000u | std::uint32_t{e.number} << 16 | std::uint32_t{names_cd} << 15 | abid << 11 |
+    return {0xd0000000u | uint32_t{e.number} << 16 | uint32_t{names_cd} << 15 | abid << 11 |
                 cbsz << 8 | kD,
             blgp << 29 | files.b << 28 | files.a << 27 | (kFirstVgpr + kC) << 18 | (kFirstVgpr + kB) << 9 |
                 (kFirstVgpr + kA)};
@@ -189,7 +189,7 @@ std::vector<MatrixInstruction> read_layouts() {
   std::ifstream file(UPTEMPO_MATRIX_LAYOUTS);
   if (!file) throw std::runtime_error("cannot read " UPTEMPO_MATRIX_LAYOUTS);
   std::vector<MatrixInstruction> result;
-  std::map<std::pair<Target, std::string>, std::size_t> index;
+  std::map<std::pair<Target, std::string>, size_t> index;
   unsigned line_number = 0;
   for (std::string line; std::getline(file, line);) {
     ++line_number;

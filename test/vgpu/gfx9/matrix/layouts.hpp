@@ -12,7 +12,7 @@
 
 namespace uptempo::vgpu::gfx9::test {
 
-enum class Element : std::uint8_t { f64, f32, i32, f16, bf16, i8 };
+enum class Element : uint8_t { f64, f32, i32, f16, bf16, i8 };
 
 unsigned width_bits(Element element) noexcept;
 
@@ -32,7 +32,7 @@ struct Layout {
 };
 
 // The bits of the entry of an operand that begins at register `first`.
-std::uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element, Place place);
+uint64_t entry_bits(const std::vector<Vgpr>& registers, unsigned first, Element element, Place place);
 
 struct MatrixInstruction {
   Target target{};
@@ -61,7 +61,7 @@ inline constexpr unsigned kFileRegisters = 256;
 
 // The instruction with operands at kA to kD, encoded as the calculator's README draws VOP3P-MAI. gfx908
 // has no bit for the file of C and D, which is always the second.
-std::array<std::uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz, unsigned abid,
+std::array<uint32_t, 2> encode(const MatrixInstruction& what, Files files, unsigned cbsz, unsigned abid,
                                     unsigned blgp);
 
 }  // namespace uptempo::vgpu::gfx9::test

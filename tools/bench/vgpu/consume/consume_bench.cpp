@@ -29,13 +29,13 @@ struct Options {
 };
 
 constexpr unsigned kSleepUs = 3000;  // the device is asleep after 0.4 ms
-constexpr std::size_t kTrips = 1000, kWakeUps = 8;
+constexpr size_t kTrips = 1000, kWakeUps = 8;
 constexpr unsigned kFedRings = 4;
 
 // How many queues, and packets enough for some milliseconds.
 struct BusyQueues {
-  std::size_t queues;
-  std::uint32_t packets;
+  size_t queues;
+  uint32_t packets;
   std::string_view cost, share, jain;
 };
 constexpr BusyQueues kBusy[] = {{1, 131072, "busy-1", "busy-1-least/most", "busy-1-jain"},
@@ -43,8 +43,8 @@ constexpr BusyQueues kBusy[] = {{1, 131072, "busy-1", "busy-1-least/most", "busy
                                 {16, 16384, "busy-16", "busy-16-least/most", "busy-16-jain"}};
 
 struct Backlog {
-  std::size_t queues;
-  std::uint32_t packets;
+  size_t queues;
+  uint32_t packets;
   std::string_view trip, overtaken;
 };
 constexpr Backlog kBacklogs[] = {{1, 8192, "beside-1-short", "beside-1-short-overtaken"},
@@ -161,7 +161,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 
   Rows rows = declared();
   const std::vector<std::function<void()>> round = round_of(measure, rows, cores.other);
-  support::take_turns(options.rounds, round.size(), [&](std::size_t row) { measured(round[row]); });
+  support::take_turns(options.rounds, round.size(), [&](size_t row) { measured(round[row]); });
   support::Progress progress;
   for (int sample = 0; sample < 6; ++sample) {
     progress.show("nothing to do");

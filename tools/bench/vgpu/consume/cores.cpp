@@ -30,7 +30,7 @@ void for_each_device_thread(
 void pin(int core, pid_t thread) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(core), &set);
+  CPU_SET(static_cast<size_t>(core), &set);
   if (sched_setaffinity(thread, sizeof set, &set) != 0)
     throw std::runtime_error("core " + std::to_string(core) + " cannot be had");
 }
@@ -41,7 +41,7 @@ Cores pin_host() {
     throw std::runtime_error("the program and the device need a core each: this process may use only one");
   Cores cores{-1, -1};
   for (int core = 0; cores.other < 0; ++core) {
-    if (!CPU_ISSET(static_cast<std::size_t>(core), &set)) continue;
+    if (!CPU_ISSET(static_cast<size_t>(core), &set)) continue;
     (cores.host < 0 ? cores.host : cores.other) = core;
   }
   pin(cores.host);

@@ -15,27 +15,27 @@ namespace uptempo::vgpu::consume {
 namespace {
 
 struct alignas(64) Line {
-  std::atomic<std::uint32_t> value{0};
+  std::atomic<uint32_t> value{0};
 };
 
 }  // namespace
 
 double take_ring(Queue& queue, const Packet& packet, int core) {
-  const std::uint64_t first = queue.written(), count = queue.size();
+  const uint64_t first = queue.written(), count = queue.size();
   Line begun, done;
-  for (std::uint64_t index = 0; index < count; ++index) store(queue.slot(first + index), packet);
+  for (uint64_t index = 0; index < count; ++index) store(queue.slot(first + index), packet);
   std::thread taker([&] {
     pin(core);
     Packet taken{};
     begun.value.store(1, std::memory_order_release);
-    for (std::uint64_t index = 0; index < count; ++index) {
+    for (uint64_t index = 0; index < count; ++index) {
       Packet& slot = queue.slot(first + index);
-      const std::atomic_ref<std::uint32_t> header(slot.words[0]);
+      const std::atomic_ref<uint32_t> header(slot.words[0]);
       while ((header.load(std::memory_order_acquire) & 0xff) == HSA_PACKET_TYPE_INVALID) {
       }
       std::memcpy(&taken, &slot, sizeof taken);
       asm volatile("" ::"m"(taken));
-      std::atomic_ref<std::uint16_t>(slot.dispatch.header)
+      std::atomic_ref<uint16_t>(slot.dispatch.header)
           .store(HSA_PACKET_TYPE_INVALID, std::memory_order_release);
     }
     done.value.store(1, std::memory_order_release);
@@ -50,18 +50,18 @@ double take_ring(Queue& queue, const Packet& packet, int core) {
   return ns / static_cast<double>(count);
 }
 
-std::vector<double> echoes(std::size_t count, int core) {
+std::vector<double> echoes(size_t count, int core) {
   Line call, answer;
   std::thread other([&] {
     pin(core);
-    for (std::uint32_t turn = 1; turn <= count; ++turn) {
+    for (uint32_t turn = 1; turn <= count; ++turn) {
       while (call.value.load(std::memory_order_acquire) != turn) {
       }
       answer.value.store(turn, std::memory_order_release);
     }
   });
   std::vector<double> trips(count);
-  for (std::uint32_t turn = 1; turn <= count; ++turn) {
+  for (uint32_t turn = 1; turn <= count; ++turn) {
     const auto begin = now_ns();
     call.value.store(turn, std::memory_order_release);
     while (answer.value.load(std::memory_order_acquire) != turn) {
@@ -72,20 +72,20 @@ std::vector<double> echoes(std::size_t count, int core) {
   return trips;
 }
 
-std::vector<double> futex_echoes(std::size_t count, int core, unsigned pause_us) {
+std::vector<double> futex_echoes(size_t count, int core, unsigned pause_us) {
   Line call, answer;
-  const auto futex = [&](int operation, std::uint32_t value) {
+  const auto futex = [&](int operation, uint32_t value) {
     syscall(SYS_futex, &call.value, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
   };
   std::thread other([&] {
     pin(core);
-    for (std::uint32_t turn = 1; turn <= count; ++turn) {
+    for (uint32_t turn = 1; turn <= count; ++turn) {
       while (call.value.load(std::memory_order_acquire) != turn) futex(FUTEX_WAIT, turn - 1);
       answer.value.store(turn, std::memory_order_release);
     }
   });
   std::vector<double> trips(count);
-  for (std::uint32_t turn = 1; turn <= count; ++turn) {
+  for (uint32_t turn = 1; turn <= count; ++turn) {
     std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
     const auto begin = now_ns();
     call.value.store(turn, std::memory_order_release);

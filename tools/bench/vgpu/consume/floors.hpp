@@ -14,9 +14,9 @@ namespace uptempo::vgpu::consume {
 double take_ring(Queue& queue, const Packet& packet, int core);
 
 // Nanoseconds of each of `count` round trips: a line stored here, seen there, answered by another line.
-std::vector<double> echoes(std::size_t count, int core);
+std::vector<double> echoes(size_t count, int core);
 
 // The same from a thread that has slept in a futex for `pause_us`.
-std::vector<double> futex_echoes(std::size_t count, int core, unsigned pause_us);
+std::vector<double> futex_echoes(size_t count, int core, unsigned pause_us);
 
 }  // namespace uptempo::vgpu::consume

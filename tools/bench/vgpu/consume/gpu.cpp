@@ -11,10 +11,10 @@
 namespace uptempo::vgpu::consume {
 namespace {
 
-constexpr std::uint32_t kEndProgram = 0xbf810000;  // s_endpgm
+constexpr uint32_t kEndProgram = 0xbf810000;  // s_endpgm
 
-std::uint16_t header_of(hsa_packet_type_t type, hsa_fence_scope_t scope) {
-  return static_cast<std::uint16_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
+uint16_t header_of(hsa_packet_type_t type, hsa_fence_scope_t scope) {
+  return static_cast<uint16_t>(type << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER |
                                     scope << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
                                     scope << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
 }
@@ -31,11 +31,11 @@ void check(hsa_status_t status, const char* call) {
 // What a loader would have put into memory: a kernel descriptor (llvm/Support/AMDHSAKernelDescriptor.h) and its code.
 struct alignas(4096) Gpu::KernelPage {
   struct {
-    std::uint32_t segments[4] = {};
-    std::int64_t entry_offset = 64;
-    std::uint32_t rest[10] = {};
+    uint32_t segments[4] = {};
+    int64_t entry_offset = 64;
+    uint32_t rest[10] = {};
   } descriptor;
-  std::uint32_t code[1024 - 16] = {kEndProgram};
+  uint32_t code[1024 - 16] = {kEndProgram};
 };
 
 Gpu::Gpu() {
@@ -56,7 +56,7 @@ Gpu::Gpu() {
   void* address = nullptr;
   check(hsa_amd_memory_lock(kernel_page_.get(), sizeof(KernelPage), &agent_, 1, &address),
         "hsa_amd_memory_lock");
-  kernel_object_ = reinterpret_cast<std::uint64_t>(address);
+  kernel_object_ = reinterpret_cast<uint64_t>(address);
 }
 
 Gpu::~Gpu() {
@@ -70,7 +70,7 @@ std::string Gpu::name() const {
   return text;
 }
 
-std::uint64_t Gpu::completed() const {
+uint64_t Gpu::completed() const {
   static const auto counts =
       reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"));
   uptempo_vgpu_packet_counts packets{};
@@ -105,7 +105,7 @@ Packet null_dispatch(const Gpu& gpu, hsa_signal_t completion) {
   return packet;
 }
 
-Queue::Queue(const Gpu& gpu, std::uint32_t packets) {
+Queue::Queue(const Gpu& gpu, uint32_t packets) {
   hsa_queue_t* queue = nullptr;
   check(hsa_queue_create(gpu.agent(), packets, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX,
                          UINT32_MAX, &queue),

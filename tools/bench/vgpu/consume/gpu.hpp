@@ -29,17 +29,17 @@ class Gpu {
   std::string name() const;
 
   // A kernel that is one s_endpgm, without arguments: what a null dispatch names.
-  std::uint64_t kernel_object() const noexcept { return kernel_object_; }
+  uint64_t kernel_object() const noexcept { return kernel_object_; }
 
   // Packets of any kind that the device has completed for this process.
-  std::uint64_t completed() const;
+  uint64_t completed() const;
 
  private:
   struct KernelPage;
 
   hsa_agent_t agent_{0};
   std::unique_ptr<KernelPage> kernel_page_;
-  std::uint64_t kernel_object_ = 0;
+  uint64_t kernel_object_ = 0;
 };
 
 class Signal {
@@ -66,7 +66,7 @@ class Signal {
 union Packet {
   hsa_kernel_dispatch_packet_t dispatch;
   hsa_barrier_and_packet_t barrier;
-  std::uint32_t words[16];
+  uint32_t words[16];
 };
 static_assert(sizeof(Packet) == 64);
 
@@ -76,17 +76,17 @@ Packet null_dispatch(const Gpu& gpu, hsa_signal_t completion = {0});
 
 // 64 bytes, of which the first four last and with release order.
 inline void store(Packet& slot, const Packet& packet) noexcept {
-  for (std::size_t word = 1; word < std::size(packet.words); ++word) slot.words[word] = packet.words[word];
-  std::atomic_ref<std::uint32_t>(slot.words[0]).store(packet.words[0], std::memory_order_release);
+  for (size_t word = 1; word < std::size(packet.words); ++word) slot.words[word] = packet.words[word];
+  std::atomic_ref<uint32_t>(slot.words[0]).store(packet.words[0], std::memory_order_release);
 }
 
 class Queue {
  public:
   // `packets`: a power of two.
-  Queue(const Gpu& gpu, std::uint32_t packets);
+  Queue(const Gpu& gpu, uint32_t packets);
 
-  std::uint32_t size() const noexcept { return queue_->size; }
-  Packet& slot(std::uint64_t index) const noexcept {
+  uint32_t size() const noexcept { return queue_->size; }
+  Packet& slot(uint64_t index) const noexcept {
     return static_cast<Packet*>(queue_->base_address)[index & (queue_->size - 1)];
   }
   // There is room for it; the caller sees to that.
@@ -98,8 +98,8 @@ class Queue {
   void ring() const noexcept {
     hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(next_ - 1));
   }
-  std::uint64_t written() const noexcept { return next_; }
-  std::uint64_t read_index() const noexcept { return hsa_queue_load_read_index_scacquire(queue_.get()); }
+  uint64_t written() const noexcept { return next_; }
+  uint64_t read_index() const noexcept { return hsa_queue_load_read_index_scacquire(queue_.get()); }
   void wait_until_empty() const noexcept {
     while (read_index() != next_) {
     }
@@ -110,7 +110,7 @@ class Queue {
     void operator()(hsa_queue_t* queue) const noexcept { hsa_queue_destroy(queue); }
   };
   std::unique_ptr<hsa_queue_t, Destroy> queue_;
-  std::uint64_t next_ = 0;
+  uint64_t next_ = 0;
 };
 
 }  // namespace uptempo::vgpu::consume

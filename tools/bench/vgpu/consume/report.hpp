@@ -57,7 +57,7 @@ std::vector<Judged> judge(const Rows& rows, const std::vector<Bar>& bars);
 struct Conditions {
   std::string device;
   unsigned rounds;
-  std::uint64_t seed;
+  uint64_t seed;
   int host_core, device_core;
 };
 std::string table(const Rows& rows, const std::vector<Judged>& bars);

@@ -12,9 +12,9 @@
 namespace uptempo::vgpu::consume {
 namespace {
 
-std::vector<Queue> make_queues(const Gpu& gpu, std::size_t count, std::uint32_t packets) {
+std::vector<Queue> make_queues(const Gpu& gpu, size_t count, uint32_t packets) {
   std::vector<Queue> queues;
-  for (std::size_t made = 0; made < count; ++made) queues.emplace_back(gpu, packets);
+  for (size_t made = 0; made < count; ++made) queues.emplace_back(gpu, packets);
   return queues;
 }
 
@@ -25,9 +25,9 @@ void pause(unsigned microseconds) { std::this_thread::sleep_for(std::chrono::mic
 // Between construction and met() the device completes `packets` packets, no more and no fewer.
 class Measurer::Expect {
  public:
-  Expect(const Gpu& gpu, std::uint64_t packets) : gpu_(gpu), goal_(gpu.completed() + packets) {}
+  Expect(const Gpu& gpu, uint64_t packets) : gpu_(gpu), goal_(gpu.completed() + packets) {}
   void met() const {
-    const std::uint64_t found = gpu_.completed();
+    const uint64_t found = gpu_.completed();
     if (found != goal_)
       throw std::runtime_error("the device has completed " + std::to_string(found) +
                                " packets in all where " + std::to_string(goal_) + " were due");
@@ -35,17 +35,17 @@ class Measurer::Expect {
 
  private:
   const Gpu& gpu_;
-  const std::uint64_t goal_;
+  const uint64_t goal_;
 };
 
 Measurer::Measurer(const Gpu& gpu) : gpu_(gpu), ring_(gpu, kRing), single_(gpu, 64) {}
 
-void Measurer::fill(Queue& queue, const Packet& packet, std::uint64_t count) {
-  for (std::uint64_t index = 0; index < count; ++index) queue.write(packet);
+void Measurer::fill(Queue& queue, const Packet& packet, uint64_t count) {
+  for (uint64_t index = 0; index < count; ++index) queue.write(packet);
 }
 
 double Measurer::full_ring(Kind kind) {
-  const std::uint64_t count = kRing - 2;  // beside the gate and the packet that says that it is open
+  const uint64_t count = kRing - 2;  // beside the gate and the packet that says that it is open
   const Expect expect(gpu_, kRing);
   gate_.set(1);
   begun_.set(1);
@@ -67,13 +67,13 @@ double Measurer::full_ring(Kind kind) {
 }
 
 double Measurer::fed_ring(Kind kind, unsigned rings) {
-  const std::uint64_t count = std::uint64_t{rings} * kRing;
+  const uint64_t count = uint64_t{rings} * kRing;
   const Expect expect(gpu_, count);
   done_.set(1);
   const Packet middle = packet(kind);
   const double begin = now_ns();
-  std::uint64_t room = 0;
-  for (std::uint64_t index = 1; index <= count; ++index) {
+  uint64_t room = 0;
+  for (uint64_t index = 1; index <= count; ++index) {
     while (room == 0) room = kRing - (ring_.written() - ring_.read_index());
     --room;
     ring_.write(index == count ? packet(kind, done_.handle()) : middle);
@@ -97,11 +97,11 @@ double Measurer::trip(Kind kind, double* doorbell_ns) {
   return now_ns() - begin;
 }
 
-std::vector<double> Measurer::trips(Kind kind, std::size_t count, unsigned pause_us) {
+std::vector<double> Measurer::trips(Kind kind, size_t count, unsigned pause_us) {
   const Expect expect(gpu_, count);
   std::vector<double> result(count);
   doorbell_ns_.assign(pause_us == 0 ? 0 : count, 0);
-  for (std::size_t trip_index = 0; trip_index < count; ++trip_index) {
+  for (size_t trip_index = 0; trip_index < count; ++trip_index) {
     if (pause_us != 0) pause(pause_us);
     result[trip_index] = trip(kind, pause_us == 0 ? nullptr : &doorbell_ns_[trip_index]);
   }
@@ -109,9 +109,9 @@ std::vector<double> Measurer::trips(Kind kind, std::size_t count, unsigned pause
   return result;
 }
 
-Measurer::Busy Measurer::busy_queues(std::size_t count, std::uint32_t packets) {
+Measurer::Busy Measurer::busy_queues(size_t count, uint32_t packets) {
   std::vector<Queue> all = make_queues(gpu_, count, packets);
-  const Expect expect(gpu_, std::uint64_t{packets} * count);
+  const Expect expect(gpu_, uint64_t{packets} * count);
   gate_.set(1);
   for (Queue& queue : all) {
     queue.write(empty_barrier({0}, gate_.handle()));
@@ -129,7 +129,7 @@ Measurer::Busy Measurer::busy_queues(std::size_t count, std::uint32_t packets) {
     Snapshot snapshot{now, {}};
     bool begun = true, busy = true;
     for (const Queue& queue : all) {
-      const std::uint64_t index = queue.read_index();
+      const uint64_t index = queue.read_index();
       snapshot.read_indices.push_back(index);
       begun = begun && queue.written() - index < packets;
       busy = busy && index != queue.written();
@@ -144,15 +144,15 @@ Measurer::Busy Measurer::busy_queues(std::size_t count, std::uint32_t packets) {
   if (shares.windows == 0) throw Interrupted();
   const Snapshot &first = snapshots.front(), &last = snapshots.back();
   double consumed = 0;
-  for (std::size_t queue = 0; queue < count; ++queue)
+  for (size_t queue = 0; queue < count; ++queue)
     consumed += static_cast<double>(last.read_indices[queue] - first.read_indices[queue]);
   if (consumed < 0.5 * packets * static_cast<double>(count)) throw Interrupted();  // most of it was not seen
   return {(last.ns - first.ns) / consumed, shares};
 }
 
-Measurer::Beside Measurer::trips_beside(std::size_t count, std::uint32_t packets) {
+Measurer::Beside Measurer::trips_beside(size_t count, uint32_t packets) {
   std::vector<Queue> all = make_queues(gpu_, count, packets);
-  std::uint64_t expected = gpu_.completed() + std::uint64_t{packets} * count;
+  uint64_t expected = gpu_.completed() + uint64_t{packets} * count;
   gate_.set(1);
   begun_.set(static_cast<hsa_signal_value_t>(count));
   for (Queue& queue : all) {
@@ -162,17 +162,17 @@ Measurer::Beside Measurer::trips_beside(std::size_t count, std::uint32_t packets
     queue.ring();
   }
   const auto left = [&all] {
-    std::uint64_t sum = 0;
+    uint64_t sum = 0;
     for (const Queue& queue : all) sum += queue.written() - queue.read_index();
     return sum;
   };
   gate_.set(0);
   begun_.spin();
   Beside result;
-  for (std::uint64_t before = left(); before != 0;) {
+  for (uint64_t before = left(); before != 0;) {
     const double ns = trip(Kind::barrier);
     ++expected;
-    const std::uint64_t after = left();
+    const uint64_t after = left();
     if (std::any_of(all.begin(), all.end(),
                     [](const Queue& queue) { return queue.written() == queue.read_index(); }))
       break;  // a queue that ended meanwhile left more of the device to the trip
@@ -203,7 +203,7 @@ double Measurer::lone_packet_cpu_ns(unsigned packets) {
   return ns;
 }
 
-double Measurer::idle_share(std::size_t count, unsigned milliseconds) {
+double Measurer::idle_share(size_t count, unsigned milliseconds) {
   const std::vector<Queue> open = make_queues(gpu_, count, 64);
   pause(100000);
   const double before = device_cpu_ns(), begin = now_ns();

@@ -39,7 +39,7 @@ class Measurer {
   double fed_ring(Kind kind, unsigned rings);
 
   // Nanoseconds from the first store of a packet until its completion is seen, one packet at a time. With `pause_us`: after the device has slept for most of it.
-  std::vector<double> trips(Kind kind, std::size_t count, unsigned pause_us = 0);
+  std::vector<double> trips(Kind kind, size_t count, unsigned pause_us = 0);
   // Of the last trips() with a pause: until the doorbell's store was over.
   std::span<const double> doorbells() const noexcept { return doorbell_ns_; }
 
@@ -48,27 +48,27 @@ class Measurer {
     Fairness fairness;
   };
   // All of them begin full, `packets` each, and nothing is added. Looked at every 20 us.
-  Busy busy_queues(std::size_t queues, std::uint32_t packets);
+  Busy busy_queues(size_t queues, uint32_t packets);
 
   struct Beside {
     std::vector<double> trips;
     std::vector<double> overtaken;  // packets of the busy queues that were carried out during a trip
   };
   // Trips on a queue of its own while `queues` others work off `packets` dispatches each.
-  Beside trips_beside(std::size_t queues, std::uint32_t packets);
+  Beside trips_beside(size_t queues, uint32_t packets);
 
   // Processor time of the device, in nanoseconds, for a packet that wakes it and after which it may sleep again.
   double lone_packet_cpu_ns(unsigned packets);
   // Share of a core that the device uses with `queues` open and nothing to do.
-  double idle_share(std::size_t queues, unsigned milliseconds);
+  double idle_share(size_t queues, unsigned milliseconds);
 
-  static constexpr std::uint32_t kRing = 16384;
-  static constexpr std::uint64_t kWindow = 512;  // packets of each queue, over which its share is looked at
+  static constexpr uint32_t kRing = 16384;
+  static constexpr uint64_t kWindow = 512;  // packets of each queue, over which its share is looked at
 
  private:
   class Expect;
 
-  void fill(Queue& queue, const Packet& packet, std::uint64_t count);
+  void fill(Queue& queue, const Packet& packet, uint64_t count);
   double trip(Kind kind, double* doorbell_ns = nullptr);
 
   const Gpu& gpu_;

@@ -14,14 +14,14 @@ double jain_index(std::span<const double> amounts) {
   return squares == 0 ? 1 : sum * sum / (static_cast<double>(amounts.size()) * squares);
 }
 
-Fairness fairness(std::span<const Snapshot> snapshots, std::uint64_t packets) {
+Fairness fairness(std::span<const Snapshot> snapshots, uint64_t packets) {
   Fairness result;
   std::vector<double> amounts;
-  for (std::size_t begin = 0, end = 0; end < snapshots.size(); ++end) {
-    const std::vector<std::uint64_t>& from = snapshots[begin].read_indices;
-    const std::vector<std::uint64_t>& to = snapshots[end].read_indices;
+  for (size_t begin = 0, end = 0; end < snapshots.size(); ++end) {
+    const std::vector<uint64_t>& from = snapshots[begin].read_indices;
+    const std::vector<uint64_t>& to = snapshots[end].read_indices;
     amounts.clear();
-    for (std::size_t queue = 0; queue < to.size(); ++queue)
+    for (size_t queue = 0; queue < to.size(); ++queue)
       amounts.push_back(static_cast<double>(to[queue] - from[queue]));
     if (std::reduce(amounts.begin(), amounts.end()) < static_cast<double>(packets * amounts.size())) continue;
     const auto [least, most] = std::minmax_element(amounts.begin(), amounts.end());

@@ -6,23 +6,23 @@
 namespace uptempo::vgpu::fences {
 namespace {
 
-std::atomic<std::uint64_t> next_serial{1};
+std::atomic<uint64_t> next_serial{1};
 
 // Each worker's way to the pages that it met last.
 struct Remembered {
-  std::uint64_t serial = 0;
+  uint64_t serial = 0;
   GpuAddress address = 0;
   void* page = nullptr;  // an AccessSet::Page
 };
-constexpr std::size_t kRemembered = 256;
+constexpr size_t kRemembered = 256;
 // The library is preloaded, never dlopened: its thread-locals lie at fixed offsets.
 [[gnu::tls_model("initial-exec")]] thread_local std::array<Remembered, kRemembered> remembered;
 
-constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
+constexpr uint64_t kAllBits = ~uint64_t{0};
 
 // relaxed throughout: read after the dispatch has ended, which orders everything. Most accesses repeat others or fill whole words, so that
 // the bus is seldom locked.
-void set_bits(std::uint64_t& bits, std::uint64_t mask) noexcept {
+void set_bits(uint64_t& bits, uint64_t mask) noexcept {
   const std::atomic_ref word(bits);
   if (mask == kAllBits) {
     word.store(kAllBits, std::memory_order_relaxed);
@@ -33,16 +33,16 @@ void set_bits(std::uint64_t& bits, std::uint64_t mask) noexcept {
 
 // Splits [address, address + bytes) at pages and at lines: in_line(page, line, mask).
 template <typename Find, typename InLine>
-void for_lines(GpuAddress address, std::uint64_t bytes, Find find, InLine in_line) {
+void for_lines(GpuAddress address, uint64_t bytes, Find find, InLine in_line) {
   while (bytes != 0) {
-    auto first = static_cast<std::uint32_t>(address % kPageBytes);
-    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kPageBytes - first));
+    auto first = static_cast<uint32_t>(address % kPageBytes);
+    const auto count = static_cast<uint32_t>(std::min<uint64_t>(bytes, kPageBytes - first));
     auto* const page = find(page_of(address));
     address += count;
     bytes -= count;
     if (page == nullptr) continue;
-    for (const std::uint32_t end = first + count; first != end;) {
-      const std::uint32_t part = std::min(end - first, kLineBytes - first % kLineBytes);
+    for (const uint32_t end = first + count; first != end;) {
+      const uint32_t part = std::min(end - first, kLineBytes - first % kLineBytes);
       in_line(*page, first / kLineBytes, line_bits(first % kLineBytes, part));
       first += part;
     }
@@ -84,21 +84,21 @@ AccessSet::Page* AccessSet::find_or_add(GpuAddress address, bool writes) noexcep
   return page;
 }
 
-void AccessSet::touch(Page& page, std::uint32_t line, std::uint32_t workgroup) noexcept {
+void AccessSet::touch(Page& page, uint32_t line, uint32_t workgroup) noexcept {
   const std::atomic_ref owner(page.workgroup[line]);
-  const std::uint32_t mine = workgroup + 1;
-  std::uint32_t before = owner.load(std::memory_order_relaxed);
+  const uint32_t mine = workgroup + 1;
+  uint32_t before = owner.load(std::memory_order_relaxed);
   if (before == mine || before == kSeveral) return;
   if (before == 0 && owner.compare_exchange_strong(before, mine, std::memory_order_relaxed)) return;
   if (before == mine) return;
   owner.store(kSeveral, std::memory_order_relaxed);
-  set_bits(page.accesses.shared_lines, std::uint64_t{1} << line);
+  set_bits(page.accesses.shared_lines, uint64_t{1} << line);
 }
 
-inline void AccessSet::read(Page& page, std::uint32_t line, std::uint64_t mask, Path path,
-                            std::uint32_t workgroup) noexcept {
+inline void AccessSet::read(Page& page, uint32_t line, uint64_t mask, Path path,
+                            uint32_t workgroup) noexcept {
   PageAccesses& accesses = page.accesses;
-  const std::uint64_t bit = std::uint64_t{1} << line;
+  const uint64_t bit = uint64_t{1} << line;
   if (path == Path::vector) set_bits(accesses.vector_lines, bit);
   if (path == Path::scalar) set_bits(accesses.scalar_lines, bit);
   if (path == Path::synchronising) set_bits(accesses.synchronising[line], mask);
@@ -107,37 +107,37 @@ inline void AccessSet::read(Page& page, std::uint32_t line, std::uint64_t mask, 
   touch(page, line, workgroup);
 }
 
-inline void AccessSet::write(Page& page, std::uint32_t line, std::uint64_t mask, Path path,
-                             std::uint32_t workgroup) noexcept {
+inline void AccessSet::write(Page& page, uint32_t line, uint64_t mask, Path path,
+                             uint32_t workgroup) noexcept {
   if (path == Path::synchronising) set_bits(page.accesses.synchronising[line], mask);
   set_bits(page.accesses.written[line], mask);
   touch(page, line, workgroup);
 }
 
-void AccessSet::add_read(GpuAddress address, std::uint64_t bytes, Path path,
-                         std::uint32_t workgroup) noexcept {
+void AccessSet::add_read(GpuAddress address, uint64_t bytes, Path path,
+                         uint32_t workgroup) noexcept {
   for_lines(
       address, bytes, [this](GpuAddress page) { return find(page, false); },
-      [&](Page& page, std::uint32_t line, std::uint64_t mask) { read(page, line, mask, path, workgroup); });
+      [&](Page& page, uint32_t line, uint64_t mask) { read(page, line, mask, path, workgroup); });
 }
 
-void AccessSet::add_write(GpuAddress address, std::uint64_t bytes, Path path,
-                          std::uint32_t workgroup) noexcept {
+void AccessSet::add_write(GpuAddress address, uint64_t bytes, Path path,
+                          uint32_t workgroup) noexcept {
   for_lines(
       address, bytes, [this](GpuAddress page) { return find(page, true); },
-      [&](Page& page, std::uint32_t line, std::uint64_t mask) { write(page, line, mask, path, workgroup); });
+      [&](Page& page, uint32_t line, uint64_t mask) { write(page, line, mask, path, workgroup); });
 }
 
-void AccessSet::add_read_mask(GpuAddress line, std::uint64_t bytes, Path path,
-                              std::uint32_t workgroup) noexcept {
+void AccessSet::add_read_mask(GpuAddress line, uint64_t bytes, Path path,
+                              uint32_t workgroup) noexcept {
   if (Page* const page = find(page_of(line), false))
-    read(*page, static_cast<std::uint32_t>(line % kPageBytes / kLineBytes), bytes, path, workgroup);
+    read(*page, static_cast<uint32_t>(line % kPageBytes / kLineBytes), bytes, path, workgroup);
 }
 
-void AccessSet::add_write_mask(GpuAddress line, std::uint64_t bytes, Path path,
-                               std::uint32_t workgroup) noexcept {
+void AccessSet::add_write_mask(GpuAddress line, uint64_t bytes, Path path,
+                               uint32_t workgroup) noexcept {
   if (Page* const page = find(page_of(line), true))
-    write(*page, static_cast<std::uint32_t>(line % kPageBytes / kLineBytes), bytes, path, workgroup);
+    write(*page, static_cast<uint32_t>(line % kPageBytes / kLineBytes), bytes, path, workgroup);
 }
 
 }  // namespace uptempo::vgpu::fences

@@ -18,7 +18,7 @@
 namespace uptempo::vgpu::fences {
 
 // How a read or write was made.
-enum class Path : std::uint8_t {
+enum class Path : uint8_t {
   vector,        // loads may be served by the compute unit's L1
   scalar,        // by the scalar L1
   synchronising  // atomics and loads that bypass L1 (GLC): never stale there, and programs order themselves by them
@@ -42,12 +42,12 @@ class AccessSet {
   AccessSet& operator=(const AccessSet&) = delete;
 
   // `workgroup`: any number below 2^32 - 1 that tells workgroups apart. The range may cross pages.
-  void add_read(GpuAddress address, std::uint64_t bytes, Path path, std::uint32_t workgroup) noexcept;
-  void add_write(GpuAddress address, std::uint64_t bytes, Path path, std::uint32_t workgroup) noexcept;
+  void add_read(GpuAddress address, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
+  void add_write(GpuAddress address, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
 
   // The same for some bytes of one line, which begins at `line`: bit i stands for byte i.
-  void add_read_mask(GpuAddress line, std::uint64_t bytes, Path path, std::uint32_t workgroup) noexcept;
-  void add_write_mask(GpuAddress line, std::uint64_t bytes, Path path, std::uint32_t workgroup) noexcept;
+  void add_read_mask(GpuAddress line, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
+  void add_write_mask(GpuAddress line, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
 
   // Memory for a page was refused: something was not recorded.
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
@@ -61,21 +61,21 @@ class AccessSet {
  private:
   struct Page {
     PageAccesses accesses;
-    std::array<std::uint32_t, kLinesPerPage> workgroup{};  // that touched the line: +1, or kSeveral
+    std::array<uint32_t, kLinesPerPage> workgroup{};  // that touched the line: +1, or kSeveral
     std::atomic<bool> told_of_write{false};                // the listener
   };
-  static constexpr std::uint32_t kSeveral = ~0u;
+  static constexpr uint32_t kSeveral = ~0u;
 
   Page* find(GpuAddress page, bool writes) noexcept;
   Page* find_or_add(GpuAddress page, bool writes) noexcept;
-  static void touch(Page& page, std::uint32_t line, std::uint32_t workgroup) noexcept;
-  static void read(Page& page, std::uint32_t line, std::uint64_t bytes, Path path,
-                   std::uint32_t workgroup) noexcept;
-  static void write(Page& page, std::uint32_t line, std::uint64_t bytes, Path path,
-                    std::uint32_t workgroup) noexcept;
+  static void touch(Page& page, uint32_t line, uint32_t workgroup) noexcept;
+  static void read(Page& page, uint32_t line, uint64_t bytes, Path path,
+                   uint32_t workgroup) noexcept;
+  static void write(Page& page, uint32_t line, uint64_t bytes, Path path,
+                    uint32_t workgroup) noexcept;
 
   Listener* const listener_;
-  const std::uint64_t serial_;  // tells this set from one that had its address before
+  const uint64_t serial_;  // tells this set from one that had its address before
   std::mutex mutex_;
   std::unordered_map<GpuAddress, Page> pages_;  // none ever moves
   std::atomic<bool> incomplete_{false};

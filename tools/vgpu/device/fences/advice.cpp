@@ -24,19 +24,19 @@ struct Verdict {
   bool possible_on_target;
   TaskId writer, reader;
   GpuAddress address;
-  std::uint64_t bytes;
+  uint64_t bytes;
   bool operator==(const Verdict&) const = default;
 };
 
 // One packet, and where the run speaks of it.
 struct Sent {
-  std::size_t launched_at = 0, completed_at = 0;  // events; the same for packets that are no dispatches
+  size_t launched_at = 0, completed_at = 0;  // events; the same for packets that are no dispatches
   bool completed = false;
   PacketCost cost;
 };
 
 struct Site {
-  std::uint32_t queue = 0;
+  uint32_t queue = 0;
   std::string kernel;
   Packet header;
   std::vector<const Sent*> packets;
@@ -44,7 +44,7 @@ struct Site {
 
 class Adviser {
  public:
-  Adviser(Recording run, const DeviceDescription& device, std::uint64_t budget)
+  Adviser(Recording run, const DeviceDescription& device, uint64_t budget)
       : run_(std::move(run)), device_(device), budget_(budget) {
     find_sites();
   }
@@ -69,11 +69,11 @@ class Adviser {
 
   void find_sites() {
     const PacketCosts costs = estimate_costs(run_, device_);
-    std::vector<std::uint32_t> ordinals{0};  // by actor
-    std::map<std::pair<ActorId, std::uint64_t>, Sent*> sent;
+    std::vector<uint32_t> ordinals{0};  // by actor
+    std::map<std::pair<ActorId, uint64_t>, Sent*> sent;
     std::map<std::tuple<ActorId, std::string, bool, FenceScope, FenceScope>, Site*> sites;
-    std::map<ActorId, std::uint64_t> operations;  // of copy engines and the host
-    for (std::size_t at = 0; at < run_.events.size(); ++at) {
+    std::map<ActorId, uint64_t> operations;  // of copy engines and the host
+    for (size_t at = 0; at < run_.events.size(); ++at) {
       const auto& what = run_.events[at].what;
       const auto add = [&](ActorId queue, const std::string& kernel, const Packet& packet) {
         Sent* const one = &sent_.emplace_back();
@@ -156,7 +156,7 @@ class Adviser {
     return part == Advice::Part::barrier ? header.barrier : scope(header, part) > than;
   }
   void set(const Sent& packet, Advice::Part part, bool barrier, FenceScope to) {
-    for (const std::size_t at : {packet.launched_at, packet.completed_at}) {
+    for (const size_t at : {packet.launched_at, packet.completed_at}) {
       Packet& header = packet_of(run_.events[at]);
       switch (part) {
         case Advice::Part::barrier:
@@ -203,18 +203,18 @@ class Adviser {
 
   // A verdict that the run did not have, or has no longer: about tasks that began with these events.
   struct Change {
-    std::size_t first, second;
+    size_t first, second;
   };
 
   // The packets to widen: for each change the one that is the most likely to have brought it. A change to which a packet that is widened anyway may
   // have led is left to the next round. Empty: nobody knows which.
   static std::set<const Sent*> find_culprits(const std::vector<Change>& changes,
                                              const std::vector<const Sent*>& narrowed, Advice::Part part) {
-    std::map<std::size_t, const Sent*> places;  // where each does what it does
+    std::map<size_t, const Sent*> places;  // where each does what it does
     const bool releases = part == Advice::Part::release;
     for (const Sent* packet : narrowed) places[packet->launched_at] = packet;
     std::set<const Sent*> culprits;
-    std::set<std::size_t> widened;
+    std::set<size_t> widened;
     for (const auto& [first, second] : changes) {
       // A release covers its own packet's writes, an acquire and a barrier bit what came before.
       auto begin = releases ? places.lower_bound(first) : places.upper_bound(first);
@@ -230,7 +230,7 @@ class Adviser {
   }
 
   struct After {
-    std::size_t verdicts;  // so far
+    size_t verdicts;  // so far
     Judge::Presumed presumed;
   };
   struct Judgement {
@@ -245,7 +245,7 @@ class Adviser {
                                  finding.writer->id, finding.reader->id, finding.address, finding.bytes});
     });
     for (const Event& event : run_.events) {
-      const std::uint64_t steps = 1 + event.pages.size();
+      const uint64_t steps = 1 + event.pages.size();
       exhausted_ = exhausted_ || steps > budget_;
       if (exhausted_) break;
       budget_ -= steps;
@@ -260,7 +260,7 @@ class Adviser {
     std::vector<Change> changes;
     if (exhausted_) return changes;
     After was{0, {}}, is{0, {}};
-    for (std::size_t at = 0; at < run_.events.size(); ++at) {
+    for (size_t at = 0; at < run_.events.size(); ++at) {
       const auto part = [](const Judgement& all, const After& before, const After& after) {
         return std::span(all.verdicts).subspan(before.verdicts, after.verdicts - before.verdicts);
       };
@@ -287,16 +287,16 @@ class Adviser {
   }
 
   // Two tasks, in the order in which they began; host and finish events judge at once.
-  Change change(const Verdict& verdict, std::size_t at) const {
+  Change change(const Verdict& verdict, size_t at) const {
     const auto place = [&](const TaskId& task) {
       const auto found = began_.find({task.actor, task.index});
       return found == began_.end() ? at : std::min(found->second, at);
     };
-    const std::size_t writer = place(verdict.writer), reader = place(verdict.reader);
+    const size_t writer = place(verdict.writer), reader = place(verdict.reader);
     return {std::min(writer, reader), std::max(writer, reader)};
   }
   // Where the packet was launched whose end the event is.
-  std::size_t began(std::size_t at) const {
+  size_t began(size_t at) const {
     const auto* end = std::get_if<events::End>(&run_.events[at].what);
     return end == nullptr ? at : began_.at({end->queue, end->packet.index});
   }
@@ -305,18 +305,18 @@ class Adviser {
 
   Recording run_;
   const DeviceDescription& device_;
-  std::uint64_t budget_;
+  uint64_t budget_;
   bool exhausted_ = false;
   std::deque<Sent> sent_;
   std::deque<Site> sites_;
 
-  std::map<std::pair<ActorId, std::uint64_t>, std::size_t> began_;  // events with which tasks began
+  std::map<std::pair<ActorId, uint64_t>, size_t> began_;  // events with which tasks began
   Judgement original_;                                              // of the run as it was
 };
 
 std::string_view part_name(Advice::Part part) {
   constexpr std::array<std::string_view, 3> names{"barrier", "acquire", "release"};
-  return names[static_cast<std::size_t>(part)];
+  return names[static_cast<size_t>(part)];
 }
 
 // "the barrier bit", "the acquire of system scope".
@@ -328,9 +328,9 @@ std::string described(const Advice& advice) {
 }
 
 // "3, 4, 7"
-std::string listed(const std::vector<std::uint64_t>& packets, std::size_t limit) {
+std::string listed(const std::vector<uint64_t>& packets, size_t limit) {
   std::string text;
-  for (std::size_t at = 0; at < std::min(packets.size(), limit); ++at)
+  for (size_t at = 0; at < std::min(packets.size(), limit); ++at)
     text += (at == 0 ? "" : ", ") + std::to_string(packets[at]);
   return text + (packets.size() > limit ? ", ..." : "");
 }
@@ -346,7 +346,7 @@ std::string to_json(const Advice& advice, const DeviceDescription& device) {
                      name(header.acquire) + R"(,"release":)" + name(header.release) + R"(},"to":)" +
                      (advice.part == Advice::Part::barrier ? R"("clear")" : name(advice.to)) +
                      R"(,"packets":[)";
-  for (std::size_t at = 0; at < std::min(advice.packets.size(), kListedPackets); ++at)
+  for (size_t at = 0; at < std::min(advice.packets.size(), kListedPackets); ++at)
     line += (at == 0 ? "" : ",") + std::to_string(advice.packets[at]);
   return line + R"(],"count":)" + std::to_string(advice.packets.size()) + R"(,"of":)" +
          std::to_string(advice.of) + R"(,"saved_ns":)" + std::to_string(std::llround(advice.saved_ns)) +
@@ -364,7 +364,7 @@ std::string to_sentence(const Advice& advice, const DeviceDescription& device) {
          std::to_string(std::llround(advice.saved_ns)) + lost + std::string(device.marketing_name);
 }
 
-Advices advise(Recording run, const DeviceDescription& device, std::uint64_t budget) {
+Advices advise(Recording run, const DeviceDescription& device, uint64_t budget) {
   return Adviser(std::move(run), device, budget).advise();
 }
 

@@ -22,14 +22,14 @@
 namespace uptempo::vgpu::fences {
 
 struct Advice {
-  enum class Part : std::uint8_t { barrier, acquire, release };
+  enum class Part : uint8_t { barrier, acquire, release };
   Part part = Part::barrier;
   FenceScope to = FenceScope::none;    // of a fence; barrier bits are cleared
-  std::uint32_t queue = 0;             // as in traces
+  uint32_t queue = 0;             // as in traces
   std::string kernel;                  // "barrier packet" for packets that are no dispatches
   Packet header;                       // that these packets have
-  std::vector<std::uint64_t> packets;  // their indices, ascending
-  std::uint64_t of = 0;                // how many packets there are with this kernel and header
+  std::vector<uint64_t> packets;  // their indices, ascending
+  uint64_t of = 0;                // how many packets there are with this kernel and header
   double saved_ns = 0;                 // by estimate, all of them together
 };
 
@@ -39,11 +39,11 @@ struct Advices {
   bool incomplete = false;
 };
 
-constexpr std::uint64_t kAdviceBudget = 10'000'000;
-constexpr std::size_t kListedPackets = 64;
+constexpr uint64_t kAdviceBudget = 10'000'000;
+constexpr size_t kListedPackets = 64;
 
 // `budget`: how many events and pages may be judged in all, 1 to 4 us each.
-Advices advise(Recording run, const DeviceDescription& device, std::uint64_t budget = kAdviceBudget);
+Advices advise(Recording run, const DeviceDescription& device, uint64_t budget = kAdviceBudget);
 
 // {"advice":"barrier","queue":1,"kernel":"sum.kd","header":{"barrier":true,"acquire":"agent","release":"agent"},"to":"clear",
 //  "packets":[3,4],"count":2,"of":120,"saved_ns":1200,"basis":"estimate","device":"gfx90a"}

@@ -12,7 +12,7 @@
 namespace uptempo::vgpu::fences {
 
 struct Checker::Impl {
-  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, std::uint32_t the_limit)
+  Impl(JudgeOptions options, Sink the_sink, Journal* the_journal, uint32_t the_limit)
       : judge(std::move(options), [this](const Finding& finding) { found(finding); }),
         sink(std::move(the_sink)),
         journal(the_journal),
@@ -49,9 +49,9 @@ struct Checker::Impl {
   Judge judge;
   const Sink sink;
   Journal* journal;  // null: nothing is kept, or not any more
-  const std::uint32_t limit;
+  const uint32_t limit;
   ActorId queues = 0;
-  std::map<std::tuple<int, const char*, std::string, std::string>, std::uint32_t> repetitions;
+  std::map<std::tuple<int, const char*, std::string, std::string>, uint32_t> repetitions;
   Counts counts;
 };
 
@@ -67,11 +67,11 @@ void add(std::vector<TouchedPage>& pages, GpuAddress page, const PageAccesses& a
 class CopiedPages {
  public:
   void add(const Checker::Range& range, PageMask PageAccesses::*bytes, const Checker::KindOf& kind_of) {
-    for (std::uint64_t done = 0; done < range.bytes;) {
+    for (uint64_t done = 0; done < range.bytes;) {
       const GpuAddress address = range.address + done;
-      const auto first = static_cast<std::uint32_t>(address % kLineBytes);
+      const auto first = static_cast<uint32_t>(address % kLineBytes);
       const auto count =
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(range.bytes - done, kLineBytes - first));
+          static_cast<uint32_t>(std::min<uint64_t>(range.bytes - done, kLineBytes - first));
       if (pages_.empty() || pages_.back().page != page_of(address)) {
         accesses_.push_back(std::make_unique<PageAccesses>());
         pages_.push_back({page_of(address), {}, accesses_.back().get()});
@@ -94,23 +94,23 @@ class CopiedPages {
 
 }  // namespace
 
-Checker::Checker(JudgeOptions options, Sink sink, Journal* journal, std::uint32_t repetitions)
+Checker::Checker(JudgeOptions options, Sink sink, Journal* journal, uint32_t repetitions)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(sink), journal, repetitions)) {}
 Checker::~Checker() = default;
 
-ActorId Checker::add_queue(QueueKind kind, std::uint32_t ordinal) {
+ActorId Checker::add_queue(QueueKind kind, uint32_t ordinal) {
   const std::lock_guard lock(impl_->mutex);
   impl_->tell(events::AddQueue{kind, ordinal});
   return ++impl_->queues;
 }
 
-void Checker::doorbell(ActorId queue, std::uint64_t value, std::uint64_t host_ns) {
+void Checker::doorbell(ActorId queue, uint64_t value, uint64_t host_ns) {
   const std::lock_guard lock(impl_->mutex);
   impl_->tell(events::Doorbell{queue, value, host_ns});
 }
 
 Running Checker::launch(ActorId queue, const Packet& packet, std::string kernel,
-                        AccessSet::Listener* listener, std::uint64_t waves) {
+                        AccessSet::Listener* listener, uint64_t waves) {
   const std::lock_guard lock(impl_->mutex);
   impl_->tell(events::Launch{queue, packet, std::move(kernel), waves});
   return {{queue, packet.index}, std::make_unique<AccessSet>(listener)};
@@ -131,12 +131,12 @@ void Checker::complete(ActorId queue, const Packet& packet, std::span<const Sign
   impl_->tell(events::Complete{queue, packet, {satisfied.begin(), satisfied.end()}});
 }
 
-void Checker::wait(ActorId queue, std::uint64_t offset, const SignalValue& satisfied) {
+void Checker::wait(ActorId queue, uint64_t offset, const SignalValue& satisfied) {
   const std::lock_guard lock(impl_->mutex);
   impl_->tell(events::Wait{queue, offset, satisfied});
 }
 
-void Checker::copy(ActorId queue, std::uint64_t offset, std::string_view engine, std::optional<Range> source,
+void Checker::copy(ActorId queue, uint64_t offset, std::string_view engine, std::optional<Range> source,
                    Range destination, const KindOf& kind_of) {
   const std::lock_guard lock(impl_->mutex);
   CopiedPages read, written;
@@ -147,12 +147,12 @@ void Checker::copy(ActorId queue, std::uint64_t offset, std::string_view engine,
   impl_->tell(events::Copy{queue, offset, std::string(engine)}, std::move(pages));
 }
 
-void Checker::signal(ActorId queue, std::uint64_t offset, const SignalValue& signal) {
+void Checker::signal(ActorId queue, uint64_t offset, const SignalValue& signal) {
   const std::lock_guard lock(impl_->mutex);
   impl_->tell(events::Signal{queue, offset, signal});
 }
 
-void Checker::host_read(GpuAddress address, std::uint64_t host_ns, const KindOf& kind_of) {
+void Checker::host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of) {
   const std::lock_guard lock(impl_->mutex);
   PageAccesses accesses;
   accesses.read[address % kPageBytes / kLineBytes] = line_bits(address % kLineBytes, 1);
@@ -161,12 +161,12 @@ void Checker::host_read(GpuAddress address, std::uint64_t host_ns, const KindOf&
   if (!pages.empty()) impl_->tell(events::HostRead{host_ns}, std::move(pages));
 }
 
-void Checker::host_opened(GpuAddress page, std::uint64_t host_ns) {
+void Checker::host_opened(GpuAddress page, uint64_t host_ns) {
   const std::lock_guard lock(impl_->mutex);
   impl_->tell(events::HostOpened{host_ns}, {{page, {}, nullptr}});
 }
 
-void Checker::host_wrote(GpuAddress page, const PageMask& bytes, std::uint64_t closed_ns,
+void Checker::host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed_ns,
                          const KindOf& kind_of) {
   const std::lock_guard lock(impl_->mutex);
   PageAccesses accesses;

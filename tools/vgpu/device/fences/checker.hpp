@@ -36,24 +36,24 @@ class Checker {
   using Packet = fences::Packet;
 
   // The same finding between kernels of the same names goes to the sink this often; later ones are only counted.
-  static constexpr std::uint32_t kRepetitions = 64;
+  static constexpr uint32_t kRepetitions = 64;
 
   // `journal`: keeps the run, too; null: it is not kept. `repetitions`: for programs that read all of them, where kRepetitions is for people.
   Checker(JudgeOptions options, Sink sink, Journal* journal = nullptr,
-          std::uint32_t repetitions = kRepetitions);
+          uint32_t repetitions = kRepetitions);
   ~Checker();
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
 
   // `ordinal`: as in traces. Each queue is an actor of its own, from the first to the last packet.
-  ActorId add_queue(QueueKind kind, std::uint32_t ordinal);
+  ActorId add_queue(QueueKind kind, uint32_t ordinal);
 
   // The producer rang: everything up to `value` (index of the last packet; of SDMA, the bytes written) had been published by then.
-  void doorbell(ActorId queue, std::uint64_t value, std::uint64_t host_ns);
+  void doorbell(ActorId queue, uint64_t value, uint64_t host_ns);
 
   // A dispatch starts. Its acquire is carried out now.
   Running launch(ActorId queue, const Packet& packet, std::string kernel,
-                 AccessSet::Listener* listener = nullptr, std::uint64_t waves = 0);
+                 AccessSet::Listener* listener = nullptr, uint64_t waves = 0);
   // All its workgroups have ended; its release is carried out now, ahead of its completion signal. `kind_of(page)`: nothing where
   // it is not mapped any more.
   using KindOf = std::function<std::optional<MemoryKind>(GpuAddress page)>;
@@ -64,23 +64,23 @@ class Checker {
   void complete(ActorId queue, const Packet& packet, std::span<const SignalValue> satisfied);
 
   // SDMA. Operations of a queue come in order.
-  void wait(ActorId queue, std::uint64_t offset, const SignalValue& satisfied);
+  void wait(ActorId queue, uint64_t offset, const SignalValue& satisfied);
   struct Range {
     GpuAddress address = 0;
-    std::uint64_t bytes = 0;
+    uint64_t bytes = 0;
   };
   // Done at once; a fill has no source.
-  void copy(ActorId queue, std::uint64_t offset, std::string_view engine, std::optional<Range> source,
+  void copy(ActorId queue, uint64_t offset, std::string_view engine, std::optional<Range> source,
             Range destination, const KindOf& kind_of);
   // `signal` as it is ahead of the decrement.
-  void signal(ActorId queue, std::uint64_t offset, const SignalValue& signal);
+  void signal(ActorId queue, uint64_t offset, const SignalValue& signal);
 
   // The host, where it is observed (page protection).
-  void host_read(GpuAddress address, std::uint64_t host_ns, const KindOf& kind_of);
+  void host_read(GpuAddress address, uint64_t host_ns, const KindOf& kind_of);
   // It began to store to the page of `address` ...
-  void host_opened(GpuAddress page, std::uint64_t host_ns);
+  void host_opened(GpuAddress page, uint64_t host_ns);
   // ... and when the page was closed these bytes had changed.
-  void host_wrote(GpuAddress page, const PageMask& bytes, std::uint64_t closed_ns, const KindOf& kind_of);
+  void host_wrote(GpuAddress page, const PageMask& bytes, uint64_t closed_ns, const KindOf& kind_of);
 
   // Somebody, perhaps the host, may have changed these bytes.
   void unknown(GpuAddress page, const PageMask& bytes);
@@ -91,9 +91,9 @@ class Checker {
   void finish();
 
   struct Counts {
-    std::uint64_t unordered = 0, stale = 0, unreleased = 0;
-    std::uint64_t unrecorded = 0;  // dispatches, some of whose accesses found no memory to be recorded in
-    std::uint64_t total() const noexcept { return unordered + stale + unreleased; }
+    uint64_t unordered = 0, stale = 0, unreleased = 0;
+    uint64_t unrecorded = 0;  // dispatches, some of whose accesses found no memory to be recorded in
+    uint64_t total() const noexcept { return unordered + stale + unreleased; }
   };
   // Findings so far, all of them: the sink is spared repetitions.
   Counts counts() const;

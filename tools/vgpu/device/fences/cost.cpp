@@ -10,7 +10,7 @@
 namespace uptempo::vgpu::fences {
 namespace {
 
-using PacketId = std::pair<ActorId, std::uint64_t>;
+using PacketId = std::pair<ActorId, uint64_t>;
 
 class Estimate {
  public:
@@ -35,32 +35,32 @@ class Estimate {
   // One acquire, and what was read again because of it, by the cache that it came out of.
   struct Invalidation {
     PacketId packet;
-    std::uint64_t l1_bytes = 0;
-    std::uint64_t l2_local_bytes = 0, l2_host_bytes = 0;
+    uint64_t l1_bytes = 0;
+    uint64_t l2_local_bytes = 0, l2_host_bytes = 0;
   };
   // The last use of a line, as a number of invalidations, + 1; 0: never. `dirty`: the write-back that it waits for, + 1.
   struct Line {
-    std::uint32_t l1 = 0, l2 = 0, dirty = 0;
+    uint32_t l1 = 0, l2 = 0, dirty = 0;
   };
   struct Dispatch {
     PacketId packet;
     std::optional<PacketId> barrier;  // the packet whose barrier bit alone held it back
-    std::uint64_t waves_before = 0;   // of the dispatch before it
+    uint64_t waves_before = 0;   // of the dispatch before it
     double ns_before = 0;
-    std::uint64_t waves = 0;
+    uint64_t waves = 0;
   };
   struct Queue {
-    std::map<std::uint64_t, Dispatch> running;
+    std::map<uint64_t, Dispatch> running;
     std::optional<PacketId> barrier;  // of the packets since the last dispatch; ...
     bool several = false;             // ... more than one of them has the bit
-    std::uint64_t waves = 0;          // of the dispatch that ended last
+    uint64_t waves = 0;          // of the dispatch that ended last
     double ns = 0;
   };
 
   static bool is_local(MemoryKind kind) {
     return kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine;
   }
-  double transfer_ns(MemoryKind kind, std::uint64_t bytes) const {
+  double transfer_ns(MemoryKind kind, uint64_t bytes) const {
     return static_cast<double>(bytes) * (is_local(kind) ? memory_ns_per_byte_ : link_ns_per_byte_);
   }
 
@@ -93,8 +93,8 @@ class Estimate {
 
   // Of its waves, that would have found room beside the dispatch before it.
   double share_beside(const Dispatch& dispatch) const {
-    const std::uint64_t slots =
-        std::uint64_t{device_.compute_units} * device_.simds_per_compute_unit * device_.max_waves_per_simd;
+    const uint64_t slots =
+        uint64_t{device_.compute_units} * device_.simds_per_compute_unit * device_.max_waves_per_simd;
     if (dispatch.waves == 0 || dispatch.waves_before >= slots) return 0;
     return std::min(1.0,
                     static_cast<double>(slots - dispatch.waves_before) / static_cast<double>(dispatch.waves));
@@ -135,25 +135,25 @@ class Estimate {
   // A dispatch's accesses to one page; returns how long memory takes for their bytes.
   double touch(const TouchedPage& page) {
     const PageAccesses& accesses = *page.accesses;
-    const std::uint64_t count = run_.page_count.at(page.page);
+    const uint64_t count = run_.page_count.at(page.page);
     const MemoryType type = memory_type(device_.target, page.kind);
     auto& lines = lines_[page.page];
-    std::uint64_t bytes = 0;
-    for (std::uint32_t number = 0; number < kLinesPerPage; ++number) {
-      const std::uint64_t read = accesses.read[number], written = accesses.written[number];
+    uint64_t bytes = 0;
+    for (uint32_t number = 0; number < kLinesPerPage; ++number) {
+      const uint64_t read = accesses.read[number], written = accesses.written[number];
       if ((read | written) == 0) continue;
-      bytes += static_cast<std::uint64_t>(std::popcount(read | written)) * count;
+      bytes += static_cast<uint64_t>(std::popcount(read | written)) * count;
       Line& line = lines[number];
       const bool cached = ((accesses.vector_lines | accesses.scalar_lines) >> number & 1) != 0;
-      const std::uint64_t line_bytes = kLineBytes * count;
+      const uint64_t line_bytes = kLineBytes * count;
       if (read != 0 && cached && line.l1 != 0 && line.l1 == l1_.size())
         invalidations_[l1_.back()].l1_bytes += line_bytes;
-      if (cached) line.l1 = static_cast<std::uint32_t>(l1_.size()) + 1;
+      if (cached) line.l1 = static_cast<uint32_t>(l1_.size()) + 1;
       if (!l2_needs_fences(type)) continue;
       if (read != 0 && line.l2 != 0 && line.l2 == l2_.size())
         (is_local(page.kind) ? invalidations_[l2_.back()].l2_local_bytes
                              : invalidations_[l2_.back()].l2_host_bytes) += line_bytes;
-      line.l2 = static_cast<std::uint32_t>(l2_.size()) + 1;
+      line.l2 = static_cast<uint32_t>(l2_.size()) + 1;
       if (written == 0 || line.dirty == write_backs_ + 1) continue;
       line.dirty = write_backs_ + 1;
       (is_local(page.kind) ? dirty_local_ : dirty_host_) += line_bytes;
@@ -163,7 +163,7 @@ class Estimate {
 
   void settle(const Invalidation& one) {
     PacketCost cost;
-    const std::uint64_t l1_bytes = std::min(one.l1_bytes, std::uint64_t{kL1Bytes} * device_.compute_units);
+    const uint64_t l1_bytes = std::min(one.l1_bytes, uint64_t{kL1Bytes} * device_.compute_units);
     cost.acquire_agent_ns = static_cast<double>(l1_bytes) * l1_ns_per_byte_;
     const double all = static_cast<double>(one.l2_local_bytes + one.l2_host_bytes);
     if (all != 0)
@@ -183,10 +183,10 @@ class Estimate {
   PacketCosts costs_;
   std::map<ActorId, Queue> queues_;
   std::vector<Invalidation> invalidations_;
-  std::vector<std::size_t> l1_, l2_;  // those of each cache, in order
+  std::vector<size_t> l1_, l2_;  // those of each cache, in order
   std::unordered_map<GpuAddress, std::array<Line, kLinesPerPage>> lines_;
-  std::uint64_t dirty_local_ = 0, dirty_host_ = 0;
-  std::uint32_t write_backs_ = 0;
+  uint64_t dirty_local_ = 0, dirty_host_ = 0;
+  uint32_t write_backs_ = 0;
 };
 
 }  // namespace

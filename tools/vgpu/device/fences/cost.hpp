@@ -28,7 +28,7 @@ struct PacketCost {
 };
 
 // By actor and packet index; packets that are not in it cost nothing.
-using PacketCosts = std::map<std::pair<ActorId, std::uint64_t>, PacketCost>;
+using PacketCosts = std::map<std::pair<ActorId, uint64_t>, PacketCost>;
 
 PacketCosts estimate_costs(const Recording& run, const DeviceDescription& device);
 

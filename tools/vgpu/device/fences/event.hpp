@@ -15,16 +15,16 @@
 
 namespace uptempo::vgpu::fences {
 
-enum class QueueKind : std::uint8_t { compute, sdma };
+enum class QueueKind : uint8_t { compute, sdma };
 
 // A signal as the device found it.
 struct SignalValue {
-  std::uint64_t handle = 0;
-  std::int64_t value = 0;
+  uint64_t handle = 0;
+  int64_t value = 0;
 };
 
 struct Packet {
-  std::uint64_t index = 0;
+  uint64_t index = 0;
   bool barrier = false;
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
@@ -43,20 +43,20 @@ namespace events {
 
 struct AddQueue {
   QueueKind kind = QueueKind::compute;
-  std::uint32_t ordinal = 0;  // as in traces
+  uint32_t ordinal = 0;  // as in traces
 };
 // The producer rang: everything up to `value` (index of the last packet; of SDMA, the bytes written) had been published by then.
 struct Doorbell {
   ActorId queue = kHost;
-  std::uint64_t value = 0;
-  std::uint64_t host_ns = 0;
+  uint64_t value = 0;
+  uint64_t host_ns = 0;
 };
 // A dispatch starts; its acquire is carried out now.
 struct Launch {
   ActorId queue = kHost;
   Packet packet;
   std::string kernel;
-  std::uint64_t waves = 0;
+  uint64_t waves = 0;
 };
 // All its workgroups have ended: what they touched. Its release is carried out now, ahead of its completion signal.
 struct End {
@@ -72,31 +72,31 @@ struct Complete {
 // SDMA; operations of a queue come in order. `offset`: in the ring, as in traces.
 struct Wait {
   ActorId queue = kHost;
-  std::uint64_t offset = 0;
+  uint64_t offset = 0;
   SignalValue satisfied;
 };
 // All reads come before all writes.
 struct Copy {
   ActorId queue = kHost;
-  std::uint64_t offset = 0;
+  uint64_t offset = 0;
   std::string engine;
 };
 struct Signal {
   ActorId queue = kHost;
-  std::uint64_t offset = 0;
+  uint64_t offset = 0;
   SignalValue signal;  // ahead of the decrement
 };
 // The host loaded what the page's accesses read.
 struct HostRead {
-  std::uint64_t host_ns = 0;
+  uint64_t host_ns = 0;
 };
 // The host began to store to the page ...
 struct HostOpened {
-  std::uint64_t host_ns = 0;
+  uint64_t host_ns = 0;
 };
 // ... and when it was closed what the page's accesses write had changed.
 struct HostWrote {
-  std::uint64_t closed_ns = 0;
+  uint64_t closed_ns = 0;
 };
 // Somebody, perhaps the host, may have changed what the page's accesses write.
 struct Unknown {};
@@ -110,7 +110,7 @@ struct Finish {};
 }  // namespace events
 
 struct Event {
-  std::uint64_t now_ns = 0;  // host_clock_ns() when it was told
+  uint64_t now_ns = 0;  // host_clock_ns() when it was told
   std::variant<events::AddQueue, events::Doorbell, events::Launch, events::End, events::Complete,
                events::Wait, events::Copy, events::Signal, events::HostRead, events::HostOpened,
                events::HostWrote, events::Unknown, events::Forget, events::Finish>

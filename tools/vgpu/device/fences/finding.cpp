@@ -46,12 +46,12 @@ constexpr std::array<std::string_view, 3> kConflicts{"read-after-write", "write-
 
 std::string_view class_name(Finding::Class what) noexcept {
   constexpr std::array<std::string_view, 3> names{"unordered", "stale", "unreleased"};
-  return names[static_cast<std::size_t>(what)];
+  return names[static_cast<size_t>(what)];
 }
 
 std::string to_json(const Finding& finding, std::string_view target) {
   return R"({"class":")" + std::string(class_name(finding.what)) + R"(","conflict":")" +
-         std::string(kConflicts[static_cast<std::size_t>(finding.conflict)]) + R"(","writer":)" +
+         std::string(kConflicts[static_cast<size_t>(finding.conflict)]) + R"(","writer":)" +
          to_json(*finding.writer) + R"(,"reader":)" + to_json(*finding.reader) + R"(,"address":)" +
          std::to_string(finding.address) + R"(,"bytes":)" + std::to_string(finding.bytes) + R"(,"reason":)" +
          json_quoted(finding.reason) + R"(,"rule":)" + json_quoted(finding.rule) +

@@ -14,12 +14,12 @@ namespace uptempo::vgpu::fences {
 
 // One packet, one copy or fill of an SDMA engine, or a group of host stores.
 struct Task {
-  enum class Kind : std::uint8_t { dispatch, copy, host };
+  enum class Kind : uint8_t { dispatch, copy, host };
 
   TaskId id;
   Kind kind = Kind::dispatch;
-  std::uint32_t queue = 0;     // as in traces; not of the host
-  std::uint64_t position = 0;  // packet index; of SDMA: byte offset in the ring, as in traces
+  uint32_t queue = 0;     // as in traces; not of the host
+  uint64_t position = 0;  // packet index; of SDMA: byte offset in the ring, as in traces
   std::string name;            // kernel, or what the engine did
   bool barrier = false;        // of the packet, for messages
   FenceScope acquire = FenceScope::none;
@@ -33,15 +33,15 @@ struct Task {
 using TaskPtr = std::shared_ptr<const Task>;
 
 struct Finding {
-  enum class Class : std::uint8_t { unordered, stale, unreleased };
-  enum class Conflict : std::uint8_t { read_after_write, write_after_read, write_after_write };
+  enum class Class : uint8_t { unordered, stale, unreleased };
+  enum class Conflict : uint8_t { read_after_write, write_after_read, write_after_write };
 
   Class what = Class::unordered;
   Conflict conflict = Conflict::read_after_write;
   TaskPtr writer;
   TaskPtr reader;           // of write_after_write: the later writer
   GpuAddress address = 0;   // the first byte concerned
-  std::uint64_t bytes = 0;  // how many bytes are; they need not lie together
+  uint64_t bytes = 0;  // how many bytes are; they need not lie together
   std::string_view reason;
   std::string_view rule;  // where the rule is written
   bool possible_on_target =

@@ -12,7 +12,7 @@ bool is_one_of(const Event& event) {
 }
 
 // When the host did it, as far as what it knew then matters.
-std::optional<std::uint64_t> host_time(const Event& event) {
+std::optional<uint64_t> host_time(const Event& event) {
   if (const auto* read = std::get_if<events::HostRead>(&event.what)) return read->host_ns;
   if (const auto* opened = std::get_if<events::HostOpened>(&event.what)) return opened->host_ns;
   if (const auto* wrote = std::get_if<events::HostWrote>(&event.what)) return wrote->closed_ns;
@@ -20,7 +20,7 @@ std::optional<std::uint64_t> host_time(const Event& event) {
 }
 
 // About what an entry of a map or a set needs beside what is in it.
-constexpr std::size_t kEntryBytes = 64;
+constexpr size_t kEntryBytes = 64;
 
 bool is_of_host(const Event& event) {
   return is_one_of<events::HostRead, events::HostOpened, events::HostWrote, events::Unknown>(event);
@@ -32,23 +32,23 @@ bool may_announce(const Event& event) {
 
 }  // namespace
 
-std::size_t Journal::Hash::operator()(const PageAccesses& accesses) const noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&hash](std::uint64_t word) {
+size_t Journal::Hash::operator()(const PageAccesses& accesses) const noexcept {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&hash](uint64_t word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15;
     hash ^= hash >> 29;
   };
   for (const auto& mask : {accesses.read, accesses.written, accesses.synchronising})
-    for (const std::uint64_t word : mask) mix(word);
-  for (const std::uint64_t word : {accesses.vector_lines, accesses.scalar_lines, accesses.shared_lines})
+    for (const uint64_t word : mask) mix(word);
+  for (const uint64_t word : {accesses.vector_lines, accesses.scalar_lines, accesses.shared_lines})
     mix(word);
   return hash;
 }
 
 // Of what had been announced, how much the host may have known.
-std::uint64_t Journal::known_at(std::uint64_t host_ns) const {
+uint64_t Journal::known_at(uint64_t host_ns) const {
   const auto known = std::upper_bound(announcements_ns_.begin(), announcements_ns_.end(), host_ns);
-  return static_cast<std::uint64_t>(known - announcements_ns_.begin());
+  return static_cast<uint64_t>(known - announcements_ns_.begin());
 }
 
 const PageAccesses* Journal::intern(const PageAccesses* accesses) {
@@ -58,20 +58,20 @@ const PageAccesses* Journal::intern(const PageAccesses* accesses) {
   return &*entry;
 }
 
-void Journal::touch(GpuAddress page, std::size_t what, std::uint64_t known, MemoryKind kind,
+void Journal::touch(GpuAddress page, size_t what, uint64_t known, MemoryKind kind,
                     const PageAccesses* accesses) {
   const auto [last, is_first] = pages_.try_emplace(page, kNone);
   if (is_first) grow(kEntryBytes);
   const Key key{last->second, what, known, kind, intern(accesses)};
-  const auto [entry, is_new] = present_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
+  const auto [entry, is_new] = present_.try_emplace(key, static_cast<uint32_t>(nodes_.size()));
   if (is_new) {
-    nodes_.push_back({key.parent, static_cast<std::uint32_t>(events_.size() - 1), kind, key.accesses});
+    nodes_.push_back({key.parent, static_cast<uint32_t>(events_.size() - 1), kind, key.accesses});
     grow(sizeof(Node) + 2 * sizeof(Key));
   }
   last->second = entry->second;
 }
 
-void Journal::grow(std::size_t bytes) { bytes_ += bytes; }
+void Journal::grow(size_t bytes) { bytes_ += bytes; }
 
 void Journal::add(const Event& event) {
   if (overflowed_) return;
@@ -84,7 +84,7 @@ void Journal::add(const Event& event) {
   if (host_ns) known_ = std::max(known_, known_at(*host_ns));
   for (const TouchedPage& page : event.pages) {
     if (is_of_host(event)) {
-      of_host_.emplace_back(static_cast<std::uint32_t>(events_.size() - 1), page.page);
+      of_host_.emplace_back(static_cast<uint32_t>(events_.size() - 1), page.page);
       grow(sizeof of_host_.back());
     }
     touch(page.page, event.what.index(), host_ns ? known_ : 0, page.kind, page.accesses);
@@ -108,17 +108,17 @@ void Journal::add(const Event& event) {
 Recording Journal::recording() {
   Recording result;
   result.events = std::move(events_);
-  std::unordered_map<std::uint32_t, GpuAddress> kept;  // by their last node
+  std::unordered_map<uint32_t, GpuAddress> kept;  // by their last node
   for (const auto& [page, last] : pages_) ++result.page_count[kept.try_emplace(last, page).first->second];
   // Each page keeps its own events of the host, in order: who meets the host at one page need not have met it at another.
-  std::unordered_map<GpuAddress, std::vector<std::uint32_t>> of_host;
+  std::unordered_map<GpuAddress, std::vector<uint32_t>> of_host;
   for (const auto& [last, page] : kept) of_host[page];
   for (const auto& [event, page] : of_host_)
     if (const auto found = of_host.find(page); found != of_host.end()) found->second.push_back(event);
   for (const auto& [last, page] : kept) {
-    std::vector<std::uint32_t>& own = of_host[page];
-    for (std::uint32_t node = last; node != kNone; node = nodes_[node].parent) {
-      std::uint32_t event = nodes_[node].event;
+    std::vector<uint32_t>& own = of_host[page];
+    for (uint32_t node = last; node != kNone; node = nodes_[node].parent) {
+      uint32_t event = nodes_[node].event;
       if (is_of_host(result.events[event])) {
         event = own.back();
         own.pop_back();

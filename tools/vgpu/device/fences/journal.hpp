@@ -25,12 +25,12 @@ namespace uptempo::vgpu::fences {
 // Its pages' accesses belong to the Journal.
 struct Recording {
   std::vector<Event> events;  // all of them, each with the pages that were kept
-  std::unordered_map<GpuAddress, std::uint64_t> page_count;  // how many pages each stands for
+  std::unordered_map<GpuAddress, uint64_t> page_count;  // how many pages each stands for
 };
 
 class Journal {
  public:
-  explicit Journal(std::size_t limit_bytes = kLimitBytes) : limit_bytes_(limit_bytes) {}
+  explicit Journal(size_t limit_bytes = kLimitBytes) : limit_bytes_(limit_bytes) {}
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
@@ -42,46 +42,46 @@ class Journal {
   // Once, at the end.
   Recording recording();
 
-  static constexpr std::size_t kLimitBytes = std::size_t{256} << 20;
+  static constexpr size_t kLimitBytes = size_t{256} << 20;
 
  private:
   struct Hash {
-    std::size_t operator()(const PageAccesses& accesses) const noexcept;
+    size_t operator()(const PageAccesses& accesses) const noexcept;
   };
   // What an event did to pages that had the same past before it.
   struct Node {
-    std::uint32_t parent;  // kNone: nothing before
-    std::uint32_t event;   // the first of those that count as one
+    uint32_t parent;  // kNone: nothing before
+    uint32_t event;   // the first of those that count as one
     MemoryKind kind;
     const PageAccesses* accesses;
   };
   struct Key {
-    std::uint32_t parent;
-    std::size_t what;
-    std::uint64_t known;
+    uint32_t parent;
+    size_t what;
+    uint64_t known;
     MemoryKind kind;
     const PageAccesses* accesses;
     auto operator<=>(const Key&) const = default;
   };
-  static constexpr std::uint32_t kNone = ~0u;
+  static constexpr uint32_t kNone = ~0u;
 
-  void touch(GpuAddress page, std::size_t what, std::uint64_t known, MemoryKind kind,
+  void touch(GpuAddress page, size_t what, uint64_t known, MemoryKind kind,
              const PageAccesses* accesses);
   const PageAccesses* intern(const PageAccesses* accesses);
-  std::uint64_t known_at(std::uint64_t host_ns) const;
-  void grow(std::size_t bytes);
+  uint64_t known_at(uint64_t host_ns) const;
+  void grow(size_t bytes);
 
-  const std::size_t limit_bytes_;
-  std::size_t bytes_ = 0;
+  const size_t limit_bytes_;
+  size_t bytes_ = 0;
   bool overflowed_ = false;
   std::vector<Event> events_;
   std::unordered_set<PageAccesses, Hash> contents_;
   std::vector<Node> nodes_;
-  std::map<Key, std::uint32_t> present_;       // nodes of the event that pages are being added to
-  std::map<GpuAddress, std::uint32_t> pages_;  // the last node of each
-  std::vector<std::pair<std::uint32_t, GpuAddress>> of_host_;  // the host's events, and their pages
-  std::vector<std::uint64_t> announcements_ns_;                // when packets and copies completed signals
-  std::uint64_t known_ = 0;  // how many of them the host has been taken to know
+  std::map<Key, uint32_t> present_;       // nodes of the event that pages are being added to
+  std::map<GpuAddress, uint32_t> pages_;  // the last node of each
+  std::vector<std::pair<uint32_t, GpuAddress>> of_host_;  // the host's events, and their pages
+  std::vector<uint64_t> announcements_ns_;                // when packets and copies completed signals
+  uint64_t known_ = 0;  // how many of them the host has been taken to know
 };
 
 }  // namespace uptempo::vgpu::fences

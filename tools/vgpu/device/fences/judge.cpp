@@ -16,20 +16,20 @@ namespace {
 using ViewPtr = std::shared_ptr<const View>;
 
 // What a queue knows at each moment, and what it was told by doorbells.
-struct QueueState {
+struct BatchQueue {
   QueueKind kind = QueueKind::compute;
-  std::uint32_t ordinal = 0;
+  uint32_t ordinal = 0;
   View started;                  // what the packet launched last relied on: the next one may, too
   View completed;                // of all packets that have completed
-  std::uint64_t operations = 0;  // of SDMA: tasks so far
+  uint64_t operations = 0;  // of SDMA: tasks so far
 
   struct Ring {
-    std::uint64_t value;
+    uint64_t value;
     ViewPtr host;
   };
   std::deque<Ring> rings;
   bool shared = false;  // doorbells have come out of order: several producers
-  std::unordered_map<std::uint64_t, std::shared_ptr<Task>> running;  // by packet index
+  std::unordered_map<uint64_t, std::shared_ptr<Task>> running;  // by packet index
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ struct Judge::Impl {
   // ---- the host
 
   // What it may know at that time.
-  const ViewPtr& host_at(std::uint64_t host_ns) {
+  const ViewPtr& host_at(uint64_t host_ns) {
     if (announcements.empty() || announcements.front().host_ns > host_ns) return host;
     View next = *host;
     for (; !announcements.empty() && announcements.front().host_ns <= host_ns; announcements.pop_front())
@@ -76,7 +76,7 @@ struct Judge::Impl {
     return task;
   }
   // A time of the host at which it does something: its later doorbells carry that.
-  TaskId host_event(std::uint64_t host_ns) {
+  TaskId host_event(uint64_t host_ns) {
     View next = *host_at(host_ns);
     const TaskId id{kHost, host_events++};
     next.ordered.add(id);
@@ -90,7 +90,7 @@ struct Judge::Impl {
 
   // What the host knew when it published the packet (of SDMA: the bytes) at `position`: when it first rang for it. Positions only grow, so
   // doorbells for earlier ones are not asked for again.
-  ViewPtr host_behind(QueueState& queue, std::uint64_t position) {
+  ViewPtr host_behind(BatchQueue& queue, uint64_t position) {
     while (!queue.rings.empty() && queue.rings.front().value < position) queue.rings.pop_front();
     // Of several producers, nobody knows who rang for whom.
     if (queue.shared || queue.rings.empty()) return host_at(now_ns);
@@ -98,7 +98,7 @@ struct Judge::Impl {
   }
 
   View begin(ActorId actor, const Packet& packet) {
-    QueueState& queue = queues[actor];
+    BatchQueue& queue = queues[actor];
     View view = queue.started;
     view.join(*host_behind(queue, packet.index));
     if (packet.barrier) {
@@ -137,7 +137,7 @@ struct Judge::Impl {
 
   Shadow::Report reporter() {
     return [this](const Violation& violation, Finding::Conflict conflict, const TaskPtr& writer,
-                  const TaskPtr& reader, GpuAddress address, std::uint32_t bytes) {
+                  const TaskPtr& reader, GpuAddress address, uint32_t bytes) {
       if (!violation.possible_on_target && !specification) return;
       const auto key =
           std::tuple(violation.what, conflict, violation.reason.data(), violation.possible_on_target,
@@ -173,7 +173,7 @@ struct Judge::Impl {
     const TaskPtr reader = host_task({kHost, host_events}, host_at(now_ns));
     const Shadow::Report report = reporter();
     shadow.for_each_write(
-        begin, end, [&](const TaskPtr& writer, bool synchronising, GpuAddress address, std::uint32_t bytes) {
+        begin, end, [&](const TaskPtr& writer, bool synchronising, GpuAddress address, uint32_t bytes) {
           const MemoryKind kind = kinds.at(page_of(address));
           // Device-local memory need never be seen by the host.
           if (kind == MemoryKind::device_local || kind == MemoryKind::device_local_fine) return;
@@ -193,19 +193,19 @@ struct Judge::Impl {
   using Pages = std::vector<TouchedPage>;
 
   void tell(const events::AddQueue& event, const Pages&) {
-    QueueState& queue = queues.emplace_back();
+    BatchQueue& queue = queues.emplace_back();
     queue.kind = event.kind;
     queue.ordinal = event.ordinal;
   }
 
   void tell(const events::Doorbell& event, const Pages&) {
-    QueueState& queue = queues[event.queue];
+    BatchQueue& queue = queues[event.queue];
     if (!queue.rings.empty() && event.value < queue.rings.back().value) queue.shared = true;
     queue.rings.push_back({event.value, host_at(event.host_ns)});
   }
 
   void tell(const events::Launch& event, const Pages&) {
-    QueueState& queue = queues[event.queue];
+    BatchQueue& queue = queues[event.queue];
     auto task = std::make_shared<Task>();
     task->id = {event.queue, event.packet.index};
     task->queue = queue.ordinal;
@@ -272,13 +272,13 @@ struct Judge::Impl {
   }
 
   void tell(const events::Wait& event, const Pages&) {
-    QueueState& queue = queues[event.queue];
+    BatchQueue& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     depend(queue.started, event.satisfied);
   }
 
   void tell(const events::Copy& event, const Pages& pages) {
-    QueueState& queue = queues[event.queue];
+    BatchQueue& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     auto task = std::make_shared<Task>();
     task->id = {event.queue, queue.operations++};
@@ -307,7 +307,7 @@ struct Judge::Impl {
   }
 
   void tell(const events::Signal& event, const Pages&) {
-    QueueState& queue = queues[event.queue];
+    BatchQueue& queue = queues[event.queue];
     queue.started.join(*host_behind(queue, event.offset + 1));
     complete_signal(event.signal, queue.started);
   }
@@ -349,31 +349,31 @@ struct Judge::Impl {
   const std::string target;
   const bool specification;
   const Sink sink;
-  std::uint64_t now_ns = 0;       // of the present event
-  std::deque<QueueState> queues;  // by actor
+  uint64_t now_ns = 0;       // of the present event
+  std::deque<BatchQueue> queues;  // by actor
   Shadow shadow;
   CacheAges ages;
-  std::uint64_t meetings = 0, excused_bytes = 0;
+  uint64_t meetings = 0, excused_bytes = 0;
 
   struct Signal {
     View view;                         // of what has completed it since the host gave it a value
-    std::optional<std::int64_t> left;  // the value that the device gave it last
+    std::optional<int64_t> left;  // the value that the device gave it last
   };
-  std::unordered_map<std::uint64_t, Signal> signals;
+  std::unordered_map<uint64_t, Signal> signals;
 
   struct Announcement {
-    std::uint64_t host_ns;
+    uint64_t host_ns;
     View view;
   };
   std::deque<Announcement> announcements;  // that the host has not been taken to know yet, in order of time
   View announced;                          // all of them
   ViewPtr host = std::make_shared<const View>();
-  std::uint64_t host_events = 0;
+  uint64_t host_events = 0;
   std::unordered_map<GpuAddress, TaskId> opened;     // pages to which the host is storing
   std::unordered_map<GpuAddress, MemoryKind> kinds;  // of all pages in `shadow`
 
-  using Key = std::tuple<Finding::Class, Finding::Conflict, const char*, bool, ActorId, std::uint64_t,
-                         ActorId, std::uint64_t>;
+  using Key = std::tuple<Finding::Class, Finding::Conflict, const char*, bool, ActorId, uint64_t,
+                         ActorId, uint64_t>;
   std::map<Key, Finding> collected;
 };
 

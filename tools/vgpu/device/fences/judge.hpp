@@ -49,7 +49,7 @@ class Judge {
   // What the benefit of the doubt has kept quiet so far: pairs without order by packets that were taken to have ordered themselves inside
   // kernels, by dispatches and by bytes, and bytes that atomics left for the host without a release.
   struct Presumed {
-    std::uint64_t meetings = 0, bytes = 0;
+    uint64_t meetings = 0, bytes = 0;
     bool operator==(const Presumed&) const = default;
   };
   Presumed presumed() const noexcept;

@@ -14,30 +14,30 @@
 
 namespace uptempo::vgpu::fences {
 
-using ActorId = std::uint32_t;
+using ActorId = uint32_t;
 
 // The host has the first number; queues follow in order of creation.
 inline constexpr ActorId kHost = 0;
 
 struct TaskId {
   ActorId actor = kHost;
-  std::uint64_t index = 0;
+  uint64_t index = 0;
   bool operator==(const TaskId&) const = default;
 };
 
 // Tasks of one actor.
 class Progress {
  public:
-  bool contains(std::uint64_t index) const noexcept {
+  bool contains(uint64_t index) const noexcept {
     return index < below_ || std::binary_search(beyond_.begin(), beyond_.end(), index);
   }
   // All tasks with a smaller index.
-  void add_below(std::uint64_t index) {
+  void add_below(uint64_t index) {
     if (index <= below_) return;
     below_ = index;
     absorb();
   }
-  void add(std::uint64_t index) {
+  void add(uint64_t index) {
     if (contains(index)) return;
     beyond_.insert(std::lower_bound(beyond_.begin(), beyond_.end(), index), index);
     absorb();
@@ -46,7 +46,7 @@ class Progress {
     if (other.beyond_.empty() && other.below_ <= below_) return;
     below_ = std::max(below_, other.below_);
     if (!other.beyond_.empty()) {
-      const auto middle = static_cast<std::ptrdiff_t>(beyond_.size());
+      const auto middle = static_cast<ptrdiff_t>(beyond_.size());
       beyond_.insert(beyond_.end(), other.beyond_.begin(), other.beyond_.end());
       std::inplace_merge(beyond_.begin(), beyond_.begin() + middle, beyond_.end());
       beyond_.erase(std::unique(beyond_.begin(), beyond_.end()), beyond_.end());
@@ -57,14 +57,14 @@ class Progress {
  private:
   // Those at the end of the prefix lengthen it.
   void absorb() {
-    std::size_t gone = 0;
+    size_t gone = 0;
     for (; gone < beyond_.size() && beyond_[gone] <= below_; ++gone)
       below_ = std::max(below_, beyond_[gone] + 1);
-    beyond_.erase(beyond_.begin(), beyond_.begin() + static_cast<std::ptrdiff_t>(gone));
+    beyond_.erase(beyond_.begin(), beyond_.begin() + static_cast<ptrdiff_t>(gone));
   }
 
-  std::uint64_t below_ = 0;
-  std::vector<std::uint64_t> beyond_;  // sorted, all greater than below_
+  uint64_t below_ = 0;
+  std::vector<uint64_t> beyond_;  // sorted, all greater than below_
 };
 
 class Clock {
@@ -74,19 +74,19 @@ class Clock {
   }
   void add(const TaskId& task) { at(task.actor).add(task.index); }
   // All tasks of `actor` with an index below `index`.
-  void add_below(ActorId actor, std::uint64_t index) {
+  void add_below(ActorId actor, uint64_t index) {
     if (index != 0) at(actor).add_below(index);
   }
   void join(const Clock& other) {
     if (other.actors_.size() > actors_.size()) actors_.resize(other.actors_.size());
-    for (std::size_t actor = 0; actor < other.actors_.size(); ++actor)
+    for (size_t actor = 0; actor < other.actors_.size(); ++actor)
       actors_[actor].join(other.actors_[actor]);
   }
   // The tasks of those actors alone for which `chosen(actor)` holds.
   template <typename Chosen>
   void join_if(const Clock& other, Chosen chosen) {
     if (other.actors_.size() > actors_.size()) actors_.resize(other.actors_.size());
-    for (std::size_t actor = 0; actor < other.actors_.size(); ++actor)
+    for (size_t actor = 0; actor < other.actors_.size(); ++actor)
       if (chosen(static_cast<ActorId>(actor))) actors_[actor].join(other.actors_[actor]);
   }
 

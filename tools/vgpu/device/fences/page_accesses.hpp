@@ -10,24 +10,24 @@
 
 namespace uptempo::vgpu::fences {
 
-inline constexpr std::uint32_t kPageBytes = 4096;
-inline constexpr std::uint32_t kLineBytes = 64;  // of both kinds of L1
-inline constexpr std::uint32_t kLinesPerPage = kPageBytes / kLineBytes;
+inline constexpr uint32_t kPageBytes = 4096;
+inline constexpr uint32_t kLineBytes = 64;  // of both kinds of L1
+inline constexpr uint32_t kLinesPerPage = kPageBytes / kLineBytes;
 
 constexpr GpuAddress page_of(GpuAddress address) noexcept { return address & ~GpuAddress{kPageBytes - 1}; }
 
 // The bits [first, first + count) of a word, one for each byte of a line; `count` from 1 to 64.
-constexpr std::uint64_t line_bits(std::uint32_t first, std::uint32_t count) noexcept {
-  return (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
+constexpr uint64_t line_bits(uint32_t first, uint32_t count) noexcept {
+  return (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << first;
 }
 
 struct PageAccesses {
   // A word per line, a bit per byte.
-  std::array<std::uint64_t, kLinesPerPage> read{}, written{}, synchronising{};
+  std::array<uint64_t, kLinesPerPage> read{}, written{}, synchronising{};
   // A bit per line.
-  std::uint64_t vector_lines = 0;  // that a vector L1 may hold
-  std::uint64_t scalar_lines = 0;  // and a scalar L1
-  std::uint64_t shared_lines = 0;  // that several workgroups touched
+  uint64_t vector_lines = 0;  // that a vector L1 may hold
+  uint64_t scalar_lines = 0;  // and a scalar L1
+  uint64_t shared_lines = 0;  // that several workgroups touched
 
   bool operator==(const PageAccesses&) const = default;
 };

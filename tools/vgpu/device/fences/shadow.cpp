@@ -7,15 +7,15 @@
 namespace uptempo::vgpu::fences {
 namespace {
 
-constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
+constexpr uint64_t kAllBits = ~uint64_t{0};
 
 // Visits the bytes of a 64-byte line that `of` names, in runs within which each of the masks is constant: visit(first, last + 1).
-template <std::size_t Count, typename Visit>
-void for_runs(std::uint64_t of, const std::array<std::uint64_t, Count>& masks, Visit visit) {
+template <size_t Count, typename Visit>
+void for_runs(uint64_t of, const std::array<uint64_t, Count>& masks, Visit visit) {
   while (of != 0) {
     const auto first = static_cast<unsigned>(std::countr_zero(of));
-    std::uint64_t same = of;
-    for (const std::uint64_t mask : masks) same &= (mask >> first & 1) != 0 ? mask : ~mask;
+    uint64_t same = of;
+    for (const uint64_t mask : masks) same &= (mask >> first & 1) != 0 ? mask : ~mask;
     const auto length = static_cast<unsigned>(std::countr_one(same >> first));
     visit(first, first + length);
     of &= first + length == 64 ? 0 : kAllBits << (first + length);
@@ -25,10 +25,10 @@ void for_runs(std::uint64_t of, const std::array<std::uint64_t, Count>& masks, V
 // The same for a whole page, in runs across lines: visit(first, last + 1).
 template <typename Visit>
 void for_bytes(const PageMask& bytes, Visit visit) {
-  for (std::uint32_t end = 0, begin = find_byte(bytes, 0, true); begin < kPageBytes;
+  for (uint32_t end = 0, begin = find_byte(bytes, 0, true); begin < kPageBytes;
        begin = find_byte(bytes, end, true)) {
     end = find_byte(bytes, begin, false);
-    visit(static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(end));
+    visit(static_cast<uint16_t>(begin), static_cast<uint16_t>(end));
   }
 }
 
@@ -43,10 +43,10 @@ bool Shadow::is_overlapping(const History* history, const Task& reader) {
 // What one task makes of each history that it meets. Most bytes of a task share a few histories, so each is judged once.
 class Shadow::Transitions {
  public:
-  Transitions(const TaskPtr& task, MemoryType type, const Report& report, std::uint64_t& presumed_bytes)
+  Transitions(const TaskPtr& task, MemoryType type, const Report& report, uint64_t& presumed_bytes)
       : task_(task), type_(type), report_(report), presumed_bytes_(presumed_bytes) {}
 
-  HistoryPtr operator()(const HistoryPtr& before, const Kind& kind, GpuAddress address, std::uint32_t bytes) {
+  HistoryPtr operator()(const HistoryPtr& before, const Kind& kind, GpuAddress address, uint32_t bytes) {
     for (const Done& done : done_) {
       if (done.before != before || done.kind != kind) continue;
       tell(done, address, bytes);
@@ -62,7 +62,7 @@ class Shadow::Transitions {
   }
 
  private:
-  static constexpr std::size_t kRemembered = 64;
+  static constexpr size_t kRemembered = 64;
   struct Conflict {
     Violation violation;
     Finding::Conflict conflict;
@@ -154,7 +154,7 @@ class Shadow::Transitions {
     return after;
   }
 
-  void tell(const Done& done, GpuAddress address, std::uint32_t bytes) const {
+  void tell(const Done& done, GpuAddress address, uint32_t bytes) const {
     if (done.presumed) presumed_bytes_ += bytes;
     for (const Conflict& conflict : done.conflicts)
       report_(conflict.violation, conflict.conflict, conflict.writer, conflict.reader, address, bytes);
@@ -163,13 +163,13 @@ class Shadow::Transitions {
   const TaskPtr& task_;
   const MemoryType type_;
   const Report& report_;
-  std::uint64_t& presumed_bytes_;
+  uint64_t& presumed_bytes_;
   std::vector<Done> done_;
 };
 
 // Those that meet the bytes [begin, end).
-auto Shadow::Page::segments_of(std::uint32_t begin, std::uint32_t end) -> std::pair<Segments, Segments> {
-  const auto begins_behind = [](std::uint32_t byte, const Segment& segment) { return byte < segment.begin; };
+auto Shadow::Page::segments_of(uint32_t begin, uint32_t end) -> std::pair<Segments, Segments> {
+  const auto begins_behind = [](uint32_t byte, const Segment& segment) { return byte < segment.begin; };
   const auto behind = std::upper_bound(segments.begin(), segments.end(), begin, begins_behind);
   return {std::prev(behind), std::upper_bound(behind, segments.end(), end - 1, begins_behind)};
 }
@@ -188,18 +188,18 @@ void Shadow::meet(const Task& task, GpuAddress address, const PageAccesses& acce
   const auto unordered = [&](const TaskPtr& other) {
     return other->id != task.id && other->kind != Task::Kind::copy && !task.view.ordered.contains(other->id);
   };
-  for (std::size_t at = 0; at < page.segments.size(); ++at) {
+  for (size_t at = 0; at < page.segments.size(); ++at) {
     const HistoryPtr& history = page.segments[at].history;
     if (history == nullptr) continue;
-    const std::uint32_t begin = page.segments[at].begin;
-    const std::uint32_t end = at + 1 < page.segments.size() ? page.segments[at + 1].begin : kPageBytes;
+    const uint32_t begin = page.segments[at].begin;
+    const uint32_t end = at + 1 < page.segments.size() ? page.segments[at + 1].begin : kPageBytes;
     bool read = false, written = false, synchronising = false, written_synchronising = false;
-    for (std::uint32_t byte = begin; byte < end;) {
-      const std::uint32_t count = std::min(end - byte, 64 - byte % 64);
-      const std::uint64_t mask = line_bits(byte % 64, count);
+    for (uint32_t byte = begin; byte < end;) {
+      const uint32_t count = std::min(end - byte, 64 - byte % 64);
+      const uint64_t mask = line_bits(byte % 64, count);
       read = read || (accesses.read[byte / 64] & mask) != 0;
       written = written || (accesses.written[byte / 64] & mask) != 0;
-      const std::uint64_t past_l1 = accesses.synchronising[byte / 64] & mask;
+      const uint64_t past_l1 = accesses.synchronising[byte / 64] & mask;
       synchronising = synchronising || past_l1 != 0;
       written_synchronising = written_synchronising || (accesses.written[byte / 64] & past_l1) != 0;
       byte += count;
@@ -220,12 +220,12 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
   std::vector<Piece>&pieces = pieces_, &lines = lines_;
   pieces.clear();
   lines.clear();
-  std::uint64_t touched = 0;  // a bit per line
-  for (std::uint32_t line = 0; line < kLinesPerPage; ++line)
-    touched |= std::uint64_t{(accesses.read[line] | accesses.written[line]) != 0} << line;
+  uint64_t touched = 0;  // a bit per line
+  for (uint32_t line = 0; line < kLinesPerPage; ++line)
+    touched |= uint64_t{(accesses.read[line] | accesses.written[line]) != 0} << line;
   for (; touched != 0; touched &= touched - 1) {
-    const auto line = static_cast<std::uint32_t>(std::countr_zero(touched));
-    const std::uint64_t read = accesses.read[line], written = accesses.written[line],
+    const auto line = static_cast<uint32_t>(std::countr_zero(touched));
+    const uint64_t read = accesses.read[line], written = accesses.written[line],
                         synchronising = accesses.synchronising[line];
     to.synchronising = to.synchronising || synchronising != 0;
     const bool vector = (accesses.vector_lines >> line & 1) != 0;
@@ -235,10 +235,10 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
         to.vector_l1[line] == ages.l1 || (vector && (accesses.shared_lines >> line & 1) != 0),
         to.scalar_l1[line] == ages.l1 || scalar, false};
     for_runs(read | written, std::array{read, written, synchronising}, [&](unsigned first, unsigned end) {
-      const auto has = [first](std::uint64_t mask) { return (mask >> first & 1) != 0; };
+      const auto has = [first](uint64_t mask) { return (mask >> first & 1) != 0; };
       const Kind kind{has(read), has(written), has(synchronising), {vector, scalar}, residency};
-      const auto begin = static_cast<std::uint16_t>(line * kLineBytes + first);
-      const auto stop = static_cast<std::uint16_t>(line * kLineBytes + end);
+      const auto begin = static_cast<uint16_t>(line * kLineBytes + first);
+      const auto stop = static_cast<uint16_t>(line * kLineBytes + end);
       if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
         pieces.back().end = stop;
       } else {
@@ -246,8 +246,8 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, const PageAccesses& 
       }
     });
     if (vector || scalar)
-      lines.push_back({static_cast<std::uint16_t>(line * kLineBytes),
-                       static_cast<std::uint16_t>((line + 1) * kLineBytes),
+      lines.push_back({static_cast<uint16_t>(line * kLineBytes),
+                       static_cast<uint16_t>((line + 1) * kLineBytes),
                        {false, false, false, {vector, scalar}, {}}});
     if (vector) to.vector_l1[line] = ages.l1;
     if (scalar) to.scalar_l1[line] = ages.l1;
@@ -271,15 +271,15 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const st
   auto [first, last] = page.segments_of(pieces.front().begin, pieces.back().end);
   std::vector<Segment>& after = after_;
   after.clear();
-  const auto append = [&](std::uint32_t begin, const HistoryPtr& history) {
+  const auto append = [&](uint32_t begin, const HistoryPtr& history) {
     if (after.empty() || after.back().history != history)
-      after.push_back({static_cast<std::uint16_t>(begin), history});
+      after.push_back({static_cast<uint16_t>(begin), history});
   };
-  std::size_t piece = 0;
+  size_t piece = 0;
   for (auto at = first; at != last; ++at) {
     const HistoryPtr& history = at->history;
-    std::uint32_t byte = at->begin;
-    const std::uint32_t end = std::next(at) != segments.end() ? std::next(at)->begin : kPageBytes;
+    uint32_t byte = at->begin;
+    const uint32_t end = std::next(at) != segments.end() ? std::next(at)->begin : kPageBytes;
     while (byte < end) {
       while (piece < pieces.size() && pieces[piece].end <= byte) ++piece;
       if (piece == pieces.size() || pieces[piece].begin >= end) {
@@ -290,7 +290,7 @@ void Shadow::apply(const TaskPtr& task, GpuAddress address, Page& page, const st
         append(byte, history);
         byte = pieces[piece].begin;
       }
-      const std::uint32_t stop = std::min<std::uint32_t>(end, pieces[piece].end);
+      const uint32_t stop = std::min<uint32_t>(end, pieces[piece].end);
       append(byte, transition(history, pieces[piece].kind, address + byte, stop - byte));
       byte = stop;
     }
@@ -308,7 +308,7 @@ void Shadow::read(const TaskPtr& task, GpuAddress address, const PageMask& bytes
                   const Report& report) {
   std::vector<Piece>& pieces = pieces_;
   pieces.clear();
-  for_bytes(bytes, [&](std::uint16_t begin, std::uint16_t end) {
+  for_bytes(bytes, [&](uint16_t begin, uint16_t end) {
     pieces.push_back({begin, end, {true, false, false, {}, {}}});
   });
   apply(task, address, page(address), pieces, type, report);
@@ -320,15 +320,15 @@ void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& byte
   Page& to = page(address);
   std::vector<Piece>& pieces = pieces_;
   pieces.clear();
-  for (std::uint32_t line = 0; line < kLinesPerPage; ++line) {
+  for (uint32_t line = 0; line < kLinesPerPage; ++line) {
     if (bytes[line] == 0) continue;
     // A line of L2 is two of these.
     const bool l2 = to.l2[line] == ages.l2 || to.l2[line ^ (kL2LineBytes / kLineBytes - 1)] == ages.l2;
     const Kind kind{
         false, true, false, {}, {to.vector_l1[line] == ages.l1, to.scalar_l1[line] == ages.l1, l2}};
     for_runs(bytes[line], std::array{bytes[line]}, [&](unsigned first, unsigned end) {
-      const auto begin = static_cast<std::uint16_t>(line * kLineBytes + first);
-      const auto stop = static_cast<std::uint16_t>(line * kLineBytes + end);
+      const auto begin = static_cast<uint16_t>(line * kLineBytes + first);
+      const auto stop = static_cast<uint16_t>(line * kLineBytes + end);
       if (!pieces.empty() && pieces.back().end == begin && pieces.back().kind == kind) {
         pieces.back().end = stop;
       } else {
@@ -341,18 +341,18 @@ void Shadow::write(const TaskPtr& task, GpuAddress address, const PageMask& byte
 
 void Shadow::for_each_write(
     GpuAddress begin, GpuAddress end,
-    const std::function<void(const TaskPtr&, bool, GpuAddress, std::uint32_t)>& visit) const {
+    const std::function<void(const TaskPtr&, bool, GpuAddress, uint32_t)>& visit) const {
   for (auto page = pages_.lower_bound(page_of(begin)); page != pages_.end() && page->first < end; ++page) {
     const auto& segments = page->second->segments;
-    for (std::size_t at = 0; at < segments.size(); ++at) {
+    for (size_t at = 0; at < segments.size(); ++at) {
       const History* const history = segments[at].history.get();
       if (history == nullptr || history->writer == nullptr) continue;
-      const std::uint32_t stop = at + 1 < segments.size() ? segments[at + 1].begin : kPageBytes;
+      const uint32_t stop = at + 1 < segments.size() ? segments[at + 1].begin : kPageBytes;
       const GpuAddress first = std::max(begin, page->first + segments[at].begin);
       const GpuAddress last = std::min(end, page->first + stop);
       if (first < last)
         visit(history->writer, history->written_synchronising, first,
-              static_cast<std::uint32_t>(last - first));
+              static_cast<uint32_t>(last - first));
     }
   }
 }
@@ -363,13 +363,13 @@ void Shadow::forget_bytes(GpuAddress address, const PageMask& bytes) {
   const std::vector<Segment> before = std::move(found->second->segments);
   std::vector<Segment>& after = found->second->segments;
   after.clear();
-  const auto append = [&after](std::uint32_t at, const HistoryPtr& history) {
+  const auto append = [&after](uint32_t at, const HistoryPtr& history) {
     if (after.empty() || after.back().history != history)
-      after.push_back({static_cast<std::uint16_t>(at), history});
+      after.push_back({static_cast<uint16_t>(at), history});
   };
-  for (std::size_t at = 0; at < before.size(); ++at) {
-    const std::uint32_t end = at + 1 < before.size() ? before[at + 1].begin : kPageBytes;
-    for (std::uint32_t byte = before[at].begin; byte < end;) {
+  for (size_t at = 0; at < before.size(); ++at) {
+    const uint32_t end = at + 1 < before.size() ? before[at + 1].begin : kPageBytes;
+    for (uint32_t byte = before[at].begin; byte < end;) {
       const bool gone = (bytes[byte / 64] >> byte % 64 & 1) != 0;
       append(byte, gone ? nullptr : before[at].history);
       byte = find_byte(bytes, byte, !gone);

@@ -20,15 +20,15 @@ namespace uptempo::vgpu::fences {
 
 // How often the caches of the agent have been invalidated: a line that was read since may still be there.
 struct CacheAges {
-  std::uint32_t l1 = 1;
-  std::uint32_t l2 = 1;
+  uint32_t l1 = 1;
+  uint32_t l2 = 1;
 };
 
 class Shadow {
  public:
   // Called for each conflict; `bytes` from `address` on, all of the same pair of tasks.
   using Report = std::function<void(const Violation&, Finding::Conflict, const TaskPtr& writer,
-                                    const TaskPtr& reader, GpuAddress address, std::uint32_t bytes)>;
+                                    const TaskPtr& reader, GpuAddress address, uint32_t bytes)>;
   // Tasks that `task` met at synchronising accesses without being ordered after them.
   using Met = std::function<void(const TaskPtr&)>;
 
@@ -46,14 +46,14 @@ class Shadow {
   // Visits what is left of each task's writes in [begin, end).
   void for_each_write(GpuAddress begin, GpuAddress end,
                       const std::function<void(const TaskPtr& writer, bool synchronising, GpuAddress address,
-                                               std::uint32_t bytes)>& visit) const;
+                                               uint32_t bytes)>& visit) const;
   void forget(GpuAddress begin, GpuAddress end);
   // Somebody unobserved may have written these bytes.
   void forget_bytes(GpuAddress page, const PageMask& bytes);
 
   // Bytes, each as often as it happened, about which nothing was reported because two tasks without order were taken to have ordered
   // themselves at a synchronising access.
-  std::uint64_t presumed_bytes() const noexcept { return presumed_bytes_; }
+  uint64_t presumed_bytes() const noexcept { return presumed_bytes_; }
 
  private:
   struct Reader {
@@ -69,17 +69,17 @@ class Shadow {
   };
   using HistoryPtr = std::shared_ptr<const History>;
   struct Segment {
-    std::uint16_t begin;
+    uint16_t begin;
     HistoryPtr history;  // null: none
   };
   struct Page {
     std::vector<Segment> segments{{0, nullptr}};  // the first begins at 0, each ends where the next begins
     // Age of each line's last use, by cache; 0: never.
-    std::array<std::uint32_t, kLinesPerPage> vector_l1{}, scalar_l1{}, l2{};
+    std::array<uint32_t, kLinesPerPage> vector_l1{}, scalar_l1{}, l2{};
     bool synchronising = false;  // some history has a synchronising access
 
     using Segments = std::vector<Segment>::iterator;
-    std::pair<Segments, Segments> segments_of(std::uint32_t begin, std::uint32_t end);
+    std::pair<Segments, Segments> segments_of(uint32_t begin, uint32_t end);
   };
   static bool is_overlapping(const History* history, const Task& reader);
   // One access, as far as a transition depends on it; neither read nor written: the line was in a cache.
@@ -90,7 +90,7 @@ class Shadow {
     bool operator==(const Kind&) const = default;
   };
   struct Piece {
-    std::uint16_t begin, end;
+    uint16_t begin, end;
     Kind kind;
   };
   class Transitions;
@@ -102,7 +102,7 @@ class Shadow {
   std::map<GpuAddress, std::unique_ptr<Page>> pages_;
   std::vector<Piece> pieces_, lines_;  // of one call, kept for their memory
   std::vector<Segment> after_;
-  std::uint64_t presumed_bytes_ = 0;
+  uint64_t presumed_bytes_ = 0;
 };
 
 }  // namespace uptempo::vgpu::fences

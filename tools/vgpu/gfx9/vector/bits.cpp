@@ -29,7 +29,7 @@ constexpr auto align = [](auto a, auto b, auto by) HWY_ATTR {
 };
 
 template <int kShift>
-HWY_INLINE V32<false> swap_bits(V32<false> v, std::uint32_t low) {
+HWY_INLINE V32<false> swap_bits(V32<false> v, uint32_t low) {
   const auto mask = hn::Set(D32<false>{}, low);
   return hn::Or(hn::And(hn::ShiftRight<kShift>(v), mask), hn::ShiftLeft<kShift>(hn::And(v, mask)));
 }
@@ -75,7 +75,7 @@ constexpr auto perm = [](auto a, auto b, auto selectors) HWY_ATTR {
 };
 
 // Bits of `v` in lanes below the lane's own: lanes of the first (kFirst 0) or second half of the wave.
-template <std::uint32_t kFirst>
+template <uint32_t kFirst>
 HWY_INLINE V32<false> masked_count(V32<false> v, V32<false> base, V32<false> lane) {
   const D32<false> d;
   const auto below = hn::IfThenZeroElse(hn::Lt(lane, hn::Set(d, kFirst)), hn::Sub(lane, hn::Set(d, kFirst)));

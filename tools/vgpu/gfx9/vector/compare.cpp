@@ -41,7 +41,7 @@ constexpr Entry kClass[] = {op<Bit(U32, U32)>(Opcode::v_cmp_class_f32, is_class)
 
 constexpr auto kEntries = [] {
   std::array<Entry, 66> all{};
-  std::size_t n = 0;
+  size_t n = 0;
   const auto append = [&](const auto& entries) {
     for (const Entry& entry : entries) all[n++] = entry;
   };

@@ -41,7 +41,7 @@ constexpr Entry kClass[] = {op<Bit(U16, U32), kCold>(Opcode::v_cmp_class_f16, is
 
 constexpr auto kEntries = [] {
   std::array<Entry, 66> all{};
-  std::size_t n = 0;
+  size_t n = 0;
   const auto append = [&](const auto& entries) {
     for (const Entry& entry : entries) all[n++] = entry;
   };

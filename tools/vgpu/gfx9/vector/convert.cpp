@@ -54,7 +54,7 @@ constexpr auto from_u32 = [](auto v) HWY_ATTR {
 };
 
 constexpr auto f64_to_i32 = [](auto v) HWY_ATTR {
-  return hn::DemoteTo(hn::Rebind<std::int32_t, D64>{}, hn::Trunc(clamped(v, -0x1p31, 0x1p31 - 1)));
+  return hn::DemoteTo(hn::Rebind<int32_t, D64>{}, hn::Trunc(clamped(v, -0x1p31, 0x1p31 - 1)));
 };
 // 2^52 + x holds x in its low bits.
 constexpr auto f64_to_u32 = [](auto v) HWY_ATTR {
@@ -106,7 +106,7 @@ constexpr auto significand_of = [](auto v) HWY_ATTR {
   return hn::IfThenElse(itself, hn::Add(v, v), hn::BitCast(DF64{}, half));
 };
 constexpr auto in_32 = [](auto v) HWY_ATTR {
-  return hn::BitCast(hn::Rebind<std::int32_t, D64>{}, hn::TruncateTo(D32<true>{}, hn::BitCast(D64{}, v)));
+  return hn::BitCast(hn::Rebind<int32_t, D64>{}, hn::TruncateTo(D32<true>{}, hn::BitCast(D64{}, v)));
 };
 // Float64 denormals made normal, and by how much.
 constexpr auto is_tiny = [](auto v) HWY_ATTR {

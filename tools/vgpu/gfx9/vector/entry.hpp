@@ -16,7 +16,7 @@
 namespace uptempo::vgpu::gfx9::vector {
 
 // Operand types. 16-bit values live in the low half of a 32-bit lane, 64-bit values in two consecutive registers.
-enum class Type : std::uint8_t { none, u32, i32, f32, u16, i16, f16, u64, i64, f64, bit };
+enum class Type : uint8_t { none, u32, i32, f32, u16, i16, f16, u64, i64, f64, bit };
 
 // The same, as names in a signature: op<F32(F32, F32)>.
 struct U32 {
@@ -69,15 +69,15 @@ constexpr bool is_float(Type type) noexcept {
 
 // One instruction's operands, 64 lanes each, modifiers applied; [operand][half of a 64-bit value].
 struct Lanes {
-  const std::uint32_t* src[3][2] = {};
-  std::uint32_t* dst[2] = {};
-  std::uint64_t mask_in = 0;   // carry-in, selector
-  std::uint64_t mask_out = 0;  // compare result, carry-out
+  const uint32_t* src[3][2] = {};
+  uint32_t* dst[2] = {};
+  uint64_t mask_in = 0;   // carry-in, selector
+  uint64_t mask_out = 0;  // compare result, carry-out
 };
 using Core = void (*)(Lanes&);
 
 // How VOP3P applies a core to its operands.
-enum class Packing : std::uint8_t { none, halves, dwords, mix, mix_low, mix_high };
+enum class Packing : uint8_t { none, halves, dwords, mix, mix_low, mix_high };
 
 enum Flag : unsigned {
   kCold = 1,  // seldom executed: no fast handlers, to save code
@@ -97,8 +97,8 @@ struct Entry {
   const Handler* fast = nullptr;  // indexed by a mask: bit i, src[i] is scalar
   Handler modified = nullptr;     // any operand kinds, with abs, neg, clamp or VOP3P selects
   Handler own = nullptr;          // does everything itself (v_readlane_b32)
-  std::uint8_t sources = 0;       // operands in src[], masks not counted
-  std::int8_t mask_source = -1;   // src[] index of the Bit operand; 3: VCC implied
+  uint8_t sources = 0;       // operands in src[], masks not counted
+  int8_t mask_source = -1;   // src[] index of the Bit operand; 3: VCC implied
   Type source[3] = {};
   Type result = Type::none;
   bool carry_out = false;
@@ -107,13 +107,13 @@ struct Entry {
 };
 
 // The MODE bits that concern an instruction on these types, and the setting that compute kernels have: nearest even, denormals kept.
-constexpr std::uint32_t mode_mask(Type type) noexcept {
+constexpr uint32_t mode_mask(Type type) noexcept {
   return type == Type::f32 ? 0x33u : type == Type::f16 || type == Type::f64 ? 0xccu : 0u;
 }
-constexpr std::uint32_t mode_usual(Type type) noexcept {
+constexpr uint32_t mode_usual(Type type) noexcept {
   return type == Type::f32 ? 0x30u : type == Type::f16 || type == Type::f64 ? 0xc0u : 0u;
 }
-inline constexpr std::uint32_t kModeDx10Clamp = 0x100, kModeIeee = 0x200;
+inline constexpr uint32_t kModeDx10Clamp = 0x100, kModeIeee = 0x200;
 
 using Table = std::array<Entry, kOpcodeCount>;
 
@@ -124,7 +124,7 @@ const Table& table() noexcept;
 Handler general_handler() noexcept;
 
 // SIMD targets, best first.
-enum class Simd : std::uint8_t { avx512, avx2, baseline };
+enum class Simd : uint8_t { avx512, avx2, baseline };
 Simd simd_in_use() noexcept;
 // For tests and measurements: translations made and instructions executed from now on use `simd`. False when this machine lacks it.
 // Not thread-safe against execution.
@@ -135,6 +135,6 @@ std::span<const Entry> lane_entries();
 std::span<const Entry> media_entries();
 
 // A source operand as one scalar value. Inline constants take the operand's type; literals of 64-bit floats are the high half.
-std::uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index, Type type) noexcept;
+uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index, Type type) noexcept;
 
 }  // namespace uptempo::vgpu::gfx9::vector

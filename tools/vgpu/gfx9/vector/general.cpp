@@ -18,12 +18,12 @@ const Table& target_table();
 namespace {
 
 // MODE.ieee off: a signalling NaN is a NaN like any other for min and max, which the cores see when it is quiet.
-void quiet(Type type, Pair& room, const std::uint32_t* (&src)[2]) noexcept {
+void quiet(Type type, Pair& room, const uint32_t* (&src)[2]) noexcept {
   const unsigned half = type == Type::f64 ? 1 : 0;
-  const std::uint32_t exponent = type == Type::f32 ? 0x7f800000u : type == Type::f64 ? 0x7ff00000u : 0x7c00u;
-  const std::uint32_t bit = type == Type::f32 ? 0x400000u : type == Type::f64 ? 0x80000u : 0x200u;
+  const uint32_t exponent = type == Type::f32 ? 0x7f800000u : type == Type::f64 ? 0x7ff00000u : 0x7c00u;
+  const uint32_t bit = type == Type::f32 ? 0x400000u : type == Type::f64 ? 0x80000u : 0x200u;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const std::uint32_t x = src[half][lane];
+    const uint32_t x = src[half][lane];
     const bool rest = (x & (bit * 2 - 1)) != 0 || (type == Type::f64 && src[0][lane] != 0);
     room.half[half].lane[lane] = (x & exponent) == exponent && rest ? x | bit : x;
   }
@@ -41,8 +41,8 @@ void run_core(const Wave& wave, const Entry& entry, Core core, Lanes& lanes) noe
 
 const Op* plain(const Op& op, Wave& wave, const Entry& entry, Core core) {
   const Instruction& in = op.in;
-  const std::uint64_t exec = wave.exec();
-  std::uint64_t write = exec;
+  const uint64_t exec = wave.exec();
+  uint64_t write = exec;
   Pair room[3];
   Pair result;
   Lanes lanes;
@@ -91,12 +91,12 @@ const Op* packed(const Op& op, Wave& wave, const Entry& entry, Core core) {
     Vgpr& out = result.half[h];
     lanes.dst[0] = out.lane;
     for (unsigned i = 0; i < entry.sources; ++i) {
-      const std::uint32_t* const from = raw.src[i][dwords && (select >> i & 1) ? 1 : 0];
+      const uint32_t* const from = raw.src[i][dwords && (select >> i & 1) ? 1 : 0];
       const unsigned shift = !dwords && (select >> i & 1) ? 16 : 0;
-      const std::uint32_t sign = !(negate >> i & 1) ? 0u : dwords ? 0x80000000u : 0x8000u;
+      const uint32_t sign = !(negate >> i & 1) ? 0u : dwords ? 0x80000000u : 0x8000u;
       const bool flushed = entry.source[i] == Type::f16 && (wave.mode & 0x40) == 0;
       for (unsigned lane = 0; lane < kLanes; ++lane) {
-        const std::uint32_t x = (from[lane] >> shift) ^ sign;
+        const uint32_t x = (from[lane] >> shift) ^ sign;
         operand[i].half[0].lane[lane] = flushed && (x & 0x7c00u) == 0 ? x & 0x8000u : x;
       }
       lanes.src[i][0] = operand[i].half[0].lane;
@@ -128,11 +128,11 @@ const Op* mixed(const Op& op, Wave& wave, const Entry& entry) {
   for (unsigned i = 0; i < 3; ++i) {
     const bool half = (in.op_sel_hi >> i & 1) != 0;
     stage_raw(wave, in, i, half ? Type::f16 : Type::f32, room[i], lanes);
-    const std::uint32_t keep = ((in.neg_hi | in.abs) >> i & 1) ? 0x7fffffffu : ~0u;
-    const std::uint32_t flip = (in.neg >> i & 1) ? 0x80000000u : 0u;
+    const uint32_t keep = ((in.neg_hi | in.abs) >> i & 1) ? 0x7fffffffu : ~0u;
+    const uint32_t flip = (in.neg >> i & 1) ? 0x80000000u : 0u;
     const unsigned shift = (in.op_sel >> i & 1) ? 16 : 0;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      std::uint32_t x = lanes.src[i][0][lane];
+      uint32_t x = lanes.src[i][0][lane];
       if (half) {
         const float value = half_value(x >> shift & 0xffffu);
         std::memcpy(&x, &value, sizeof x);
@@ -155,7 +155,7 @@ const Op* mixed(const Op& op, Wave& wave, const Entry& entry) {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     float value;
     std::memcpy(&value, &result.half[0].lane[lane], sizeof value);
-    const std::uint32_t bits = half_of(value);
+    const uint32_t bits = half_of(value);
     result.half[0].lane[lane] =
         high ? bits << 16 | (old.lane[lane] & 0xffffu) : bits | (old.lane[lane] & 0xffff0000u);
   }
@@ -166,7 +166,7 @@ const Op* mixed(const Op& op, Wave& wave, const Entry& entry) {
 }  // namespace
 
 const Op* general(const Op& op, Wave& wave) {
-  const Entry& entry = target_table()[static_cast<std::size_t>(op.in.opcode)];
+  const Entry& entry = target_table()[static_cast<size_t>(op.in.opcode)];
   const Core core = op.in.clamp && entry.saturating != nullptr ? entry.saturating : entry.core;
   switch (entry.packing) {
     case Packing::none:

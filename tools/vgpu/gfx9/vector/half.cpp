@@ -6,10 +6,10 @@
 
 namespace uptempo::vgpu::gfx9::vector {
 
-float half_value(std::uint32_t bits) noexcept {
-  const std::uint32_t sign = (bits & 0x8000u) << 16;
-  const std::uint32_t exponent = bits >> 10 & 0x1fu;
-  const std::uint32_t mantissa = bits & 0x3ffu;
+float half_value(uint32_t bits) noexcept {
+  const uint32_t sign = (bits & 0x8000u) << 16;
+  const uint32_t exponent = bits >> 10 & 0x1fu;
+  const uint32_t mantissa = bits & 0x3ffu;
   if (exponent == 31)
     return std::bit_cast<float>(sign | 0x7f800000u | (mantissa ? 0x400000u : 0u) | mantissa << 13);
   if (exponent == 0) {
@@ -19,17 +19,17 @@ float half_value(std::uint32_t bits) noexcept {
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-std::uint32_t half_of(float value, unsigned rounding) noexcept {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = bits >> 16 & 0x8000u;
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
+uint32_t half_of(float value, unsigned rounding) noexcept {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 16 & 0x8000u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return sign | 0x7e00u | (magnitude >> 13 & 0x1ffu);
   if (magnitude == 0x7f800000u) return sign | 0x7c00u;
   const bool away = (rounding == 1 && sign) || (rounding == 2 && !sign);
 
   // The result without rounding, and what was cut off as a fraction of a unit in the last place, scaled so that 0x80000000 is a half.
-  std::uint32_t result;
-  std::uint32_t rest;
+  uint32_t result;
+  uint32_t rest;
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
   if (exponent > 15) {
     return sign | (rounding == 0 || away ? 0x7c00u : 0x7bffu);
@@ -37,7 +37,7 @@ std::uint32_t half_of(float value, unsigned rounding) noexcept {
     result = (magnitude - (112u << 23)) >> 13;
     rest = magnitude << 19;
   } else if (exponent >= -26) {
-    const std::uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
+    const uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
     const unsigned shift = static_cast<unsigned>(-1 - exponent);  // 14..25
     result = shift > 23 ? 0 : significand >> shift;
     rest = significand << (32 - shift);
@@ -53,6 +53,6 @@ std::uint32_t half_of(float value, unsigned rounding) noexcept {
   return sign | result;
 }
 
-std::uint32_t half_of(float value) noexcept { return half_of(value, _mm_getcsr() >> 13 & 3u); }
+uint32_t half_of(float value) noexcept { return half_of(value, _mm_getcsr() >> 13 & 3u); }
 
 }  // namespace uptempo::vgpu::gfx9::vector

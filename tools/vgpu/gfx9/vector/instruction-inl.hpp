@@ -35,7 +35,7 @@ template <class V, class M>
 Carried(V, M) -> Carried<V, M>;
 
 // The registers of operand i, [half].
-inline std::uint32_t* vgpr(const Wave& wave, unsigned index) { return wave.vgpr[index].lane; }
+inline uint32_t* vgpr(const Wave& wave, unsigned index) { return wave.vgpr[index].lane; }
 
 enum class Kind { vgpr, scalar };
 
@@ -49,11 +49,11 @@ class Source {
     if constexpr (kKind == Kind::vgpr) {
       lo_ = vgpr(wave, in.src[i] - kFirstVgpr);
     } else {
-      set(static_cast<std::uint32_t>(value(wave, in, i)),
-          static_cast<std::uint32_t>(value(wave, in, i) >> 32));
+      set(static_cast<uint32_t>(value(wave, in, i)),
+          static_cast<uint32_t>(value(wave, in, i) >> 32));
     }
   }
-  HWY_INLINE Image<Wide> image(std::size_t lane) const {
+  HWY_INLINE Image<Wide> image(size_t lane) const {
     if constexpr (kKind == Kind::vgpr) {
       const D32<Wide> d;
       const auto lo = hn::Load(d, lo_ + lane);
@@ -68,7 +68,7 @@ class Source {
   }
 
  private:
-  static HWY_INLINE std::uint64_t value(const Wave& wave, const Instruction& in, unsigned i) {
+  static HWY_INLINE uint64_t value(const Wave& wave, const Instruction& in, unsigned i) {
     const unsigned code = in.src[i];
     if constexpr (is_short(Tag::type) || kTwo) {
       if (code >= kFirstConstant) return scalar_operand(wave, in, i, Tag::type);
@@ -77,26 +77,26 @@ class Source {
       return code == kLiteral ? in.literal : wave.scalar[code];
     }
   }
-  void set(std::uint32_t lo, std::uint32_t hi) {
+  void set(uint32_t lo, uint32_t hi) {
     scalar_[0] = lo;
     scalar_[1] = hi;
   }
 
-  const std::uint32_t* lo_ = nullptr;
-  std::uint32_t scalar_[2] = {};
+  const uint32_t* lo_ = nullptr;
+  uint32_t scalar_[2] = {};
 };
 
 // An operand of a handler for any kind: a scalar is spread over a register of its own.
 struct Registers {
-  const std::uint32_t* half[2];
+  const uint32_t* half[2];
 };
 HWY_NOINLINE inline Registers spread(const Wave& wave, const Instruction& in, unsigned i, Type type,
                                      Vgpr (&room)[2]) {
   const D32<false> d;
-  const std::uint64_t value = scalar_operand(wave, in, i, type);
+  const uint64_t value = scalar_operand(wave, in, i, type);
   for (unsigned h = 0; h < (is_wide(type) ? 2u : 1u); ++h) {
-    const auto v = hn::Set(d, static_cast<std::uint32_t>(value >> (32 * h)));
-    for (std::size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) hn::Store(v, d, room[h].lane + lane);
+    const auto v = hn::Set(d, static_cast<uint32_t>(value >> (32 * h)));
+    for (size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) hn::Store(v, d, room[h].lane + lane);
   }
   return {{room[0].lane, room[is_wide(type) ? 1 : 0].lane}};
 }
@@ -104,7 +104,7 @@ HWY_INLINE Registers registers_of(const Wave& wave, const Instruction& in, unsig
                                   Vgpr (&room)[2]) {
   if (!is_vgpr(in.src[i])) [[unlikely]]
     return spread(wave, in, i, type, room);
-  const std::uint32_t* const lo = vgpr(wave, in.src[i] - kFirstVgpr);
+  const uint32_t* const lo = vgpr(wave, in.src[i] - kFirstVgpr);
   return {{lo, lo + kLanes}};
 }
 
@@ -115,7 +115,7 @@ template <class R, class... S, unsigned kFlags, class F>
 struct Instr<R(S...), kFlags, F> {
   static_assert(std::is_empty_v<F>, "a function object, not a pointer: it is made anew from its type");
   static constexpr bool kWide = (kFlags & vector::kWide) || is_wide(R::type) || (is_wide(S::type) || ...);
-  static constexpr std::size_t kStep = kChunk<kWide>;
+  static constexpr size_t kStep = kChunk<kWide>;
   static constexpr unsigned kSources = (0u + ... + (S::type != Type::bit && S::type != Type::none ? 1u : 0u));
   static constexpr bool kCompare = R::type == Type::bit;
   static constexpr bool kTwo = is_wide(R::type);
@@ -132,31 +132,31 @@ struct Instr<R(S...), kFlags, F> {
   using Result = typename Plain<R>::type;
   static constexpr bool kCarry = !std::is_same_v<Result, R>;
 
-  static constexpr std::uint32_t kModeMask =
+  static constexpr uint32_t kModeMask =
       (kFlags & kExact)
           ? 0u
           : mode_mask(R::type) | (0u | ... | mode_mask(S::type)) | ((kFlags & kIeee) ? kModeIeee : 0u);
-  static constexpr std::uint32_t kModeUsual =
+  static constexpr uint32_t kModeUsual =
       (kFlags & kExact)
           ? 0u
           : mode_usual(R::type) | (0u | ... | mode_usual(S::type)) | ((kFlags & kIeee) ? kModeIeee : 0u);
 
   // Where operand I of the function is in src[]: masks and lane numbers are not counted, except that a mask behind two operands is src[2].
-  template <std::size_t I>
+  template <size_t I>
   static constexpr unsigned index() {
     constexpr Type kTypes[] = {S::type..., Type::none};
     unsigned n = 0;
-    for (std::size_t i = 0; i < I; ++i) n += kTypes[i] != Type::bit && kTypes[i] != Type::none;
+    for (size_t i = 0; i < I; ++i) n += kTypes[i] != Type::bit && kTypes[i] != Type::none;
     return n;
   }
   static constexpr int kMaskSource = !kHasMask ? -1 : kSources == 3 ? 3 : 2;
 
   template <class Tag>
-  static HWY_INLINE auto operand(Image<kWide> image, std::uint64_t mask, std::size_t lane) {
+  static HWY_INLINE auto operand(Image<kWide> image, uint64_t mask, size_t lane) {
     if constexpr (Tag::type == Type::bit) {
       return mask_at(typename MaskLanes::type{}, mask, lane);
     } else if constexpr (Tag::type == Type::none) {
-      return hn::Iota(D32<kWide>{}, static_cast<std::uint32_t>(lane));
+      return hn::Iota(D32<kWide>{}, static_cast<uint32_t>(lane));
     } else {
       return Repr<Tag, kWide>::decode(image);
     }
@@ -182,11 +182,11 @@ struct Instr<R(S...), kFlags, F> {
   };
 
   template <bool kFull, class Fetch>
-  static HWY_INLINE std::uint64_t loop(Fetch fetch, std::uint64_t mask, std::uint64_t exec, std::uint32_t* lo,
-                                       std::uint32_t* hi) {
-    std::uint64_t out = 0;
+  static HWY_INLINE uint64_t loop(Fetch fetch, uint64_t mask, uint64_t exec, uint32_t* lo,
+                                       uint32_t* hi) {
+    uint64_t out = 0;
     HWY_UNROLL(4)
-    for (std::size_t lane = 0; lane < kLanes; lane += kStep) {
+    for (size_t lane = 0; lane < kLanes; lane += kStep) {
       const auto result = fetch(lane, mask);
       if constexpr (kCompare) {
         out |= bits_of(typename CompareLanes::type{}, result) << lane;
@@ -200,18 +200,18 @@ struct Instr<R(S...), kFlags, F> {
     return out;
   }
   template <bool kFull, class V>
-  static HWY_INLINE void write(V value, std::uint64_t exec, std::uint32_t* lo, std::uint32_t* hi,
-                               std::size_t lane) {
+  static HWY_INLINE void write(V value, uint64_t exec, uint32_t* lo, uint32_t* hi,
+                               size_t lane) {
     const Image<kWide> image = Repr<Result, kWide>::encode(value);
     store<kFull>(D32<kWide>{}, image.lo, exec, lo, lane);
     if constexpr (kTwo) store<kFull>(D32<kWide>{}, image.hi, exec, hi, lane);
   }
 
   static void core(Lanes& lanes) { core(lanes, Indices{}); }
-  template <std::size_t... I>
+  template <size_t... I>
   static void core(Lanes& lanes, std::index_sequence<I...>) {
     const D32<kWide> d;
-    const auto fetch = [&](std::size_t lane, std::uint64_t mask) HWY_ATTR {
+    const auto fetch = [&](size_t lane, uint64_t mask) HWY_ATTR {
       const auto image = [&](unsigned i, bool two, bool real) HWY_ATTR -> Image<kWide> {
         if (!real) return {hn::Zero(d), hn::Zero(d)};
         const auto v = hn::Load(d, lanes.src[i][0] + lane);
@@ -227,7 +227,7 @@ struct Instr<R(S...), kFlags, F> {
   static const Op* fast(const Op& op, Wave& wave) {
     return fast<kScalars>(op, wave, Indices{});
   }
-  template <unsigned kScalars, std::size_t... I>
+  template <unsigned kScalars, size_t... I>
   static const Op* fast(const Op& op, Wave& wave, std::index_sequence<I...>) {
     if constexpr (kModeMask != 0) {
       if ((wave.mode & kModeMask) != kModeUsual) [[unlikely]]
@@ -235,14 +235,14 @@ struct Instr<R(S...), kFlags, F> {
     }
     const Instruction& in = op.in;
     const std::tuple sources{make_source<S, (kScalars >> index<I>() & 1) != 0>(wave, in, index<I>())...};
-    const auto fetch = [&](std::size_t lane, std::uint64_t mask) HWY_ATTR {
+    const auto fetch = [&](size_t lane, uint64_t mask) HWY_ATTR {
       return F{}(operand<S>(std::get<I>(sources).image(lane), mask, lane)...);
     };
     finish(op, wave, fetch);
     return next(op);
   }
   struct NoSource {
-    HWY_INLINE Image<kWide> image(std::size_t) const {
+    HWY_INLINE Image<kWide> image(size_t) const {
       return {hn::Zero(D32<kWide>{}), hn::Zero(D32<kWide>{})};
     }
   };
@@ -258,14 +258,14 @@ struct Instr<R(S...), kFlags, F> {
   template <class Fetch>
   static HWY_INLINE void finish(const Op& op, Wave& wave, Fetch fetch) {
     const Instruction& in = op.in;
-    const std::uint64_t exec = wave.exec();
-    std::uint64_t mask = 0;
+    const uint64_t exec = wave.exec();
+    uint64_t mask = 0;
     if constexpr (kMaskSource == 2) mask = wave.pair(in.src[2]);
     if constexpr (kMaskSource == 3) mask = wave.vcc();
-    std::uint32_t* const lo = kCompare ? nullptr : vgpr(wave, in.dst);
-    std::uint32_t* const hi = lo + (kTwo ? kLanes : 0);
-    std::uint64_t out;
-    if (kCompare || exec == ~std::uint64_t{0}) [[likely]] {
+    uint32_t* const lo = kCompare ? nullptr : vgpr(wave, in.dst);
+    uint32_t* const hi = lo + (kTwo ? kLanes : 0);
+    uint64_t out;
+    if (kCompare || exec == ~uint64_t{0}) [[likely]] {
       out = loop<true>(fetch, mask, exec, lo, hi);
     } else {
       out = loop<false>(fetch, mask, exec, lo, hi);
@@ -276,7 +276,7 @@ struct Instr<R(S...), kFlags, F> {
 
   // Float operands of any kind with abs and neg, and clamp of a float result.
   static const Op* modified(const Op& op, Wave& wave) { return modified(op, wave, Indices{}); }
-  template <std::size_t... I>
+  template <size_t... I>
   static const Op* modified(const Op& op, Wave& wave, std::index_sequence<I...>) {
     if constexpr (kModeMask != 0) {
       if ((wave.mode & kModeMask) != kModeUsual) [[unlikely]]
@@ -286,7 +286,7 @@ struct Instr<R(S...), kFlags, F> {
     Vgpr room[3][2];
     const std::tuple sources{
         modified_source<S>(wave, in, index<I>(), room[index<I>() < 3 ? index<I>() : 0])...};
-    const auto fetch = [sources](std::size_t lane, std::uint64_t mask) HWY_ATTR {
+    const auto fetch = [sources](size_t lane, uint64_t mask) HWY_ATTR {
       return F{}(operand<S>(std::get<I>(sources).image(lane), mask, lane)...);
     };
     finish(op, wave, fetch);
@@ -296,7 +296,7 @@ struct Instr<R(S...), kFlags, F> {
   static HWY_INLINE auto modified_source(const Wave& wave, const Instruction& in, unsigned i,
                                          Vgpr (&room)[2]) {
     const bool applies = is_float(Tag::type);
-    const std::uint32_t sign = Tag::type == Type::f16 ? 0x8000u : 0x80000000u;
+    const uint32_t sign = Tag::type == Type::f16 ? 0x8000u : 0x80000000u;
     const D32<kWide> d;
     const Registers from = registers_of(wave, in, i, Tag::type, room);
     return Modified<Tag>{from.half[0], from.half[1], hn::Set(d, (in.abs >> i & 1) && applies ? ~sign : ~0u),
@@ -304,7 +304,7 @@ struct Instr<R(S...), kFlags, F> {
   }
   template <class Tag>
   struct Modified {
-    HWY_INLINE Image<kWide> image(std::size_t lane) const {
+    HWY_INLINE Image<kWide> image(size_t lane) const {
       const D32<kWide> d;
       const auto modify = [&](auto v) HWY_ATTR { return hn::Xor(hn::And(v, keep), flip); };
       const auto v = hn::Load(d, lo + lane);
@@ -314,13 +314,13 @@ struct Instr<R(S...), kFlags, F> {
         return {modify(v), v};
       }
     }
-    const std::uint32_t* lo;
-    const std::uint32_t* hi;
+    const uint32_t* lo;
+    const uint32_t* hi;
     V32<kWide> keep, flip;
   };
 
   static constexpr unsigned kForms = 1u << kSources;
-  template <std::size_t... Scalars>
+  template <size_t... Scalars>
   static constexpr std::array<Handler, kForms> fast_handlers(std::index_sequence<Scalars...>) {
     return {&fast<Scalars>...};
   }

@@ -87,12 +87,12 @@ constexpr auto mad24_saturated = [](auto a, auto b, auto c) HWY_ATTR {
 
 // 64-bit products of half vectors.
 constexpr auto wide_mul_u32 = [](auto a, auto b) HWY_ATTR {
-  const hn::Repartition<std::uint32_t, D64> d;
+  const hn::Repartition<uint32_t, D64> d;
   return hn::MulEven(hn::BitCast(d, hn::PromoteTo(D64{}, a)), hn::BitCast(d, hn::PromoteTo(D64{}, b)));
 };
 constexpr auto wide_mul_i32 = [](auto a, auto b) HWY_ATTR {
   const hn::RebindToSigned<D64> wide;
-  const hn::Repartition<std::int32_t, D64> d;
+  const hn::Repartition<int32_t, D64> d;
   return hn::MulEven(hn::BitCast(d, hn::PromoteTo(wide, a)), hn::BitCast(d, hn::PromoteTo(wide, b)));
 };
 
@@ -199,8 +199,8 @@ constexpr Entry kEntries[] = {
           const auto sum = hn::Add(product, c);
           const auto overflow = hn::And(hn::Xor(product, sum), hn::Xor(c, sum));
           const auto negative = hn::Lt(hn::Xor(sum, overflow), hn::Zero(d));
-          const auto limit = hn::IfThenElse(negative, hn::Set(d, std::numeric_limits<std::int64_t>::min()),
-                                            hn::Set(d, std::numeric_limits<std::int64_t>::max()));
+          const auto limit = hn::IfThenElse(negative, hn::Set(d, std::numeric_limits<int64_t>::min()),
+                                            hn::Set(d, std::numeric_limits<int64_t>::max()));
           return Carried{hn::IfThenElse(hn::Lt(overflow, hn::Zero(d)), limit, sum), negative};
         }),
 

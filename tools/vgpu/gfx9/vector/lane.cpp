@@ -8,13 +8,13 @@ namespace uptempo::vgpu::gfx9::vector {
 namespace {
 
 // The value of a lane-select or scalar-like operand; a vector register gives its lane `lane`.
-std::uint32_t value_in_lane(const Wave& wave, const Instruction& in, unsigned i, unsigned lane) {
+uint32_t value_in_lane(const Wave& wave, const Instruction& in, unsigned i, unsigned lane) {
   if (is_vgpr(in.src[i])) return wave.vgpr[in.src[i] - kFirstVgpr].lane[lane];
-  return static_cast<std::uint32_t>(scalar_operand(wave, in, i, Type::u32));
+  return static_cast<uint32_t>(scalar_operand(wave, in, i, Type::u32));
 }
 
 const Op* readfirstlane(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   const auto lane = exec == 0 ? 0u : static_cast<unsigned>(std::countr_zero(exec));
   wave.scalar[op.in.dst] = value_in_lane(wave, op.in, 0, lane);
   return next(op);
@@ -42,7 +42,7 @@ const Op* clrexcp(const Op& op, Wave& wave) {
 }
 
 const Op* swap(const Op& op, Wave& wave) {
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   Vgpr& a = wave.vgpr[op.in.dst];
   Vgpr& b = wave.vgpr[op.in.src[0] - kFirstVgpr];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -54,7 +54,7 @@ const Op* swap(const Op& op, Wave& wave) {
 // Low result from src0's register that op_sel bit 0 picks, high result from src1's that op_sel bit 1 picks.
 const Op* pk_mov(const Op& op, Wave& wave) {
   const Instruction& in = op.in;
-  const std::uint64_t exec = wave.exec();
+  const uint64_t exec = wave.exec();
   Vgpr result[2];
   for (unsigned h = 0; h < 2; ++h) {
     const unsigned select = in.op_sel >> h & 1u;
@@ -62,10 +62,10 @@ const Op* pk_mov(const Op& op, Wave& wave) {
       result[h] = wave.vgpr[in.src[h] - kFirstVgpr + select];
     } else {
       const unsigned code = in.src[h];
-      const std::uint32_t value = code < kFirstConstant
+      const uint32_t value = code < kFirstConstant
                                       ? wave.scalar[code + select]
-                                      : static_cast<std::uint32_t>(scalar_operand(wave, in, h, Type::u32));
-      for (std::uint32_t& lane : result[h].lane) lane = value;
+                                      : static_cast<uint32_t>(scalar_operand(wave, in, h, Type::u32));
+      for (uint32_t& lane : result[h].lane) lane = value;
     }
   }
   for (unsigned h = 0; h < 2; ++h) {
@@ -76,7 +76,7 @@ const Op* pk_mov(const Op& op, Wave& wave) {
   return next(op);
 }
 
-constexpr Entry own(Opcode opcode, Handler handler, std::uint8_t sources) {
+constexpr Entry own(Opcode opcode, Handler handler, uint8_t sources) {
   Entry e;
   e.opcode = opcode;
   e.own = handler;

@@ -23,11 +23,11 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using D64 = hn::ScalableTag<std::uint64_t>;
+using D64 = hn::ScalableTag<uint64_t>;
 template <bool Wide>
-using D32 = std::conditional_t<Wide, hn::Rebind<std::uint32_t, D64>, hn::ScalableTag<std::uint32_t>>;
+using D32 = std::conditional_t<Wide, hn::Rebind<uint32_t, D64>, hn::ScalableTag<uint32_t>>;
 template <bool Wide>
-inline constexpr std::size_t kChunk = hn::MaxLanes(D32<Wide>{});
+inline constexpr size_t kChunk = hn::MaxLanes(D32<Wide>{});
 
 template <bool Wide>
 using V32 = hn::Vec<D32<Wide>>;
@@ -39,20 +39,20 @@ struct Image {
 };
 
 template <class D>
-HWY_INLINE auto mask_at(D d, std::uint64_t bits, std::size_t lane) {
-  std::uint8_t bytes[8];
-  const std::uint64_t shifted = bits >> lane;
+HWY_INLINE auto mask_at(D d, uint64_t bits, size_t lane) {
+  uint8_t bytes[8];
+  const uint64_t shifted = bits >> lane;
   std::memcpy(bytes, &shifted, sizeof bytes);
   return hn::LoadMaskBits(d, bytes);
 }
 
 template <class D, class M>
-HWY_INLINE std::uint64_t bits_of(D d, M mask) {
-  std::uint8_t bytes[8] = {};
+HWY_INLINE uint64_t bits_of(D d, M mask) {
+  uint8_t bytes[8] = {};
   hn::StoreMaskBits(d, mask, bytes);
-  std::uint64_t bits;
+  uint64_t bits;
   std::memcpy(&bits, bytes, sizeof bits);
-  constexpr std::size_t kN = hn::MaxLanes(D{});
+  constexpr size_t kN = hn::MaxLanes(D{});
   return kN >= 8 ? bits : bits & ((1u << kN) - 1u);
 }
 
@@ -71,7 +71,7 @@ HWY_INLINE auto half_to_float(D d32, hn::Vec<D> bits) {
   result = hn::Or(result, hn::ShiftLeft<16>(hn::And(bits, hn::Set(d32, 0x8000u))));
   return hn::BitCast(df, result);
 #else
-  const hn::Rebind<std::uint16_t, D> d16;
+  const hn::Rebind<uint16_t, D> d16;
   const hn::Rebind<hwy::float16_t, D> dh;
   return hn::PromoteTo(df, hn::BitCast(dh, hn::TruncateTo(d16, bits)));
 #endif
@@ -83,14 +83,14 @@ template <HalfRounding kRounding = HalfRounding::current, class D>
 HWY_INLINE hn::Vec<D> float_to_half(D d32, hn::Vec<hn::Rebind<float, D>> value) {
 #if HWY_TARGET == HWY_SSE4
   alignas(16) float in[hn::MaxLanes(D{})];
-  alignas(16) std::uint32_t out[hn::MaxLanes(D{})];
+  alignas(16) uint32_t out[hn::MaxLanes(D{})];
   hn::Store(value, hn::Rebind<float, D>{}, in);
-  for (std::size_t i = 0; i < hn::MaxLanes(D{}); ++i) {
+  for (size_t i = 0; i < hn::MaxLanes(D{}); ++i) {
     out[i] = kRounding == HalfRounding::current ? half_of(in[i]) : half_of(in[i], 3);
   }
   return hn::Load(d32, out);
 #else
-  const hn::Rebind<std::uint16_t, D> d16;
+  const hn::Rebind<uint16_t, D> d16;
   constexpr int kControl = kRounding == HalfRounding::current ? _MM_FROUND_CUR_DIRECTION : _MM_FROUND_TO_ZERO;
   if constexpr (hn::MaxLanes(D{}) == 16) {
     return hn::PromoteTo(d32, hn::Vec<decltype(d16)>{_mm512_cvtps_ph(value.raw, kControl)});
@@ -108,12 +108,12 @@ HWY_INLINE V fused(V a, V b, V c) {
 #if HWY_TARGET == HWY_SSE4
   const hn::DFromV<V> d;
   using T = hn::TFromD<decltype(d)>;
-  constexpr std::size_t kN = hn::MaxLanes(hn::DFromV<V>{});
+  constexpr size_t kN = hn::MaxLanes(hn::DFromV<V>{});
   alignas(16) T x[kN], y[kN], z[kN];
   hn::Store(a, d, x);
   hn::Store(b, d, y);
   hn::Store(c, d, z);
-  for (std::size_t i = 0; i < kN; ++i) z[i] = std::fma(x[i], y[i], z[i]);
+  for (size_t i = 0; i < kN; ++i) z[i] = std::fma(x[i], y[i], z[i]);
   return hn::Load(d, z);
 #else
   return hn::MulAdd(a, b, c);
@@ -131,7 +131,7 @@ struct Repr<U32, Wide> {
 };
 template <bool Wide>
 struct Repr<I32, Wide> {
-  using D = hn::Rebind<std::int32_t, D32<Wide>>;
+  using D = hn::Rebind<int32_t, D32<Wide>>;
   static HWY_INLINE auto decode(Image<Wide> v) { return hn::BitCast(D{}, v.lo); }
   static HWY_INLINE Image<Wide> encode(hn::Vec<D> v) {
     return {hn::BitCast(D32<Wide>{}, v), hn::BitCast(D32<Wide>{}, v)};
@@ -155,7 +155,7 @@ struct Repr<U16, Wide> {
 };
 template <bool Wide>
 struct Repr<I16, Wide> {
-  using D = hn::Rebind<std::int32_t, D32<Wide>>;
+  using D = hn::Rebind<int32_t, D32<Wide>>;
   static HWY_INLINE auto decode(Image<Wide> v) {
     return hn::ShiftRight<16>(hn::BitCast(D{}, hn::ShiftLeft<16>(v.lo)));
   }
@@ -201,7 +201,7 @@ struct Repr<F64, true> {
 // Stores the lanes of `v` whose bit is set in `bits`. A blend and a whole store instead of a masked one: the next instruction's load can then be
 // served by store forwarding, and AVX2's masked stores are slow on many processors.
 template <bool Full, class D>
-HWY_INLINE void store(D d, hn::Vec<D> v, std::uint64_t bits, std::uint32_t* to, std::size_t lane) {
+HWY_INLINE void store(D d, hn::Vec<D> v, uint64_t bits, uint32_t* to, size_t lane) {
   if constexpr (Full) {
     hn::Store(v, d, to + lane);
   } else {

@@ -50,11 +50,11 @@ struct Bf16In {
   }
 };
 struct I8In {
-  using Value = std::int32_t;
+  using Value = int32_t;
   static constexpr unsigned kPerLane = 4;
   static constexpr unsigned kAddedTogether = 1;
-  static std::int32_t element(const Vgpr* v, unsigned lane, unsigned k) {
-    return static_cast<std::int32_t>(v[0].lane[lane] << (24 - 8 * k)) >> 24;
+  static int32_t element(const Vgpr* v, unsigned lane, unsigned k) {
+    return static_cast<int32_t>(v[0].lane[lane] << (24 - 8 * k)) >> 24;
   }
 };
 struct F64In {
@@ -62,7 +62,7 @@ struct F64In {
   static constexpr unsigned kPerLane = 1;
   static constexpr unsigned kAddedTogether = 1;
   static double element(const Vgpr* v, unsigned lane, unsigned) {
-    return std::bit_cast<double>(v[0].lane[lane] | static_cast<std::uint64_t>(v[1].lane[lane]) << 32);
+    return std::bit_cast<double>(v[0].lane[lane] | static_cast<uint64_t>(v[1].lane[lane]) << 32);
   }
 };
 
@@ -123,11 +123,11 @@ struct Mfma {
     alignas(64) T result[kRegisters][kLanes];
     addend(wave, in, result);
     const hn::CappedTag<T, kM> d;
-    constexpr std::size_t kN = hn::MaxLanes(hn::CappedTag<T, kM>{});
+    constexpr size_t kN = hn::MaxLanes(hn::CappedTag<T, kM>{});
     for (unsigned block = 0; block < kBlocks; ++block) {
       for (unsigned i = 0; i < kM; ++i) {
         T* const row = &result[row_register(block, i)][row_lane(block, i)];
-        for (std::size_t j = 0; j < kM; j += kN) {
+        for (size_t j = 0; j < kM; j += kN) {
           auto sum = hn::LoadU(d, row + j);
           const auto x = [&](unsigned k) HWY_ATTR { return hn::Set(d, a[block][k][i]); };
           const auto y = [&](unsigned k) HWY_ATTR { return hn::LoadU(d, &b[block][k][j]); };
@@ -136,7 +136,7 @@ struct Mfma {
             return hn::Add(hn::Mul(x(k), y(k)), hn::Zero(d));
           };
           for (unsigned k = 0; k < kK; k += In::kAddedTogether) {
-            if constexpr (std::is_same_v<T, std::int32_t>) {
+            if constexpr (std::is_same_v<T, int32_t>) {
               sum = hn::Add(hn::Mul(x(k), y(k)), sum);
             } else if constexpr (In::kAddedTogether == 1) {
               sum = fused(x(k), y(k), sum);
@@ -157,27 +157,27 @@ struct Mfma {
 
   static const Vgpr* source(const Wave& wave, const Instruction& in, unsigned i, Vgpr (&room)[2]) {
     if (is_vgpr(in.src[i])) return wave.vgpr + (in.src[i] - kFirstVgpr);
-    const std::uint64_t value = scalar_operand(wave, in, i, kDouble ? Type::f64 : Type::u32);
+    const uint64_t value = scalar_operand(wave, in, i, kDouble ? Type::f64 : Type::u32);
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      room[0].lane[lane] = static_cast<std::uint32_t>(value);
-      room[1].lane[lane] = static_cast<std::uint32_t>(kDouble ? value >> 32 : value);
+      room[0].lane[lane] = static_cast<uint32_t>(value);
+      room[1].lane[lane] = static_cast<uint32_t>(kDouble ? value >> 32 : value);
     }
     return room;
   }
   static void addend(const Wave& wave, const Instruction& in, T (&result)[kRegisters][kLanes]) {
     for (unsigned r = 0; r < kRegisters; ++r) {
       for (unsigned lane = 0; lane < kLanes; ++lane) {
-        std::uint64_t bits;
+        uint64_t bits;
         if (is_vgpr(in.src[2])) {
           const Vgpr* const v = wave.vgpr + (in.src[2] - kFirstVgpr) + r * (kDouble ? 2 : 1);
-          bits = v[0].lane[lane] | (kDouble ? static_cast<std::uint64_t>(v[1].lane[lane]) << 32 : 0);
+          bits = v[0].lane[lane] | (kDouble ? static_cast<uint64_t>(v[1].lane[lane]) << 32 : 0);
         } else {
           bits = scalar_operand(wave, in, 2, kDouble ? Type::f64 : Type::u32);
         }
         if constexpr (kDouble) {
           result[r][lane] = std::bit_cast<double>(bits);
         } else {
-          result[r][lane] = std::bit_cast<T>(static_cast<std::uint32_t>(bits));
+          result[r][lane] = std::bit_cast<T>(static_cast<uint32_t>(bits));
         }
       }
     }
@@ -187,11 +187,11 @@ struct Mfma {
       Vgpr* const v = wave.vgpr + in.dst + r * (kDouble ? 2 : 1);
       for (unsigned lane = 0; lane < kLanes; ++lane) {
         if constexpr (kDouble) {
-          const auto bits = std::bit_cast<std::uint64_t>(result[r][lane]);
-          v[0].lane[lane] = static_cast<std::uint32_t>(bits);
-          v[1].lane[lane] = static_cast<std::uint32_t>(bits >> 32);
+          const auto bits = std::bit_cast<uint64_t>(result[r][lane]);
+          v[0].lane[lane] = static_cast<uint32_t>(bits);
+          v[1].lane[lane] = static_cast<uint32_t>(bits >> 32);
         } else {
-          v[0].lane[lane] = std::bit_cast<std::uint32_t>(result[r][lane]);
+          v[0].lane[lane] = std::bit_cast<uint32_t>(result[r][lane]);
         }
       }
     }

@@ -6,10 +6,10 @@
 namespace uptempo::vgpu::gfx9::vector {
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
+using u32 = uint32_t;
+using i32 = int32_t;
+using u64 = uint64_t;
+using i64 = int64_t;
 
 constexpr u32 byte(u64 v, unsigned i) { return static_cast<u32>(v >> (8 * i) & 0xff); }
 constexpr u32 distance(u32 a, u32 b) { return a > b ? a - b : b - a; }

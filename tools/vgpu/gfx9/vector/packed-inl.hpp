@@ -27,14 +27,14 @@ struct PackedInstr<R(S...), kFlags, F> {
 
   // One operand: where each half of the result takes its half from, and with which sign.
   struct Operand {
-    HWY_INLINE Image<kWide> image(unsigned h, std::size_t lane) const {
+    HWY_INLINE Image<kWide> image(unsigned h, size_t lane) const {
       const D32<kWide> d;
       auto v = hn::Load(d, from[h] + lane);
       if constexpr (!kDwords) v = hn::ShiftRightSame(v, shift[h]);
       v = hn::Xor(v, h == 0 ? flip_low : flip_high);
       return {v, v};
     }
-    const std::uint32_t* from[2];
+    const uint32_t* from[2];
     int shift[2];
     V32<kWide> flip_low, flip_high;
   };
@@ -44,7 +44,7 @@ struct PackedInstr<R(S...), kFlags, F> {
     const bool selects = in.format == Format::vop3p;
     const unsigned low = selects ? in.op_sel >> i & 1u : 0u;
     const unsigned high = selects ? in.op_sel_hi >> i & 1u : 1u;
-    const std::uint32_t sign = kDwords ? 0x80000000u : 0x8000u;
+    const uint32_t sign = kDwords ? 0x80000000u : 0x8000u;
     // A scalar pair has two registers; a 32-bit constant is both halves.
     const Registers source =
         registers_of(wave, in, i, kDwords && in.src[i] < kFirstConstant ? Type::u64 : type, room);
@@ -55,19 +55,19 @@ struct PackedInstr<R(S...), kFlags, F> {
   }
 
   static const Op* run(const Op& op, Wave& wave) { return run(op, wave, Indices{}); }
-  template <std::size_t... I>
+  template <size_t... I>
   static const Op* run(const Op& op, Wave& wave, std::index_sequence<I...>) {
     if (op.in.clamp || (wave.mode & Plain::kModeMask) != Plain::kModeUsual) [[unlikely]]
       return general(op, wave);
     Vgpr room[3][2];
     const std::tuple operands{operand(wave, op.in, I, S::type, room[I])...};
-    const auto half = [operands](unsigned h, std::size_t lane) HWY_ATTR {
+    const auto half = [operands](unsigned h, size_t lane) HWY_ATTR {
       return Repr<R, kWide>::encode(F{}(Repr<S, kWide>::decode(std::get<I>(operands).image(h, lane))...)).lo;
     };
-    const std::uint64_t exec = wave.exec();
-    std::uint32_t* const to = vgpr(wave, op.in.dst);
+    const uint64_t exec = wave.exec();
+    uint32_t* const to = vgpr(wave, op.in.dst);
     const D32<kWide> d;
-    for (std::size_t lane = 0; lane < kLanes; lane += Plain::kStep) {
+    for (size_t lane = 0; lane < kLanes; lane += Plain::kStep) {
       const auto lo = half(0, lane);
       const auto hi = half(1, lane);
       if constexpr (kDwords) {

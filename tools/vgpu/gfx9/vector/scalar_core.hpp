@@ -12,16 +12,16 @@
 namespace uptempo::vgpu::gfx9::vector {
 
 template <Type kType>
-auto lane_value(const std::uint32_t* const (&src)[2], unsigned lane) {
-  const std::uint32_t lo = src[0][lane];
+auto lane_value(const uint32_t* const (&src)[2], unsigned lane) {
+  const uint32_t lo = src[0][lane];
   if constexpr (kType == Type::i32) {
-    return static_cast<std::int32_t>(lo);
+    return static_cast<int32_t>(lo);
   } else if constexpr (kType == Type::f32) {
     return std::bit_cast<float>(lo);
   } else if constexpr (kType == Type::f16) {
     return half_value(lo & 0xffffu);
   } else if constexpr (is_wide(kType)) {
-    const std::uint64_t bits = lo | static_cast<std::uint64_t>(src[1][lane]) << 32;
+    const uint64_t bits = lo | static_cast<uint64_t>(src[1][lane]) << 32;
     if constexpr (kType == Type::f64) {
       return std::bit_cast<double>(bits);
     } else {
@@ -32,11 +32,11 @@ auto lane_value(const std::uint32_t* const (&src)[2], unsigned lane) {
   }
 }
 
-inline std::uint64_t lane_bits(std::uint32_t v) { return v; }
-inline std::uint64_t lane_bits(std::int32_t v) { return static_cast<std::uint32_t>(v); }
-inline std::uint64_t lane_bits(float v) { return std::bit_cast<std::uint32_t>(v); }
-inline std::uint64_t lane_bits(double v) { return std::bit_cast<std::uint64_t>(v); }
-inline std::uint64_t lane_bits(std::uint64_t v) { return v; }
+inline uint64_t lane_bits(uint32_t v) { return v; }
+inline uint64_t lane_bits(int32_t v) { return static_cast<uint32_t>(v); }
+inline uint64_t lane_bits(float v) { return std::bit_cast<uint32_t>(v); }
+inline uint64_t lane_bits(double v) { return std::bit_cast<uint64_t>(v); }
+inline uint64_t lane_bits(uint64_t v) { return v; }
 
 template <class Signature, class F>
 struct ScalarInstr;
@@ -45,12 +45,12 @@ template <class R, class... S, class F>
 struct ScalarInstr<R(S...), F> {
   static_assert(std::is_empty_v<F>, "a function object, not a pointer: it is made anew from its type");
   static void core(Lanes& lanes) { core(lanes, std::index_sequence_for<S...>{}); }
-  template <std::size_t... I>
+  template <size_t... I>
   static void core(Lanes& lanes, std::index_sequence<I...>) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const std::uint64_t bits = lane_bits(F{}(lane_value<S::type>(lanes.src[I], lane)...));
-      lanes.dst[0][lane] = static_cast<std::uint32_t>(bits);
-      if constexpr (is_wide(R::type)) lanes.dst[1][lane] = static_cast<std::uint32_t>(bits >> 32);
+      const uint64_t bits = lane_bits(F{}(lane_value<S::type>(lanes.src[I], lane)...));
+      lanes.dst[0][lane] = static_cast<uint32_t>(bits);
+      if constexpr (is_wide(R::type)) lanes.dst[1][lane] = static_cast<uint32_t>(bits >> 32);
     }
   }
 };

@@ -22,13 +22,13 @@ namespace {
 
 template <class F>
 void each(Vgpr& v, F f) noexcept {
-  for (std::uint32_t& x : v.lane) x = f(x);
+  for (uint32_t& x : v.lane) x = f(x);
 }
 
 void flush(Vgpr& lo, Vgpr* hi, Type type) noexcept {
   if (type == Type::f32)
-    each(lo, [](std::uint32_t x) { return (x & 0x7f800000u) == 0 ? x & 0x80000000u : x; });
-  if (type == Type::f16) each(lo, [](std::uint32_t x) { return (x & 0x7c00u) == 0 ? x & 0xffff8000u : x; });
+    each(lo, [](uint32_t x) { return (x & 0x7f800000u) == 0 ? x & 0x80000000u : x; });
+  if (type == Type::f16) each(lo, [](uint32_t x) { return (x & 0x7c00u) == 0 ? x & 0xffff8000u : x; });
   if (type == Type::f64) {
     for (unsigned i = 0; i < kLanes; ++i) {
       if ((hi->lane[i] & 0x7ff00000u) == 0) hi->lane[i] &= 0x80000000u, lo.lane[i] = 0;
@@ -38,8 +38,8 @@ void flush(Vgpr& lo, Vgpr* hi, Type type) noexcept {
 
 // -0 becomes +0.
 void unsign_zeros(Vgpr& lo, Vgpr& hi, Type type) noexcept {
-  if (type == Type::f32) each(lo, [](std::uint32_t x) { return x == 0x80000000u ? 0u : x; });
-  if (type == Type::f16) each(lo, [](std::uint32_t x) { return x == 0x8000u ? 0u : x; });
+  if (type == Type::f32) each(lo, [](uint32_t x) { return x == 0x80000000u ? 0u : x; });
+  if (type == Type::f16) each(lo, [](uint32_t x) { return x == 0x8000u ? 0u : x; });
   if (type == Type::f64) {
     for (unsigned i = 0; i < kLanes; ++i) {
       if (lo.lane[i] == 0 && hi.lane[i] == 0x80000000u) hi.lane[i] = 0;
@@ -62,41 +62,41 @@ void stage_raw(const Wave& wave, const Instruction& in, unsigned i, Type type, P
     lanes.src[i][1] = is_wide(type) ? v[1].lane : v[0].lane;
     return;
   }
-  const std::uint64_t value = scalar_operand(wave, in, i, type);
-  each(room.half[0], [&](std::uint32_t) { return static_cast<std::uint32_t>(value); });
+  const uint64_t value = scalar_operand(wave, in, i, type);
+  each(room.half[0], [&](uint32_t) { return static_cast<uint32_t>(value); });
   if (is_wide(type))
-    each(room.half[1], [&](std::uint32_t) { return static_cast<std::uint32_t>(value >> 32); });
+    each(room.half[1], [&](uint32_t) { return static_cast<uint32_t>(value >> 32); });
   lanes.src[i][0] = room.half[0].lane;
   lanes.src[i][1] = room.half[1].lane;
 }
 
 // Lanes that the row and bank masks let write.
-std::uint64_t enabled_lanes(const Dpp& dpp) noexcept {
-  std::uint64_t lanes = 0;
+uint64_t enabled_lanes(const Dpp& dpp) noexcept {
+  uint64_t lanes = 0;
   for (unsigned quad = 0; quad < 16; ++quad) {
     if ((dpp.row_mask >> (quad / 4) & 1) && (dpp.bank_mask >> (quad % 4) & 1))
-      lanes |= std::uint64_t{15} << (4 * quad);
+      lanes |= uint64_t{15} << (4 * quad);
   }
   return lanes;
 }
 
 // to = mask ? from : 0, and mask ? from : to.
-void blend(Vgpr& to, const Vgpr& from, std::uint64_t mask) noexcept {
+void blend(Vgpr& to, const Vgpr& from, uint64_t mask) noexcept {
   const D32<false> d;
-  for (std::size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) {
+  for (size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d)) {
     hn::Store(hn::IfThenElseZero(mask_at(d, mask, lane), hn::Load(d, from.lane + lane)), d, to.lane + lane);
   }
 }
-void put(Vgpr& to, const Vgpr& from, std::uint64_t mask) noexcept {
+void put(Vgpr& to, const Vgpr& from, uint64_t mask) noexcept {
   const D32<false> d;
-  for (std::size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d))
+  for (size_t lane = 0; lane < kLanes; lane += hn::MaxLanes(d))
     store<false>(d, hn::Load(d, from.lane + lane), mask, to.lane, lane);
 }
 
 // Source i of `in` as type `type`: fills `lanes.src[i]`, using `room` where the register itself will not do. Takes lanes out of `write`
 // that DPP disables.
 void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type, Pair& room, Lanes& lanes,
-                  std::uint64_t& write) noexcept {
+                  uint64_t& write) noexcept {
   stage_raw(wave, in, i, type, room, lanes);
   const unsigned halves = is_wide(type) ? 2 : 1;
   Vgpr& lo = room.half[0];
@@ -110,11 +110,11 @@ void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type
 
   if (in.modifier == OperandModifier::dpp && i == 0) {
     const DppPattern& pattern = *dpp_pattern(in.dpp.control);
-    const std::uint64_t exec = wave.exec();
-    std::uint64_t valid = pattern.valid;
-    if (exec != ~std::uint64_t{0}) {
+    const uint64_t exec = wave.exec();
+    uint64_t valid = pattern.valid;
+    if (exec != ~uint64_t{0}) {
       // A source lane that EXEC disables counts as out of range: gfx9 has no fetch-inactive bit.
-      std::uint64_t active = 0;
+      uint64_t active = 0;
       for (unsigned lane = 0; lane < kLanes; ++lane) active |= (exec >> pattern.from[lane] & 1) << lane;
       valid &= active;
     }
@@ -138,26 +138,26 @@ void stage_source(const Wave& wave, const Instruction& in, unsigned i, Type type
       const unsigned unused = select < 4 ? 24 : 16;
       const unsigned up = unused - down;
       if (sext) {
-        each(lo, [&](std::uint32_t x) {
-          return static_cast<std::uint32_t>(static_cast<std::int32_t>(x << up) >> unused);
+        each(lo, [&](uint32_t x) {
+          return static_cast<uint32_t>(static_cast<int32_t>(x << up) >> unused);
         });
       } else {
-        each(lo, [&](std::uint32_t x) { return x << up >> unused; });
+        each(lo, [&](uint32_t x) { return x << up >> unused; });
       }
     }
   } else if (is_short(type) && (in.format == Format::vop3) && (in.op_sel >> i & 1)) {
     own();
-    each(lo, [](std::uint32_t x) { return x >> 16; });
+    each(lo, [](uint32_t x) { return x >> 16; });
   }
 
-  const std::uint32_t sign = is_short(type) ? 0x8000u : 0x80000000u;
+  const uint32_t sign = is_short(type) ? 0x8000u : 0x80000000u;
   if (in.abs >> i & 1) {
     own();
-    each(sign_half, [&](std::uint32_t x) { return x & ~sign; });
+    each(sign_half, [&](uint32_t x) { return x & ~sign; });
   }
   if (in.neg >> i & 1) {
     own();
-    each(sign_half, [&](std::uint32_t x) { return x ^ sign; });
+    each(sign_half, [&](uint32_t x) { return x ^ sign; });
   }
   if (type == Type::f16 && (wave.mode & 0x40) == 0) {
     own();
@@ -181,15 +181,15 @@ void modify_result(const Wave& wave, const Instruction& in, Type type, Pair& res
     };
     if (type == Type::f32)
       each(lo,
-           [&](std::uint32_t x) { return std::bit_cast<std::uint32_t>(modify(std::bit_cast<float>(x))); });
+           [&](uint32_t x) { return std::bit_cast<uint32_t>(modify(std::bit_cast<float>(x))); });
     if (type == Type::f16)
-      each(lo, [&](std::uint32_t x) { return half_of(modify(half_value(x & 0xffffu))); });
+      each(lo, [&](uint32_t x) { return half_of(modify(half_value(x & 0xffffu))); });
     if (type == Type::f64) {
       for (unsigned i = 0; i < kLanes; ++i) {
-        const std::uint64_t bits = lo.lane[i] | static_cast<std::uint64_t>(hi.lane[i]) << 32;
-        const std::uint64_t modified = std::bit_cast<std::uint64_t>(modify(std::bit_cast<double>(bits)));
-        lo.lane[i] = static_cast<std::uint32_t>(modified);
-        hi.lane[i] = static_cast<std::uint32_t>(modified >> 32);
+        const uint64_t bits = lo.lane[i] | static_cast<uint64_t>(hi.lane[i]) << 32;
+        const uint64_t modified = std::bit_cast<uint64_t>(modify(std::bit_cast<double>(bits)));
+        lo.lane[i] = static_cast<uint32_t>(modified);
+        hi.lane[i] = static_cast<uint32_t>(modified >> 32);
       }
     }
   }
@@ -199,7 +199,7 @@ void modify_result(const Wave& wave, const Instruction& in, Type type, Pair& res
 
 // Writes the lanes of `write`: SDWA selects, op_sel's high half, 16-bit results.
 void write_result(Wave& wave, const Instruction& in, Type type, bool keeps_high, const Pair& result,
-                  std::uint64_t write) noexcept {
+                  uint64_t write) noexcept {
   Vgpr* const dst = wave.vgpr + in.dst;
   const Vgpr& lo = result.half[0];
   const auto put_each = [&](auto value) {
@@ -213,18 +213,18 @@ void write_result(Wave& wave, const Instruction& in, Type type, bool keeps_high,
   } else if (in.modifier == OperandModifier::sdwa && in.sdwa.dst_sel < 6) {
     const unsigned select = in.sdwa.dst_sel;
     const unsigned at = select < 4 ? select * 8 : (select - 4) * 16;
-    const std::uint32_t mask = (select < 4 ? 0xffu : 0xffffu) << at;
-    const std::uint32_t top = select < 4 ? 0x80u : 0x8000u;
+    const uint32_t mask = (select < 4 ? 0xffu : 0xffffu) << at;
+    const uint32_t top = select < 4 ? 0x80u : 0x8000u;
     // What the unused bits above get when the value's top bit is set, and what they keep.
-    const std::uint32_t above = in.sdwa.dst_unused == 1 ? ~(mask | (mask - 1)) : 0u;
-    const std::uint32_t kept = in.sdwa.dst_unused == 2 ? ~mask : 0u;
-    put_each([=](std::uint32_t x, std::uint32_t old) {
+    const uint32_t above = in.sdwa.dst_unused == 1 ? ~(mask | (mask - 1)) : 0u;
+    const uint32_t kept = in.sdwa.dst_unused == 2 ? ~mask : 0u;
+    put_each([=](uint32_t x, uint32_t old) {
       return (x << at & mask) | (old & kept) | ((x & top) != 0 ? above : 0u);
     });
   } else if (is_short(type) && in.format == Format::vop3 && (in.op_sel & 8)) {
-    put_each([](std::uint32_t x, std::uint32_t old) { return x << 16 | (old & 0xffffu); });
+    put_each([](uint32_t x, uint32_t old) { return x << 16 | (old & 0xffffu); });
   } else if (is_short(type) && keeps_high) {
-    put_each([](std::uint32_t x, std::uint32_t old) { return (x & 0xffffu) | (old & 0xffff0000u); });
+    put_each([](uint32_t x, uint32_t old) { return (x & 0xffffu) | (old & 0xffff0000u); });
   } else {
     put(dst[0], lo, write);
   }

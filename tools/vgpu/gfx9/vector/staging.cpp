@@ -14,7 +14,7 @@ struct DppSource {
   int lane;  // -1: out of range
   bool defined;
 };
-DppSource dpp_source(std::uint32_t control, int lane) noexcept {
+DppSource dpp_source(uint32_t control, int lane) noexcept {
   const int row = lane & ~15;
   const int in_row = lane & 15;
   const int count = static_cast<int>(control & 15u);
@@ -53,13 +53,13 @@ DppSource dpp_source(std::uint32_t control, int lane) noexcept {
 
 }  // namespace
 
-std::uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index, Type type) noexcept {
+uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned index, Type type) noexcept {
   const unsigned code = in.src[index];
   const bool wide = is_wide(type);
   if (code == kLiteral) {
-    if (type == Type::f64) return static_cast<std::uint64_t>(in.literal) << 32;
+    if (type == Type::f64) return static_cast<uint64_t>(in.literal) << 32;
     if (type == Type::i64)
-      return static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(in.literal)));
+      return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(in.literal)));
     return in.literal;
   }
   if (is_float_constant(code) && is_short(type)) return float_constant16(code);
@@ -77,22 +77,22 @@ std::uint64_t scalar_operand(const Wave& wave, const Instruction& in, unsigned i
   return code < kFirstConstant ? wave.pair(code) : constant64(code);
 }
 
-const DppPattern* dpp_pattern(std::uint32_t control) noexcept {
-  constexpr std::uint32_t kControls = 0x160;
+const DppPattern* dpp_pattern(uint32_t control) noexcept {
+  constexpr uint32_t kControls = 0x160;
   struct Patterns {
     DppPattern pattern[kControls];
     bool defined[kControls];
   };
   static const auto* const kPatterns = [] {
     static Patterns patterns;
-    for (std::uint32_t c = 0; c < kControls; ++c) {
+    for (uint32_t c = 0; c < kControls; ++c) {
       patterns.defined[c] = false;
       for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
         const DppSource source = dpp_source(c, lane);
         patterns.defined[c] |= source.defined;
         const bool valid = source.defined && source.lane >= 0;
-        patterns.pattern[c].from[lane] = static_cast<std::uint32_t>(valid ? source.lane : lane);
-        patterns.pattern[c].valid |= static_cast<std::uint64_t>(valid) << lane;
+        patterns.pattern[c].from[lane] = static_cast<uint32_t>(valid ? source.lane : lane);
+        patterns.pattern[c].valid |= static_cast<uint64_t>(valid) << lane;
       }
     }
     return &patterns;
@@ -100,7 +100,7 @@ const DppPattern* dpp_pattern(std::uint32_t control) noexcept {
   return control < kControls && kPatterns->defined[control] ? &kPatterns->pattern[control] : nullptr;
 }
 
-FloatMode::FloatMode(std::uint32_t mode, const Entry& entry) noexcept : before_(_mm_getcsr()), set_(before_) {
+FloatMode::FloatMode(uint32_t mode, const Entry& entry) noexcept : before_(_mm_getcsr()), set_(before_) {
   Type type = entry.result;
   bool flush_in = false;
   for (unsigned i = 0; i < entry.sources; ++i) {

@@ -11,16 +11,16 @@ struct Pair {
 
 // Where each lane's DPP source is.
 struct DppPattern {
-  std::uint32_t from[kLanes];  // the lane itself where there is no source
-  std::uint64_t valid = 0;     // lanes that have a source
+  uint32_t from[kLanes];  // the lane itself where there is no source
+  uint64_t valid = 0;     // lanes that have a source
 };
 // nullptr when the control value means nothing on gfx9. The patterns are made once, about 20 us.
-const DppPattern* dpp_pattern(std::uint32_t control) noexcept;
+const DppPattern* dpp_pattern(uint32_t control) noexcept;
 
 // The host's float unit set to what MODE says about an instruction on these types, for as long as it lives.
 class FloatMode {
  public:
-  FloatMode(std::uint32_t mode, const Entry& entry) noexcept;
+  FloatMode(uint32_t mode, const Entry& entry) noexcept;
   ~FloatMode();
   FloatMode(const FloatMode&) = delete;
   FloatMode& operator=(const FloatMode&) = delete;

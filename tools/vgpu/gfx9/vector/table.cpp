@@ -34,7 +34,7 @@ const Table& target_table() {
          {integer_entries, integer16_entries, bit_entries, compare_entries, compare64_entries,
           compare16_entries, float32_entries, float64_entries, float16_entries, convert_entries,
           transcendental_entries, lane_entries, division_entries, media_entries, matrix_entries}) {
-      for (const Entry& entry : family()) table[static_cast<std::size_t>(entry.opcode)] = entry;
+      for (const Entry& entry : family()) table[static_cast<size_t>(entry.opcode)] = entry;
     }
     return table;
   }();

@@ -13,10 +13,10 @@ HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector::HWY_NAMESPACE {
 namespace {
 
-template <std::size_t kN>
+template <size_t kN>
 HWY_INLINE hn::Vec<DF64> polynomial(hn::Vec<DF64> x, const double (&coefficients)[kN]) {
   auto sum = hn::Set(DF64{}, coefficients[kN - 1]);
-  for (std::size_t i = kN - 1; i-- > 0;) sum = hn::Add(hn::Mul(sum, x), hn::Set(DF64{}, coefficients[i]));
+  for (size_t i = kN - 1; i-- > 0;) sum = hn::Add(hn::Mul(sum, x), hn::Set(DF64{}, coefficients[i]));
   return sum;
 }
 

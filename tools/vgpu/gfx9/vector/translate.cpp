@@ -34,7 +34,7 @@ void resolve_accumulators(Instruction& in) noexcept {
     if ((in.acc >> i & 1) && is_vgpr(in.src[i]) && in.src[i] < kFirstVgpr + 256)
       in.src[i] = static_cast<OperandCode>(in.src[i] + 256);
   }
-  if ((in.acc & 8) && in.dst < 256) in.dst = static_cast<std::uint16_t>(in.dst + 256);
+  if ((in.acc & 8) && in.dst < 256) in.dst = static_cast<uint16_t>(in.dst + 256);
   in.acc = 0;
 }
 
@@ -50,7 +50,7 @@ SourceKind kind_of(OperandCode code) noexcept {
 }  // namespace
 
 Handler translate_vector(Instruction& in) noexcept {
-  const Entry& entry = table()[static_cast<std::size_t>(in.opcode)];
+  const Entry& entry = table()[static_cast<size_t>(in.opcode)];
   if (entry.core == nullptr && entry.own == nullptr) return nullptr;
   resolve_accumulators(in);
   if (accumulates(in.opcode)) in.src[2] = static_cast<OperandCode>(kFirstVgpr + in.dst);

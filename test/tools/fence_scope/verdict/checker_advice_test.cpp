@@ -1,4 +1,4 @@
-#include "tools/fence_scope/verdict/second_opinion.hpp"
+#include "tools/fence_scope/verdict/checker_advice.hpp"
 
 #include "tools/fence_scope/report/report_packets.hpp"
 #include "test/support/catch.hpp"
@@ -56,17 +56,17 @@ TEST_CASE("advice that is not whole is none") {
 
 TEST_CASE("a disagreement with the fence checker is said aloud, and silence is no agreement") {
   std::vector<PlannedPacket> packets(2);
-  CHECK(second_opinion(packets).empty());
+  CHECK(checker_advice(packets).empty());
   for (PlannedPacket& packet : packets) {
     packet.flags = kHeaders[0];
     packet.checker = packet.flags;
   }
-  CHECK(second_opinion(packets) == "the fence checker agrees with all 2 headers");
-  CHECK(about_second_opinion(packets).empty());
+  CHECK(checker_advice(packets) == "the fence checker agrees with all 2 headers");
+  CHECK(about_checker_advice(packets).empty());
   CHECK(reasons_of(packets[1]).size() == 3);
   packets[1].checker = {Barrier::off, FenceScope::agent, FenceScope::agent};
-  CHECK(second_opinion(packets) == "the fence checker disagrees with 1 of 2 headers");
-  CHECK_FALSE(about_second_opinion(packets).empty());
+  CHECK(checker_advice(packets) == "the fence checker disagrees with 1 of 2 headers");
+  CHECK_FALSE(about_checker_advice(packets).empty());
   REQUIRE(reasons_of(packets[1]).size() == 4);
   CHECK(reasons_of(packets[1])[3].why == "disagrees: enough is no barrier bit, acquire agent");
 }

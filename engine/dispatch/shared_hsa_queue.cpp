@@ -1,4 +1,4 @@
-#include "engine/dispatch/common_queue.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -12,7 +12,7 @@ namespace uptempo::detail {
 namespace {
 
 void on_common_queue_error(hsa_status_t status, hsa_queue_t*, void* queue) {
-  static_cast<CommonQueue*>(queue)->fail(status, stopped_with(status));
+  static_cast<SharedHsaQueue*>(queue)->fail(status, stopped_with(status));
 }
 
 }  // namespace
@@ -33,29 +33,29 @@ Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                [](uint64_t handle) noexcept { hsa_queue_destroy(reinterpret_cast<hsa_queue_t*>(handle)); });
 }
 
-CommonQueue::CommonQueue(const Agent& agent, uint32_t packets)
+SharedHsaQueue::SharedHsaQueue(const Agent& agent, uint32_t packets)
     : queue_(make_hsa_queue(agent, packets, on_common_queue_error, this)) {
   ring_ = std::make_unique<aql::SharedRing>(hsa_queue(queue_));
 }
 
-void CommonQueue::join(Timeline& timeline) {
+void SharedHsaQueue::join(Timeline& timeline) {
   const std::lock_guard lock(mutex_);
   timelines_.push_back(&timeline);
   if (failure_.status != HSA_STATUS_SUCCESS) timeline.fail(failure_.status, failure_.text);
 }
 
-void CommonQueue::leave(Timeline& timeline) noexcept {
+void SharedHsaQueue::leave(Timeline& timeline) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase(timelines_, &timeline);
 }
 
-void CommonQueue::fail(hsa_status_t status, std::string text) noexcept {
+void SharedHsaQueue::fail(hsa_status_t status, std::string text) noexcept {
   const std::lock_guard lock(mutex_);
   for (Timeline* const timeline : timelines_) timeline->fail(status, text);
   if (failure_.status == HSA_STATUS_SUCCESS) failure_ = {status, std::move(text)};
 }
 
-void CommonQueue::enable_profiling() {
+void SharedHsaQueue::enable_profiling() {
   const std::lock_guard lock(mutex_);
   if (profiling_) return;
   check(hsa_amd_profiling_set_profiler_enabled(ring_->queue(), 1), "hsa_amd_profiling_set_profiler_enabled",

@@ -15,7 +15,7 @@
 
 namespace uptempo::detail {
 
-class Track {
+class SignalSource {
  public:
   // A signal that is zero once a value of the track's timeline is complete, and stays so while the loan lasts.
   struct Borrowed {
@@ -23,7 +23,7 @@ class Track {
     SignalLoan loan;
   };
 
-  virtual Timeline& track_timeline() noexcept = 0;
+  virtual Timeline& source_timeline() noexcept = 0;
   // For packets to wait for. Empty: the value is complete. The null signal: all that the track may lend are on loan; some may come back when their borrowers give back loans. Throws
   // Error if the track has failed.
   virtual std::optional<Borrowed> borrow(uint64_t value) = 0;
@@ -34,7 +34,7 @@ class Track {
   virtual void give_back_loans() noexcept = 0;
 
  protected:
-  ~Track() = default;
+  ~SignalSource() = default;
   // borrow() of a track whose values these are, under its lock. `check_failed` throws Error if the track has failed.
   template <class CheckFailed>
   static std::optional<Borrowed> lend(Timeline& timeline, SignalPool& signals, uint64_t value,

@@ -1,4 +1,4 @@
-#include "engine/dispatch/queue_core.hpp"
+#include "engine/dispatch/queue_resources.hpp"
 
 #include <fmt/format.h>
 #include <hsa/hsa_ext_amd.h>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
-#include "engine/dispatch/common_queue.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 
@@ -60,7 +60,7 @@ void count_published(const Published& published, const aql::HeaderCosts& costs) 
   count(counters.batches, published.batches);
 }
 
-QueueCore::QueueCore(const Agent& agent, const QueueOptions& options, Parts parts)
+QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, Parts parts)
     : agent_(agent),
       options_(checked(options)),
       kernarg_memory_(agent, options.kernarg_bytes),
@@ -84,7 +84,7 @@ QueueCore::QueueCore(const Agent& agent, const QueueOptions& options, Parts part
   }
 }
 
-QueueCore::QueueCore(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
+QueueResources::QueueResources(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
     : options_(checked(options)),
       signals_(signals, options.marks),
       timeline_(Timeline::acquire(options.publications)),
@@ -97,7 +97,7 @@ QueueCore::QueueCore(Parts parts, std::span<const hsa_signal_t> signals, const Q
   }
 }
 
-QueueCore::QueueCore(Failure failure)
+QueueResources::QueueResources(Failure failure)
     : options_({.publications = 1}),
       signals_({}, options_.marks),
       timeline_(Timeline::acquire(options_.publications)),
@@ -105,7 +105,7 @@ QueueCore::QueueCore(Failure failure)
   timeline_.fail(failure.status, std::move(failure.text));
 }
 
-void QueueCore::connect(const Parts& parts) {
+void QueueResources::connect(const Parts& parts) {
   retained_.resize(timeline_.places());
   timeline_.watch(parts.foreign_error);
   common_ = parts.common;
@@ -123,7 +123,7 @@ void QueueCore::connect(const Parts& parts) {
   if (common_) common_->join(timeline_);
 }
 
-QueueCore::~QueueCore() {
+QueueResources::~QueueResources() {
   if (usable()) drain(Deadline::after(options_.drain));
   timeline_.close();
   watch_.stop();
@@ -138,7 +138,7 @@ QueueCore::~QueueCore() {
   timeline_.release();
 }
 
-void QueueCore::drain(Deadline deadline) noexcept {
+void QueueResources::drain(Deadline deadline) noexcept {
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return;
   if (timeline_.wait(last, {}, deadline) == WaitResult::done) return;
@@ -146,7 +146,7 @@ void QueueCore::drain(Deadline deadline) noexcept {
   timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE, "its Queue was destroyed before the work was finished");
 }
 
-void QueueCore::reclaim(uint32_t limit) noexcept {
+void QueueResources::reclaim(uint32_t limit) noexcept {
   const uint32_t reclaimed = timeline_.reclaim(limit, [this](uint64_t value, hsa_signal_t signal) noexcept {
     Retained& held = retained(value);
     kernargs_.retire(held.slabs);
@@ -161,7 +161,7 @@ void QueueCore::reclaim(uint32_t limit) noexcept {
   if (reclaimed != 0) publications_level_.set(timeline_.pending());
 }
 
-Pressure QueueCore::pressure() noexcept {
+Pressure QueueResources::pressure() noexcept {
   const uint64_t read = writer_->read_index();  // first: it does not pass the write index
   const uint64_t written = aql::view(handle()).load_write_index();
   note_ring(written - read);
@@ -172,7 +172,7 @@ Pressure QueueCore::pressure() noexcept {
           .kernarg_slabs = kernargs_.level()};
 }
 
-bool QueueCore::wait_for_oldest(Deadline deadline) {
+bool QueueResources::wait_for_oldest(Deadline deadline) {
   check_failed();
   if (timeline_.pending() == 0 || deadline.is_now()) return false;
   switch (timeline_.wait(timeline_.oldest_pending(), {}, deadline)) {
@@ -191,13 +191,13 @@ bool QueueCore::wait_for_oldest(Deadline deadline) {
   return true;
 }
 
-std::byte* QueueCore::try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept {
+std::byte* QueueResources::try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept {
   if (std::byte* const block = kernargs_.take(cursor, size_bytes)) return block;
   reclaim(all);
   return kernargs_.take(cursor, size_bytes);
 }
 
-std::byte* QueueCore::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline) {
+std::byte* QueueResources::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline) {
   if (size_bytes > kernargs_.slab_bytes()) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "BatchSubmitter::dispatch",
@@ -216,7 +216,7 @@ std::byte* QueueCore::take_kernargs(KernargPool::Cursor& cursor, uint32_t size_b
   }
 }
 
-void QueueCore::enable_profiling() {
+void QueueResources::enable_profiling() {
   if (profiling_ || !agent_) return;
   if (common_) {
     common_->enable_profiling();
@@ -227,7 +227,7 @@ void QueueCore::enable_profiling() {
   profiling_ = true;
 }
 
-PacketTime QueueCore::time_of(hsa_signal_t signal) const {
+PacketTime QueueResources::time_of(hsa_signal_t signal) const {
   if (!agent_) {
     const aql::SignalTimes ticks = aql::signal_times(signal);
     return {ticks.start_ticks, ticks.end_ticks};
@@ -237,7 +237,7 @@ PacketTime QueueCore::time_of(hsa_signal_t signal) const {
   return {time.start, time.end};
 }
 
-void QueueCore::note_timing(uint64_t value) {
+void QueueResources::note_timing(uint64_t value) {
   timeline_.time([this, value](std::vector<PacketTime>& times) {
     const Retained& held = retained(value);
     for (const hsa_signal_t signal : held.timing_signals)

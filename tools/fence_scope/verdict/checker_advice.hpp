@@ -22,6 +22,6 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
 std::optional<Headers> ask_checker(const Sequence& sequence, const Headers& headers);
 
 // Null: this process is none of those. main() asks ahead of everything else.
-std::optional<int> run_opinion_process(int argc, char** argv);
+std::optional<int> run_advice_process(int argc, char** argv);
 
 }  // namespace uptempo::fence_scope

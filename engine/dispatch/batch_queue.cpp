@@ -1,4 +1,4 @@
-#include "engine/dispatch/queue_state.hpp"
+#include "engine/dispatch/batch_queue.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
-#include "engine/dispatch/common_queue.hpp"
+#include "engine/dispatch/shared_hsa_queue.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
 
@@ -46,7 +46,7 @@ void count_packets(const Publication& publication, uint64_t from, uint64_t publi
 }  // namespace
 
 // Most batches: nothing is wanted that is not at hand.
-bool QueueState::admit_at_once(Publication& publication) noexcept {
+bool BatchQueue::admit_at_once(Publication& publication) noexcept {
   if (publication.timing != Timing::none || publication.own_signal.handle != 0 || !timeline_.has_room() ||
       !signals_.has(SignalKind::interrupt) || !writer_->admits_now(publication.packets.size()))
     return false;
@@ -54,13 +54,13 @@ bool QueueState::admit_at_once(Publication& publication) noexcept {
   return true;
 }
 
-void QueueState::begin(Publication& publication, hsa_signal_t completion) noexcept {
+void BatchQueue::begin(Publication& publication, hsa_signal_t completion) noexcept {
   publication.completion = completion;
   publication.value = timeline_.begin(completion);
   publications_level_.set(timeline_.pending());
 }
 
-bool QueueState::admit(Publication& publication, Deadline deadline) {
+bool BatchQueue::admit(Publication& publication, Deadline deadline) {
   const uint32_t timing = timing_signals_for(publication);
   // Without interrupt signals the completion signal is an event-less one too.
   const uint32_t event_less =
@@ -97,8 +97,8 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
     for (uint32_t i = 0; i < timing; ++i)
       publication.timing_signals.push_back(signals_.take(SignalKind::event_less));
     // A finished packet's completion signal is the caller's.
-    for (const Publication::Said& what : publication.said) {
-      if (!what.intent.as_it_is || what.packet >= timing) continue;
+    for (const Publication::PacketDeclarations& what : publication.declared) {
+      if (!what.declarations.is_finished || what.packet >= timing) continue;
       signals_.give_back(std::exchange(publication.timing_signals[what.packet], {0}));
     }
   }
@@ -109,9 +109,9 @@ bool QueueState::admit(Publication& publication, Deadline deadline) {
   return true;
 }
 
-bool QueueState::append_closing_packet(Publication& publication) {
-  if (publication.said.back().packet + 1 != publication.packets.size() ||
-      !publication.said.back().intent.as_it_is)
+bool BatchQueue::append_closing_packet(Publication& publication) {
+  if (publication.declared.back().packet + 1 != publication.packets.size() ||
+      !publication.declared.back().declarations.is_finished)
     return false;
   if (publication.packets.full()) make_room(publication);
   publication.put_barrier();
@@ -119,12 +119,12 @@ bool QueueState::append_closing_packet(Publication& publication) {
 }
 
 // All packets lie where they will be executed, or are to be brought there by a copy of one: publishing them is a few stores.
-bool QueueState::is_in_place(const Publication& publication) const noexcept {
+bool BatchQueue::is_in_place(const Publication& publication) const noexcept {
   return publication.packets.in_ring() || (publication.packets.size() == 1 && !publication.kept &&
                                            writer_->producers() == aql::Producers::exclusive);
 }
 
-void QueueState::publish_in_place(Publication& publication) noexcept {
+void BatchQueue::publish_in_place(Publication& publication) noexcept {
   const uint64_t count = publication.packets.size();
   publication.finish_in_place();
   // Before they are published: what is taken out of the ring reads INVALID.
@@ -133,7 +133,7 @@ void QueueState::publish_in_place(Publication& publication) noexcept {
                 writer_->publish_in_place(publication.packets[0], count, publication.chunking), costs);
 }
 
-aql::PublishResult QueueState::write(Publication& publication, uint64_t from, Deadline deadline) {
+aql::PublishResult BatchQueue::write(Publication& publication, uint64_t from, Deadline deadline) {
   struct Packets {
     uint32_t operator()(uint64_t i, void* slot) const noexcept { return publication.emit(from + i, slot); }
     void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
@@ -150,7 +150,7 @@ aql::PublishResult QueueState::write(Publication& publication, uint64_t from, De
   return result;
 }
 
-void QueueState::make_room(Publication& publication) {
+void BatchQueue::make_room(Publication& publication) {
   if (publication.ended != Ending::none) refuse_ended(publication);
   if (publication.published != 0) refuse_more(publication, "one more packet");
   PacketStore& packets = publication.packets;
@@ -164,12 +164,12 @@ void QueueState::make_room(Publication& publication) {
   tenant_ = &publication;
 }
 
-void QueueState::evict(Publication& tenant) {
+void BatchQueue::evict(Publication& tenant) {
   tenant.packets.leave_ring();
   tenant_ = nullptr;
 }
 
-std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline deadline) {
+std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline deadline) {
   if (timeline_.failed()) refuse_failed(publication);
   if (publication.packets.empty()) return timeline_.last_begun();
   if (partly_out_ != nullptr && partly_out_ != &publication) {
@@ -184,7 +184,7 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
     if constexpr (handle_checks)
       if (publication.own_signal.handle != 0) check_own_signal(publication);
     try {
-      closed = !publication.said.empty() && append_closing_packet(publication);
+      closed = !publication.declared.empty() && append_closing_packet(publication);
       if (const size_t packets = publication.packets.size();
           deadline.is_now() && packets > writer_->ring_size())
         refuse_longer_than_ring(packets);
@@ -245,7 +245,7 @@ std::optional<uint64_t> QueueState::submit(Publication& publication, Deadline de
 }
 
 // What the device may use from now on.
-void QueueState::retain(Publication& publication) noexcept {
+void BatchQueue::retain(Publication& publication) noexcept {
   Retained& held = retained(publication.value);
   held.slabs = kernargs_.publish(publication.kernargs);
   held.pooled_signal = publication.own_signal.handle == 0;
@@ -255,25 +255,25 @@ void QueueState::retain(Publication& publication) noexcept {
 }
 
 // Refused: the batch is as it was.
-void QueueState::take_back(Publication& publication, bool closed) noexcept {
+void BatchQueue::take_back(Publication& publication, bool closed) noexcept {
   publication.reopen();
   if (closed) publication.drop_barrier();
 }
 
 // The queue is dead: nothing of it will be used again, and its timeline keeps what is out.
-void QueueState::forget(Publication& publication) noexcept {
+void BatchQueue::forget(Publication& publication) noexcept {
   if (publication.published == 0) kernargs_.drop(publication.kernargs);
   vacate(publication);
 }
 
-void QueueState::vacate(Publication& publication) noexcept {
+void BatchQueue::vacate(Publication& publication) noexcept {
   if (partly_out_ == &publication) partly_out_ = nullptr;
   if (tenant_ == &publication) tenant_ = nullptr;
   lent_.dropped(&publication);
   publication.kept ? publication.reopen() : publication.clear();
 }
 
-void QueueState::close(Publication& publication, Deadline deadline) noexcept {
+void BatchQueue::close(Publication& publication, Deadline deadline) noexcept {
   const aql::Packet64 closing = aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::agent, aql::FenceScope::system},
                       .completion_signal = publication.completion});
@@ -283,7 +283,7 @@ void QueueState::close(Publication& publication, Deadline deadline) noexcept {
                     aql::costs_of(closing.header()));
 }
 
-void QueueState::drop(Publication& publication, Deadline deadline) noexcept {
+void BatchQueue::drop(Publication& publication, Deadline deadline) noexcept {
   if (publication.ended != Ending::none) return;
   if (usable()) {
     if (publication.published != 0) close(publication, deadline);
@@ -293,15 +293,15 @@ void QueueState::drop(Publication& publication, Deadline deadline) noexcept {
   vacate(publication);
 }
 
-QueueState::QueueState(Ended)
-    : QueueCore(Failure{.status = HSA_STATUS_ERROR_INVALID_QUEUE, .text = "the queue has ended"}) {}
+BatchQueue::BatchQueue(Ended)
+    : QueueResources(Failure{.status = HSA_STATUS_ERROR_INVALID_QUEUE, .text = "the queue has ended"}) {}
 
-QueueState& QueueState::ended() {
-  static QueueState* const state = new QueueState(Ended{});  // batches in static storage may outlive all else
+BatchQueue& BatchQueue::ended() {
+  static BatchQueue* const state = new BatchQueue(Ended{});  // batches in static storage may outlive all else
   return *state;
 }
 
-QueueState::~QueueState() {
+BatchQueue::~BatchQueue() {
   session_end_.stop();
   const Deadline deadline = Deadline::after(options_.drain);
   while (guests_ != nullptr) {
@@ -318,12 +318,12 @@ QueueState::~QueueState() {
   }
 }
 
-void QueueState::end_guests() noexcept {
+void BatchQueue::end_guests() noexcept {
   for (const QueueGuest* guest = guests_; guest != nullptr; guest = guest->next_)
     guest->publication->end(Ending::runtime);
 }
 
-void QueueState::join(QueueGuest& guest) noexcept {
+void BatchQueue::join(QueueGuest& guest) noexcept {
   guest.state = this;
   guest.next_ = guests_;
   guest.link_ = &guests_;
@@ -332,7 +332,7 @@ void QueueState::join(QueueGuest& guest) noexcept {
   if (!usable()) guest.publication->end(Ending::runtime);
 }
 
-void QueueState::leave(QueueGuest& guest) noexcept {
+void BatchQueue::leave(QueueGuest& guest) noexcept {
   if (guest.link_ == nullptr) return;
   *guest.link_ = guest.next_;
   if (guest.next_ != nullptr) guest.next_->link_ = guest.link_;

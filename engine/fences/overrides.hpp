@@ -8,7 +8,7 @@
 
 namespace uptempo::detail {
 
-inline PacketPlan plan_as_it_is(const PacketIntent& packet) noexcept {
+inline PacketPlan plan_finished_packet(const Declarations& packet) noexcept {
   return {.flags = {packet.without_barrier ? aql::Barrier::off : aql::Barrier::on, packet.acquire,
                     packet.release},
           .barrier = packet.without_barrier ? BarrierReason::caller_without : BarrierReason::caller_with,
@@ -17,7 +17,7 @@ inline PacketPlan plan_as_it_is(const PacketIntent& packet) noexcept {
 }
 
 // Raises the release to what the host, or a declared observer, needs.
-inline void release_outside(const PacketIntent& packet, bool is_last, PacketPlan& plan) noexcept {
+inline void release_to_observers(const Declarations& packet, bool is_last, PacketPlan& plan) noexcept {
   if (is_last) {
     plan.flags.release = aql::FenceScope::system;
     plan.release = ScopeReason::host_reads;
@@ -29,7 +29,7 @@ inline void release_outside(const PacketIntent& packet, bool is_last, PacketPlan
 }
 
 // Behind what a policy has chosen: what the caller says instead, as far as the first packet of ours and the last one of all allow it.
-inline void heed_caller(const PacketIntent& packet, bool is_first, bool is_last, PacketPlan& plan) noexcept {
+inline void apply_overrides(const Declarations& packet, bool is_first, bool is_last, PacketPlan& plan) noexcept {
   if (packet.explicit_fences) {
     plan.flags.acquire = packet.acquire;
     plan.flags.release = packet.release;

@@ -1,4 +1,4 @@
-#include "tools/fence_scope/verdict/second_opinion.hpp"
+#include "tools/fence_scope/verdict/checker_advice.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -100,7 +100,7 @@ std::optional<Headers> ask_checker(const Sequence& sequence, const Headers& head
   return narrowed(headers, lines, placement);
 }
 
-std::optional<int> run_opinion_process(int argc, char** argv) {
+std::optional<int> run_advice_process(int argc, char** argv) {
   if (argc != 3 || std::string_view(argv[1]) != kProcessOption) return std::nullopt;
   try {
     run_case(argv[2]);

@@ -1,4 +1,4 @@
-#include "tools/fence_scope/sequence/case_file.hpp"
+#include "tools/fence_scope/sequence/case_message.hpp"
 
 #include <algorithm>
 #include <cstring>

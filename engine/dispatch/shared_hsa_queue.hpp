@@ -28,13 +28,13 @@ inline hsa_queue_t* hsa_queue(const Owned& owned) noexcept {
 // In words, what an error callback was called with.
 std::string stopped_with(hsa_status_t status);
 
-class CommonQueue {
+class SharedHsaQueue {
  public:
-  CommonQueue(const Agent& agent, uint32_t packets);
+  SharedHsaQueue(const Agent& agent, uint32_t packets);
   // Over a queue that someone else destroys.
-  explicit CommonQueue(hsa_queue_t* queue) : ring_(std::make_unique<aql::SharedRing>(queue)) {}
-  CommonQueue(const CommonQueue&) = delete;
-  CommonQueue& operator=(const CommonQueue&) = delete;
+  explicit SharedHsaQueue(hsa_queue_t* queue) : ring_(std::make_unique<aql::SharedRing>(queue)) {}
+  SharedHsaQueue(const SharedHsaQueue&) = delete;
+  SharedHsaQueue& operator=(const SharedHsaQueue&) = delete;
 
   aql::SharedRing& ring() noexcept { return *ring_; }
   // False once the session of the HSA queue has ended, and that queue with it.

@@ -1,4 +1,4 @@
-#include "engine/completion/drain.hpp"
+#include "engine/completion/completion_thread.hpp"
 
 #include <hsa/hsa_ext_amd.h>
 #include <pthread.h>
@@ -17,12 +17,12 @@ thread_local bool is_drain_thread = false;
 
 }  // namespace
 
-Drain& Drain::of_process() {
-  static Drain* const instance = new Drain;  // never destroyed: Completions and timelines are not either
+CompletionThread& CompletionThread::of_process() {
+  static CompletionThread* const instance = new CompletionThread;  // never destroyed: Completions and timelines are not either
   return *instance;
 }
 
-void Drain::add(Awaited& item) {
+void CompletionThread::add(Awaited& item) {
   attach_to_session();
   for (;;) {
     {
@@ -46,7 +46,7 @@ void Drain::add(Awaited& item) {
   }
 }
 
-bool Drain::remove(Awaited& item) noexcept {
+bool CompletionThread::remove(Awaited& item) noexcept {
   const std::lock_guard lock(mutex_);
   switch (item.place) {
     case Awaited::Place::nowhere:
@@ -66,7 +66,7 @@ bool Drain::remove(Awaited& item) noexcept {
   return true;
 }
 
-void Drain::look_again() noexcept {
+void CompletionThread::look_again() noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (watched_.empty()) return;
@@ -80,13 +80,13 @@ void Drain::look_again() noexcept {
   }
 }
 
-bool Drain::running() const noexcept {
+bool CompletionThread::running() const noexcept {
   const std::lock_guard lock(mutex_);
   return running_;
 }
 
 // Under mutex_.
-void Drain::wake() noexcept {
+void CompletionThread::wake() noexcept {
   woken_ = true;
   pause_ = first_pause;
   changed_.notify_all();
@@ -97,7 +97,7 @@ void Drain::wake() noexcept {
   hsa_signal_exchange_screlease(control_->handle(), 0);
 }
 
-void Drain::attach_to_session() {
+void CompletionThread::attach_to_session() {
   {
     const std::lock_guard lock(mutex_);
     if (session_ && session_->alive()) return;
@@ -113,14 +113,14 @@ void Drain::attach_to_session() {
   }
   const std::lock_guard lock(mutex_);
   if (session_ == session) return;
-  session->adopt(Session::Kind::drain, 0, &Drain::end_with_session);
+  session->adopt(Session::Kind::completion_thread, 0, &CompletionThread::end_with_session);
   session_ = session;
   control_ = std::move(control);
 }
 
 // All timelines of the session have been failed and closed, so everything that is awaited of them is finished.
-void Drain::end_with_session(uint64_t) noexcept {
-  Drain& drain = of_process();
+void CompletionThread::end_with_session(uint64_t) noexcept {
+  CompletionThread& drain = of_process();
   if (is_drain_thread) {  // a coroutine had the last Runtime
     std::unique_lock lock(drain.mutex_);
     while (drain.collect(lock)) drain.serve(lock);
@@ -133,7 +133,7 @@ void Drain::end_with_session(uint64_t) noexcept {
   drain.session_.reset();
 }
 
-void Drain::start() {
+void CompletionThread::start() {
   const std::lock_guard life(life_);
   {
     const std::lock_guard lock(mutex_);
@@ -159,7 +159,7 @@ void Drain::start() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Drain::stop(bool for_good) noexcept {
+void CompletionThread::stop(bool for_good) noexcept {
   {
     const std::lock_guard life(life_);
     {
@@ -175,13 +175,13 @@ void Drain::stop(bool for_good) noexcept {
   if (!for_good) look_again();  // what needs no Runtime is still awaited
 }
 
-void Drain::run() noexcept {
+void CompletionThread::run() noexcept {
   is_drain_thread = true;
   std::unique_lock lock(mutex_);
   for (;;) {
     woken_ = false;
     if (collect(lock)) {
-      count(&CounterBlock::drain_wake_ups);
+      count(&CounterBlock::completion_thread_wake_ups);
       serve(lock);
     } else if (stopping_) {
       running_ = false;
@@ -195,7 +195,7 @@ void Drain::run() noexcept {
 }
 
 // Moves what has finished to ready_. Called, and returns, with the lock held.
-bool Drain::collect(std::unique_lock<std::mutex>& lock) {
+bool CompletionThread::collect(std::unique_lock<std::mutex>& lock) {
   looked_at_ = watched_;
   failed_.assign(looked_at_.size(), false);
   lock.unlock();  // a failure that is found here is announced through look_again()
@@ -218,19 +218,19 @@ bool Drain::collect(std::unique_lock<std::mutex>& lock) {
   return ready_.first() != nullptr;
 }
 
-void Drain::serve(std::unique_lock<std::mutex>& lock) {
+void CompletionThread::serve(std::unique_lock<std::mutex>& lock) {
   pause_ = first_pause;
   while (Awaited* const item = ready_.first()) {
     ready_.erase(*item);
     item->place = Awaited::Place::nowhere;
     lock.unlock();
-    count(&CounterBlock::drained);
+    count(&CounterBlock::completions_handed_back);
     item->on_finished(*item);
     lock.lock();
   }
 }
 
-void Drain::sleep(std::unique_lock<std::mutex>& lock) {
+void CompletionThread::sleep(std::unique_lock<std::mutex>& lock) {
   const Sleep how = prepare_to_sleep();
   if (how == Sleep::on_signals) {
     in_rocr_ = true;
@@ -249,7 +249,7 @@ void Drain::sleep(std::unique_lock<std::mutex>& lock) {
 }
 
 // Fills signals_, conditions_ and values_.
-Drain::Sleep Drain::prepare_to_sleep() {
+CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
   if (!control_) return Sleep::in_pauses;
   signals_.assign(1, control_->handle());
   for (Timeline* const timeline : watched_) {
@@ -273,7 +273,7 @@ Drain::Sleep Drain::prepare_to_sleep() {
   return Sleep::on_signals;
 }
 
-void Drain::end_lookouts() noexcept {
+void CompletionThread::end_lookouts() noexcept {
   for (const Lookout& lookout : lookouts_) lookout.timeline->end_lookout(lookout.value);
   lookouts_.clear();
 }

@@ -1,11 +1,11 @@
-#include "engine/stream/queue/track_waits.hpp"
+#include "engine/stream/queue/signal_waits.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace uptempo::detail {
 
-void WaitSet::add(Timeline& timeline, uint64_t value, Track::Borrowed&& signal) noexcept {
+void WaitSet::add(Timeline& timeline, uint64_t value, SignalSource::Borrowed&& signal) noexcept {
   members_[size_++] = {.timeline = &timeline, .value = value, .signal = std::move(signal)};
 }
 
@@ -15,20 +15,20 @@ aql::Packet64 WaitSet::packet() const noexcept {
   return aql::to_packet(barrier);
 }
 
-TrackWaits::TrackWaits(Timeline& own) : own_(own) { reserve(loans_); }
+SignalWaits::SignalWaits(Timeline& own) : own_(own) { reserve(loans_); }
 
-void TrackWaits::reserve(std::vector<SignalLoan>& loans) { loans.reserve(many_loans + WaitSet::most); }
+void SignalWaits::reserve(std::vector<SignalLoan>& loans) { loans.reserve(many_loans + WaitSet::most); }
 
-const TrackWaits::Place* TrackWaits::find(const Timeline& timeline, uint64_t value) const noexcept {
+const SignalWaits::Place* SignalWaits::find(const Timeline& timeline, uint64_t value) const noexcept {
   const auto at = std::ranges::find(seen_, &timeline, &Seen::timeline);
   return at == seen_.end() || at->value < value ? nullptr : &at->place;
 }
 
-void TrackWaits::keep_loans(WaitSet& waits) {
+void SignalWaits::keep_loans(WaitSet& waits) {
   for (WaitSet::Member& wait : waits.members()) loans_.push_back(std::move(wait.signal.loan));
 }
 
-void TrackWaits::note(WaitSet& waits, Place place) {
+void SignalWaits::note(WaitSet& waits, Place place) {
   for (const WaitSet::Member& wait : waits.members()) {
     auto at = std::ranges::find(seen_, wait.timeline, &Seen::timeline);
     if (at == seen_.end()) at = seen_.insert(at, Seen{});

@@ -17,7 +17,7 @@
 #include "aql/packet.hpp"
 #include "engine/dispatch/pools/signal_pool.hpp"
 #include "engine/completion/timeline.hpp"
-#include "engine/stream/queue/track.hpp"
+#include "engine/stream/queue/signal_source.hpp"
 
 namespace uptempo::detail {
 
@@ -29,15 +29,15 @@ class WaitSet {
   bool empty() const noexcept { return size_ == 0; }
   bool full() const noexcept { return size_ == most; }
   // There is room.
-  void add(Timeline& timeline, uint64_t value, Track::Borrowed&& signal) noexcept;
+  void add(Timeline& timeline, uint64_t value, SignalSource::Borrowed&& signal) noexcept;
   aql::Packet64 packet() const noexcept;
 
  private:
-  friend class TrackWaits;
+  friend class SignalWaits;
   struct Member {
     Timeline* timeline = nullptr;
     uint64_t value = 0;
-    Track::Borrowed signal;
+    SignalSource::Borrowed signal;
   };
   std::span<Member> members() noexcept { return std::span(members_).first(size_); }
 
@@ -45,7 +45,7 @@ class WaitSet {
   size_t size_ = 0;
 };
 
-class TrackWaits {
+class SignalWaits {
  public:
   // Where a wait lies.
   struct Place {
@@ -53,7 +53,7 @@ class TrackWaits {
     uint64_t epoch = 0;
   };
 
-  explicit TrackWaits(Timeline& own);
+  explicit SignalWaits(Timeline& own);
   // So that those of the epochs, with which they change places, need not grow.
   static void reserve(std::vector<SignalLoan>& loans);
 

@@ -12,17 +12,17 @@ class App;
 
 namespace uptempo::fence_scope {
 
-struct Subject {
+struct SequenceOptions {
   std::string workload;  // of workloads()
   Shape shape{};
   std::string program_file;  // takes the place of a workload
 };
 
 // --workload, --program; and with `sized` --kernels and --bytes.
-void add_subject_options(CLI::App& command, Subject& subject, bool sized);
+void add_sequence_options(CLI::App& command, SequenceOptions& sequence_options, bool sized);
 
 // Throws support::UsageError where there is no such thing.
-Sequence sequence_of(const Subject& subject);
+Sequence sequence_of(const SequenceOptions& sequence_options);
 
 // A line for each workload.
 std::string list_of_workloads();

@@ -1,4 +1,4 @@
-#include "engine/dispatch/batch.hpp"
+#include "engine/dispatch/batch_submitter.hpp"
 
 #include <fmt/format.h>
 
@@ -13,21 +13,21 @@ BatchSubmitter::BatchSubmitter(Queue& queue, const BatchOptions& options,
                                detail::HandleChecks<detail::handle_checks> checks)
     : BatchSubmitter(queue.state("BatchSubmitter"), options, checks) {}
 
-BatchSubmitter::BatchSubmitter(detail::QueueState& state, const BatchOptions& options,
+BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options,
                                detail::HandleChecks<detail::handle_checks>)
     : patience_(options.patience),
       publication_(options.fences, false, state.agent()),
       shapes_(state.facts(), publication_.plain_flags()) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
-  (void)detail::QueueState::ended();  // made where it may fail
+  (void)detail::BatchQueue::ended();  // made where it may fail
   guest_.publication = &publication_;
   state.join(guest_);
 }
 
 BatchSubmitter::~BatchSubmitter() {
   guest_.state->drop(publication_);
-  detail::QueueState::leave(guest_);
+  detail::BatchQueue::leave(guest_);
 }
 
 void BatchSubmitter::clear() noexcept {
@@ -92,7 +92,7 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
 }
 
 void BatchSubmitter::require_not_ended() const {
-  if (publication_.ended != detail::Ending::none) detail::QueueState::refuse_ended(publication_);
+  if (publication_.ended != detail::Ending::none) detail::BatchQueue::refuse_ended(publication_);
 }
 
 void BatchSubmitter::complete_with(const Signal& signal) {

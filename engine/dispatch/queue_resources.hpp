@@ -1,7 +1,7 @@
 // What every queue of this library has around its ring, whatever is published through it: writer, timeline, signals, kernarg slabs, and what ends with them.
 // Private to engine/dispatch, engine/stream and their tests.
 //
-// QueueState publishes batches over it (queue_state.hpp), StreamQueue the packets of streams (engine/stream/stream_queue.hpp).
+// BatchQueue publishes batches over it (batch_queue.hpp), StreamQueue the packets of streams (engine/stream/stream_queue.hpp).
 //
 // Thread safety: one owner at a time, but for pressure() and what Timeline allows any thread.
 #pragma once
@@ -29,7 +29,7 @@
 
 namespace uptempo::detail {
 
-class CommonQueue;
+class SharedHsaQueue;
 
 // The same, or Error for what no queue can be made with.
 QueueOptions checked(QueueOptions options);
@@ -40,18 +40,18 @@ struct Published {
 };
 void count_published(const Published& published, const aql::HeaderCosts& costs) noexcept;
 
-class QueueCore {
+class QueueResources {
  public:
   struct Parts {
     hsa_queue_t* queue = nullptr;
     aql::Producers producers = aql::Producers::exclusive;
     std::span<std::byte> kernargs{};
     const std::atomic<hsa_status_t>* foreign_error = nullptr;  // of a borrowed queue
-    std::shared_ptr<CommonQueue> common{};                     // of shared producers
+    std::shared_ptr<SharedHsaQueue> common{};                     // of shared producers
   };
 
-  QueueCore(const QueueCore&) = delete;
-  QueueCore& operator=(const QueueCore&) = delete;
+  QueueResources(const QueueResources&) = delete;
+  QueueResources& operator=(const QueueResources&) = delete;
 
   // A kernarg block; waits until the deadline for one to become free. Throws Error.
   std::byte* take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline);
@@ -86,12 +86,12 @@ class QueueCore {
   };
   static constexpr uint32_t all = UINT32_MAX;
 
-  QueueCore(const Agent& agent, const QueueOptions& options, Parts parts);
+  QueueResources(const Agent& agent, const QueueOptions& options, Parts parts);
   // Without ROCr: signals are the caller's, and no agent is known.
-  QueueCore(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options);
+  QueueResources(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options);
   // Without a queue: it has failed from the beginning.
-  explicit QueueCore(Failure failure);
-  ~QueueCore();
+  explicit QueueResources(Failure failure);
+  ~QueueResources();
 
   bool wait_for_oldest(Deadline deadline);
   void check_failed() {
@@ -123,7 +123,7 @@ class QueueCore {
   Gauge ring_level_, publications_level_;
   std::vector<Retained> retained_;
   Owned queue_;
-  std::shared_ptr<CommonQueue> common_;
+  std::shared_ptr<SharedHsaQueue> common_;
   TimelineWatch watch_;
   std::optional<aql::AqlQueueWriter> writer_;
   QueueFacts facts_;

@@ -1,10 +1,10 @@
-#include "engine/stream/queue/track.hpp"
+#include "engine/stream/queue/signal_source.hpp"
 
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
 
-std::optional<Track::Borrowed> Track::borrow_in_time(uint64_t value, std::chrono::nanoseconds patience,
+std::optional<SignalSource::Borrowed> SignalSource::borrow_in_time(uint64_t value, std::chrono::nanoseconds patience,
                                                      const std::function<void()>& ask) {
   for (std::optional<Deadline> deadline;;) {
     std::optional<Borrowed> signal = borrow(value);
@@ -20,7 +20,7 @@ std::optional<Track::Borrowed> Track::borrow_in_time(uint64_t value, std::chrono
     }
     if (ask) ask();
     // None is needed when the event is complete.
-    track_timeline().wait(value, {}, Deadline::after(std::chrono::milliseconds(1)));
+    source_timeline().wait(value, {}, Deadline::after(std::chrono::milliseconds(1)));
   }
 }
 

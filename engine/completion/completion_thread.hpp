@@ -39,9 +39,9 @@
 
 namespace uptempo::detail {
 
-class Drain {
+class CompletionThread {
  public:
-  static Drain& of_process();
+  static CompletionThread& of_process();
 
   // `item` names a publication that was begun; it stays where it is until on_finished is called or remove() has returned true. Throws
   // std::system_error if the thread cannot be started.
@@ -53,7 +53,7 @@ class Drain {
   bool running() const noexcept;
 
  private:
-  Drain() = default;
+  CompletionThread() = default;
   static void end_with_session(uint64_t unused) noexcept;
 
   void attach_to_session();

@@ -49,8 +49,8 @@
 #include "engine/dispatch/pools/handle_check.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
-#include "engine/dispatch/queue_state.hpp"
-#include "engine/program/geometry.hpp"
+#include "engine/dispatch/batch_queue.hpp"
+#include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"
 #include "engine/runtime/signal.hpp"
 
@@ -83,8 +83,8 @@ class BatchSubmitter {
   // The last parameter is the library's own; see handle_check.hpp.
   explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {},
                           detail::HandleChecks<detail::handle_checks> = {});
-  // Over a queue without ROCr; see queue_state.hpp.
-  BatchSubmitter(detail::QueueState& state, const BatchOptions& options,
+  // Over a queue without ROCr; see batch_queue.hpp.
+  BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options,
                  detail::HandleChecks<detail::handle_checks> = {});
   ~BatchSubmitter();
   BatchSubmitter(const BatchSubmitter&) = delete;
@@ -92,7 +92,7 @@ class BatchSubmitter {
 
   // Makes a kernel ready to be dispatched with this grid, for as long as the batch lives.
   // Allocates, once for a kernel and a grid. Throws Error for a geometry or an amount of group
-  // memory (geometry.hpp) that kernel or agent cannot run.
+  // memory (grid.hpp) that kernel or agent cannot run.
   template <class... Args>
   Prepared<Args...> prepare(const Kernel<Args...>& kernel, const Grid& grid) {
     return Prepared<Args...>(*this, kernel.info(), prepare(kernel.shared_info(), grid));

@@ -1,6 +1,6 @@
 // What lies behind a Queue, and the way of one publication through it. Private to engine/dispatch and its tests.
 //
-// A QueueState can be made over memory, signals and a ring that have nothing to do with ROCr: that is how the submit path is tested
+// A BatchQueue can be made over memory, signals and a ring that have nothing to do with ROCr: that is how the submit path is tested
 // against a packet processor in the test's own process.
 #pragma once
 
@@ -14,43 +14,43 @@
 #include "aql/writer.hpp"
 #include "engine/dispatch/pools/handle_check.hpp"
 #include "engine/dispatch/publication.hpp"
-#include "engine/dispatch/queue_core.hpp"
+#include "engine/dispatch/queue_resources.hpp"
 #include "engine/runtime/session_end.hpp"
 
 namespace uptempo::detail {
 
-class QueueState;
+class BatchQueue;
 
 // A batch, or a recording whose replay is partly out: it has packets for a queue, or may get some,
 // so it is told when that queue ends. Only set-up touches the list of guests: a dispatch costs the
 // same with and without it.
 struct QueueGuest {
-  QueueState* state = nullptr;  // of a batch whose queue has ended: QueueState::ended(); of a recording: null
+  BatchQueue* state = nullptr;  // of a batch whose queue has ended: BatchQueue::ended(); of a recording: null
   Publication* publication = nullptr;
 
  private:
-  friend class QueueState;
+  friend class BatchQueue;
   QueueGuest* next_ = nullptr;
   QueueGuest** link_ = nullptr;  // what points to this one; null: in no list
 };
 
-class QueueState : public QueueCore {
+class BatchQueue : public QueueResources {
  public:
-  QueueState(const Agent& agent, const QueueOptions& options) : QueueState(agent, options, Parts{}) {}
-  QueueState(const Agent& agent, const QueueOptions& options, Parts parts)
-      : QueueCore(agent, options, std::move(parts)) {
+  BatchQueue(const Agent& agent, const QueueOptions& options) : BatchQueue(agent, options, Parts{}) {}
+  BatchQueue(const Agent& agent, const QueueOptions& options, Parts parts)
+      : QueueResources(agent, options, std::move(parts)) {
     session_end_.start([this] { end_guests(); });
   }
   // Without ROCr: signals are the caller's, and no agent is known.
-  QueueState(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
-      : QueueCore(std::move(parts), signals, options) {}
+  BatchQueue(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
+      : QueueResources(std::move(parts), signals, options) {}
   // Gives up what its guests have not submitted, as their own destruction does, and parts from
   // them.
-  ~QueueState();
+  ~BatchQueue();
 
   // The queue of every batch that has lost its own: it refuses what it is asked. Never destroyed.
   // Any thread.
-  static QueueState& ended();
+  static BatchQueue& ended();
   // Why a publication takes no more packets.
   [[noreturn]] static void refuse_ended(const Publication& publication);
 
@@ -81,7 +81,7 @@ class QueueState : public QueueCore {
   enum class Refusal : uint8_t { none, ring, publications, signals, timing_signals };
 
   struct Ended {};
-  explicit QueueState(Ended);
+  explicit BatchQueue(Ended);
 
   // The Runtime goes, and with it the memory that guests write to.
   void end_guests() noexcept;

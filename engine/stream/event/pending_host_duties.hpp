@@ -6,14 +6,14 @@
 
 namespace uptempo::detail {
 
-inline constinit std::atomic<uint32_t> host_duties_owed{0};
-void finish_owed_host_duties() noexcept;
+inline constinit std::atomic<uint32_t> pending_host_duties{0};
+void finish_pending_host_duties() noexcept;
 
 // What is complete on the device is complete for the host afterwards.
 inline void finish_host_duties() noexcept {
   // Acquire: who knows of a copy's completion knows of its duty.
-  if (host_duties_owed.load(std::memory_order_acquire) != 0) [[unlikely]]
-    finish_owed_host_duties();
+  if (pending_host_duties.load(std::memory_order_acquire) != 0) [[unlikely]]
+    finish_pending_host_duties();
 }
 
 }  // namespace uptempo::detail

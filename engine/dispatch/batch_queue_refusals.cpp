@@ -1,12 +1,12 @@
 // What a queue says when it refuses: which resource, how much of it there is and who has it, or what the caller did wrong.
 #include <fmt/format.h>
 
-#include "engine/dispatch/queue_state.hpp"
+#include "engine/dispatch/batch_queue.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
 
-void QueueCore::throw_failed() const {
+void QueueResources::throw_failed() const {
   const Failure failure = timeline_.failure();
   throw Error({.status = failure.status,
                .call = "Queue",
@@ -15,7 +15,7 @@ void QueueCore::throw_failed() const {
                .remedy = fmt::format("{}; this one takes no more work", remedy(failure))});
 }
 
-void QueueCore::throw_exhausted(const std::string& resource, const std::string& size,
+void QueueResources::throw_exhausted(const std::string& resource, const std::string& size,
                                  const std::string& in_use) const {
   throw Error(
       {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
@@ -25,12 +25,12 @@ void QueueCore::throw_exhausted(const std::string& resource, const std::string& 
        .remedy = "wait longer, submit smaller batches, or make the queue with more of it (QueueOptions)"});
 }
 
-void QueueState::refuse_failed(const Publication& publication) const {
+void BatchQueue::refuse_failed(const Publication& publication) const {
   if (publication.ended != Ending::none) refuse_ended(publication);
   throw_failed();
 }
 
-void QueueState::refuse_ended(const Publication& publication) {
+void BatchQueue::refuse_ended(const Publication& publication) {
   const char* const what = publication.kept ? "recording" : "batch";
   const bool runtime = publication.ended == Ending::runtime;
   throw Error(
@@ -46,7 +46,7 @@ void QueueState::refuse_ended(const Publication& publication) {
                : "keep the Queue while the batch is in use, and make a new batch over another Queue"});
 }
 
-void QueueState::throw_last_refusal() const {
+void BatchQueue::throw_last_refusal() const {
   const std::string pending = fmt::format("{} publications are unfinished", timeline_.pending());
   switch (refusal_) {
     case Refusal::publications:
@@ -68,7 +68,7 @@ void QueueState::throw_last_refusal() const {
 }
 
 // The completion signal of the caller's must not be an unfinished publication's: re-arming it would make that one complete never, or too early.
-void QueueState::check_own_signal(const Publication& publication) const {
+void BatchQueue::check_own_signal(const Publication& publication) const {
   for (uint64_t value = timeline_.oldest_pending(); value <= timeline_.last_begun(); ++value) {
     const Retained& held = retained_[timeline_.place(value)];
     if (held.completion.handle != publication.own_signal.handle || timeline_.is_done(value)) continue;
@@ -82,7 +82,7 @@ void QueueState::check_own_signal(const Publication& publication) const {
 }
 
 // A later signal would fire for the packets of the first batch that are still missing, and free what they use.
-void QueueState::refuse_behind(const Publication& first, const Publication& second) {
+void BatchQueue::refuse_behind(const Publication& first, const Publication& second) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter::submit",
                .asked = fmt::format("{} packets behind another batch", second.packets.size()),
@@ -91,7 +91,7 @@ void QueueState::refuse_behind(const Publication& first, const Publication& seco
                .remedy = "submit that batch to its end first, or clear it"});
 }
 
-void QueueState::refuse_longer_than_ring(size_t packets) const {
+void BatchQueue::refuse_longer_than_ring(size_t packets) const {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter::try_submit",
                .asked = fmt::format("{} packets without waiting", packets),
@@ -99,7 +99,7 @@ void QueueState::refuse_longer_than_ring(size_t packets) const {
                .remedy = "submit with a deadline, or make the queue's ring larger"});
 }
 
-void QueueState::refuse_more(const Publication& publication, const char* asked) {
+void BatchQueue::refuse_more(const Publication& publication, const char* asked) {
   // The plan of a batch that is partly out is made, and its last packet chosen.
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter",

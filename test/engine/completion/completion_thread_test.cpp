@@ -14,7 +14,7 @@
 
 #include "test/engine/double_device.hpp"
 #include "engine/completion/awaitable.hpp"
-#include "engine/completion/drain.hpp"
+#include "engine/completion/completion_thread.hpp"
 #include "engine/completion/notifier.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/error.hpp"
@@ -175,9 +175,9 @@ TEST_CASE("1,000 completions of 4 queues arrive once each, in order, many at a w
   CHECK(notices == queues * each);
   CHECK_FALSE(notifier.take().has_value());
   const Counters spent = Counters::now() - before;
-  CHECK(spent.drained == queues * each);
-  CHECK(spent.drain_wake_ups > 0);
-  CHECK(spent.drain_wake_ups * 2 <= spent.drained);
+  CHECK(spent.completions_handed_back == queues * each);
+  CHECK(spent.completion_thread_wake_ups > 0);
+  CHECK(spent.completion_thread_wake_ups * 2 <= spent.completions_handed_back);
   CHECK(threads_named("uptempo-drain").size() == 1);
 }
 

@@ -1,0 +1,43 @@
+#include "tools/fence_scope/sequence_options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/fence_scope/sequence/program_file.hpp"
+
+namespace uptempo::fence_scope {
+
+void add_sequence_options(CLI::App& command, SequenceOptions& sequence_options, bool sized) {
+  CLI::Option* workload =
+      command
+          .add_option("--workload", sequence_options.workload,
+                      fmt::format("A built-in sequence, see --list ({})", sequence_options.workload))
+          ->type_name("NAME");
+  CLI::Option* program =
+      command.add_option("--program", sequence_options.program_file, "A sequence of your own, see README.md")
+          ->type_name("FILE")
+          ->excludes(workload);
+  if (!sized) return;
+  command.add_option("--kernels", sequence_options.shape.kernels, "Kernels of the workload (its own choice)")
+      ->type_name("N")
+      ->excludes(program);
+  command.add_option("--bytes", sequence_options.shape.bytes_per_kernel, "Bytes that a kernel writes: 4096, 64K, 1M")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->type_name("BYTES")
+      ->excludes(program);
+}
+
+Sequence sequence_of(const SequenceOptions& sequence_options) {
+  return sequence_options.program_file.empty() ? make_workload(sequence_options.workload, sequence_options.shape)
+                                      : read_program_file(sequence_options.program_file);
+}
+
+std::string list_of_workloads() {
+  std::string text;
+  for (const Workload& workload : workloads())
+    text += fmt::format("{:<18}{}\n", workload.name, workload.description);
+  return text;
+}
+
+}  // namespace uptempo::fence_scope
