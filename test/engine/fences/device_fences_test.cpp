@@ -16,7 +16,7 @@
 
 #include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
-#include "tools/vgpu/findings.h"
+#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 

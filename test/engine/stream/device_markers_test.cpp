@@ -1,6 +1,5 @@
 // Markers only where there is work, counted from outside: by the packets that the virtual GPU has completed, and by the events that the driver has given away.
 #include <dlfcn.h>
-#include <vgpu/counts.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 
@@ -10,6 +9,7 @@
 #include "test/engine/stream/holdings.hpp"
 #include "test/engine/on_device.hpp"
 #include "test/support/catch.hpp"
+#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 

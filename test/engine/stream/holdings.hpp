@@ -2,13 +2,14 @@
 #pragma once
 
 #include <dlfcn.h>
-#include <vgpu/holdings.h>
 #include <engine/uptempo.hpp>
 
 #include <cstdint>
 #include <fstream>
 #include <ostream>
 #include <string>
+
+#include "tools/vgpu/query.h"
 
 namespace uptempo::test {
 

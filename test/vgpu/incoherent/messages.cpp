@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "device.hpp"
-#include "findings.h"
+#include "query.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // What a program that asks is told of its packets, over the unmodified runtime. Also run with caches that go stale, where lines count.
-#include "device_counts.h"
+#include "query.h"
 
 #include <dlfcn.h>
 #include <hsa/hsa.h>

@@ -1,5 +1,5 @@
 // Queues by the number that traces give them, over the unmodified runtime, which makes queues of its own in between. Runs with a trace.
-#include "queues.h"
+#include "query.h"
 
 #include <dlfcn.h>
 #include <hsa/hsa.h>

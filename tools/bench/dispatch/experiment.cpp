@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "tools/support/program.hpp"
-#include "tools/vgpu/counts.h"
+#include "tools/vgpu/query.h"
 
 namespace uptempo::bench {
 namespace {

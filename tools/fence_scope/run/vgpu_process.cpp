@@ -12,7 +12,7 @@
 
 #include "tools/support/command.hpp"
 #include "tools/vgpu/launch.hpp"
-#include "tools/vgpu/queues.h"
+#include "tools/vgpu/query.h"
 
 namespace uptempo::fence_scope {
 namespace {

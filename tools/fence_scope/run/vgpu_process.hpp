@@ -13,7 +13,7 @@
 
 #include "tools/fence_scope/run/bench.hpp"
 #include "tools/fence_scope/sequence/case_message.hpp"
-#include "tools/vgpu/device_counts.h"
+#include "tools/vgpu/query.h"
 
 namespace uptempo::fence_scope {
 

@@ -1,4 +1,4 @@
-// What the device did: counts.h and device_counts.h.
+// What the device did: query.h.
 //
 // Thread safety: the command processor's thread counts, any thread reads. What belongs to a packet is counted before its completion signal is sent.
 #pragma once

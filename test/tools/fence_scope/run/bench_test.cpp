@@ -20,7 +20,7 @@
 #include "tools/support/command.hpp"
 #include "test/support/errors.hpp"
 #include "test/tools/fence_scope/trace/trace_rules.hpp"
-#include "tools/vgpu/findings.h"
+#include "tools/vgpu/query.h"
 
 using namespace uptempo;
 using namespace uptempo::fence_scope;

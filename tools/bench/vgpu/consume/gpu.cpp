@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/vgpu/counts.h"
+#include "tools/vgpu/query.h"
 
 namespace uptempo::vgpu::consume {
 namespace {

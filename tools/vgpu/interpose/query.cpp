@@ -1,7 +1,8 @@
-// What the device did, as far as the program is concerned: counts.h, device_counts.h.
-#include "counts.h"
+// The functions of query.h.
+#include "query.h"
 
-#include "device_counts.h"
+#include <optional>
+
 #include "interpose/real.hpp"
 #include "kfd/process.hpp"
 
@@ -34,5 +35,37 @@ UPTEMPO_VGPU_EXPORT int uptempo_vgpu_device(uptempo_vgpu_device_counts* counts) 
              .scalar_l1_lines_invalidated = lines.scalar_l1_invalidated,
              .l2_lines_invalidated = lines.l2_invalidated,
              .l2_lines_written_back = lines.l2_written_back};
+  return 0;
+}
+
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_findings(uptempo_vgpu_finding_counts* counts) {
+  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  if (process == nullptr || process->checker() == nullptr) return -1;
+  const auto found = process->checker()->counts();
+  *counts = {found.unordered, found.stale, found.unreleased};
+  return 0;
+}
+
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_holdings(uptempo_vgpu_holding_counts* counts) {
+  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  if (process == nullptr) return -1;
+  const vgpu::kfd::Holdings held = process->holdings();
+  *counts = {.queues = held.queues,
+             .signal_events = held.events.signal,
+             .other_events = held.events.other,
+             .buffers = held.memory.buffers,
+             .vram_bytes = held.memory.vram_bytes,
+             .gtt_bytes = held.memory.gtt_bytes,
+             .userptr_bytes = held.memory.userptr_bytes};
+  return 0;
+}
+
+UPTEMPO_VGPU_EXPORT int uptempo_vgpu_queue(const void* ring, uint32_t* number) {
+  const vgpu::kfd::Process* const process = vgpu::kfd::Process::existing();
+  if (process == nullptr) return -1;
+  const std::optional<uint32_t> ordinal =
+      process->queue_with_ring(reinterpret_cast<uint64_t>(ring));
+  if (!ordinal) return -1;
+  *number = *ordinal;
   return 0;
 }

@@ -1,0 +1,12 @@
+// Ends the fence checker after the program's own exit handlers: this library is loaded first and unloaded last.
+#include "kfd/process.hpp"
+
+namespace {
+
+namespace kfd = uptempo::vgpu::kfd;
+
+[[gnu::destructor]] void finish() {
+  if (kfd::Process* const process = kfd::Process::existing()) process->finish_checks();
+}
+
+}  // namespace
