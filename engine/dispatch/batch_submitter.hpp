@@ -46,7 +46,7 @@
 #include "engine/dispatch/command_ref.hpp"
 #include "engine/completion/completion.hpp"
 #include "engine/dispatch/dispatch_shape.hpp"
-#include "engine/dispatch/pools/handle_check.hpp"
+#include "engine/runtime/handle_check.hpp"
 #include "engine/dispatch/publication.hpp"
 #include "engine/dispatch/queue.hpp"
 #include "engine/dispatch/batch_queue.hpp"

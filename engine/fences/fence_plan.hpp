@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/dispatch/command_ref.hpp"
+#include "engine/fences/declaring.hpp"
 #include "engine/fences/fence_planner.hpp"
 #include "engine/fences/fence_rules.hpp"
 #include "engine/runtime/agent.hpp"

@@ -86,7 +86,7 @@ class Node {
 
 // The dispatch just recorded or replaced, for saying more about it. Becomes a Node.
 template <class... Args>
-class NodeRef : public detail::Declaring<NodeRef<Args...>> {
+class NodeRef : public detail::Declaring<NodeRef<Args...>, detail::PacketRef> {
  public:
   operator Node<Args...>() const noexcept { return node_; }  // NOLINT: a NodeRef is a Node with more to say
   Node<Args...> node() const noexcept { return node_; }
@@ -94,7 +94,7 @@ class NodeRef : public detail::Declaring<NodeRef<Args...>> {
  private:
   friend class Recording;
   NodeRef(const detail::PacketRef& packet, Node<Args...> node) noexcept
-      : detail::Declaring<NodeRef>(packet), node_(node) {}
+      : detail::Declaring<NodeRef, detail::PacketRef>(packet), node_(node) {}
   Node<Args...> node_;
 };
 template <class... Args>

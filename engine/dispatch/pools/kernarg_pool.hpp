@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/dispatch/pools/handle_check.hpp"
+#include "engine/runtime/handle_check.hpp"
 #include "engine/dispatch/pools/pressure.hpp"
 
 namespace uptempo {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "aql/amd_abi.hpp"
-#include "engine/dispatch/pools/handle_check.hpp"
+#include "engine/runtime/handle_check.hpp"
 #include "engine/runtime/counters.hpp"
 
 namespace uptempo {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "test/engine/double_device.hpp"
-#include "engine/dispatch/pools/handle_check.hpp"
+#include "engine/runtime/handle_check.hpp"
 #include "engine/runtime/error.hpp"
 #include "test/support/catch.hpp"
 #include "tools/support/command.hpp"

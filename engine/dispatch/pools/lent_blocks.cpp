@@ -1,19 +1,11 @@
-#include "engine/dispatch/pools/handle_check.hpp"
+#include "engine/dispatch/pools/lent_blocks.hpp"
 
 #include <fmt/format.h>
-
-#include <cstdio>
-#include <cstdlib>
 
 #include "engine/completion/timeline.hpp"
 #include "engine/runtime/error.hpp"
 
 namespace uptempo::detail {
-
-void end_with(const char* sentence) noexcept {
-  std::fprintf(stderr, "uptempo: %s\n", sentence);
-  std::abort();
-}
 
 void LentBlocks::lend(std::span<const std::byte> block, const void* batch, Timeline& timeline) {
   std::erase_if(lent_,
