@@ -10,7 +10,8 @@
 namespace uptempo::aql {
 namespace {
 
-// ABI facts, from ROCr's amd_hsa_queue.h and amd_hsa_signal.h; the kernel driver and the firmware rely on the same.
+// ABI facts from ROCr's amd_hsa_queue.h and amd_hsa_signal.h. The kernel driver and the firmware
+// rely on the same layout.
 static_assert(sizeof(amd_queue_t) == 256 && alignof(amd_queue_t) == 64);
 static_assert(offsetof(amd_queue_t, hsa_queue) == 0);
 static_assert(offsetof(amd_queue_t, write_dispatch_id) == 0x38);
@@ -30,7 +31,7 @@ static_assert(static_cast<int>(SignalKind::legacy_doorbell) == AMD_SIGNAL_KIND_L
 
 using detail::abi;
 
-// The same object without volatile, for std::atomic_ref.
+// Removes volatile, for std::atomic_ref.
 uint64_t* plain(volatile uint64_t* field) noexcept { return const_cast<uint64_t*>(field); }
 
 }  // namespace
@@ -38,7 +39,8 @@ uint64_t* plain(volatile uint64_t* field) noexcept { return const_cast<uint64_t*
 QueueView view(hsa_queue_t* queue) noexcept {
   QueueView out{.queue = queue};
   auto* const abi_queue = reinterpret_cast<amd_queue_t*>(queue);
-  // ROCr stores this offset when it makes a queue (amd_aql_queue.cpp:164); its intercepting proxies copy it with the rest.
+  // ROCr stores this offset when it creates a queue (amd_aql_queue.cpp:164). Its intercepting
+  // proxies copy it with the other fields.
   if (abi_queue->read_dispatch_id_field_base_byte_offset == offsetof(amd_queue_t, read_dispatch_id)) {
     out.read_index = plain(&abi_queue->read_dispatch_id);
     out.write_index = plain(&abi_queue->write_dispatch_id);
@@ -50,10 +52,11 @@ QueueView view(hsa_queue_t* queue) noexcept {
 }
 
 void require_ring(const hsa_queue_t* queue) {
-  if (queue == nullptr) throw std::invalid_argument("AQL queue: it is null");
+  if (queue == nullptr)
+    throw std::invalid_argument("AQL queue: the pointer is null; pass a queue made by hsa_queue_create");
   if (!std::has_single_bit(queue->size)) {
     throw std::invalid_argument("AQL queue: the ring has " + std::to_string(queue->size) +
-                                " packets, which is no power of two");
+                                " packets, which is not a power of two");
   }
   if (queue->base_address == nullptr || reinterpret_cast<uintptr_t>(queue->base_address) % 64 != 0)
     throw std::invalid_argument("AQL queue: the ring's address is null or not 64-byte aligned");

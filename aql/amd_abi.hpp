@@ -1,12 +1,17 @@
-// The only place that looks inside amd_queue_t and amd_signal_t (amd_hsa_queue.h, amd_hsa_signal.h).
+// Direct access to amd_queue_t and amd_signal_t (amd_hsa_queue.h, amd_hsa_signal.h). No other file
+// reads these structures.
 //
-// An hsa_queue_t of ROCr is the first member of an amd_queue_t, an hsa_signal_t the address of an amd_signal_t. Reading them directly
-// spares a call per index or signal load. Nothing is believed without a check: a queue's layout is accepted only when the offset that
-// the queue itself records for its read index is the one of this header, and a doorbell is written directly only when its signal is of
-// kind AMD_SIGNAL_KIND_DOORBELL. Profilers put a USER signal in the doorbell's place, legacy devices want another unit: both take the
-// HSA call. Where a check fails, pointers are null and callers use the HSA functions.
+// A ROCr hsa_queue_t is the first member of an amd_queue_t; an hsa_signal_t is the address of an
+// amd_signal_t. Direct access saves a call per load of an index or signal. Two checks guard it:
+// * A queue's layout is accepted only if the read-index offset that the queue records equals this
+//   header's offset.
+// * A doorbell is written directly only if its signal is of kind AMD_SIGNAL_KIND_DOORBELL.
+//   Profilers replace it with a USER signal, and legacy devices expect another unit; both take the
+//   HSA call.
+// If a check fails, the pointers are null and callers use the HSA functions.
 //
-// Thread safety: all functions may be called from any thread. Lifetimes: a view lives as long as the queue it was taken from.
+// Thread safety: every function may be called from any thread.
+// Lifetime: a view is valid as long as its queue.
 #pragma once
 
 #include <hsa/amd_hsa_signal.h>
@@ -17,14 +22,14 @@
 
 namespace uptempo::aql {
 
-// Direct pointers into a queue; null where direct access is not allowed. All are used through std::atomic_ref. The functions take the pointer
-// where there is one, else the HSA call.
+// Direct pointers into a queue; null where direct access is not allowed. All accesses use
+// std::atomic_ref. The member functions use the pointer if it is set, otherwise the HSA call.
 struct QueueView {
   hsa_queue_t* queue = nullptr;
-  uint64_t* read_index =
-      nullptr;  // advanced by the packet processor; may pass a packet as soon as it is launched
+  // Advanced by the packet processor, possibly past a packet as soon as that packet is launched.
+  uint64_t* read_index = nullptr;
   uint64_t* write_index = nullptr;  // the visible write index
-  uint64_t* doorbell = nullptr;     // hardware doorbell: takes the index of the last packet
+  uint64_t* doorbell = nullptr;     // hardware doorbell; takes the index of the last packet
 
   uint64_t load_read_index() const noexcept;
   uint64_t load_write_index() const noexcept;
@@ -34,40 +39,45 @@ struct QueueView {
 
 QueueView view(hsa_queue_t* queue) noexcept;
 
-// Throws std::invalid_argument for a queue that nobody can write to: null, a ring that is no power of two, null or not 64-byte aligned.
+// Throws std::invalid_argument if the queue is null, the ring size is not a power of two, or the
+// ring address is null or not 64-byte aligned.
 void require_ring(const hsa_queue_t* queue);
 
-// Upper halves of the flat addresses at which scratch and LDS appear to kernels of this queue; kernels for devices before gfx9 receive them
-// as hidden arguments. Zero where direct access is not allowed.
+// Upper halves of the flat addresses at which kernels of this queue see scratch and LDS. Kernels
+// for devices before gfx9 receive them as hidden arguments. Zero where direct access is not
+// allowed.
 struct QueueApertures {
   uint32_t private_segment_high = 0;
   uint32_t group_segment_high = 0;
 };
 QueueApertures apertures(hsa_queue_t* queue) noexcept;
 
-// HSA 1.2, hsa_signal_t: USER signals hold a value, DOORBELL ones hold none.
+// HSA 1.2, hsa_signal_t: USER signals hold a value; DOORBELL signals do not.
 enum class SignalKind : int64_t { invalid = 0, user = 1, doorbell = -1, legacy_doorbell = -2 };
 
 SignalKind signal_kind(hsa_signal_t signal) noexcept;
 
-// True if completion of the signal can interrupt a sleeping waiter. ROCr 5.2.3 returns a signal without event, on which a blocked
-// wait spins, without a word when the driver's events have run out.
+// Returns true if completion of the signal can interrupt a sleeping waiter. When the driver's
+// events have run out, ROCr 5.2.3 silently returns a signal without an event; a blocked wait then
+// spins.
 bool has_interrupt(hsa_signal_t signal) noexcept;
 
-// Start and end of the packet that last completed this signal, in ticks of its agent's clock; zero where profiling was off. Valid
-// after an acquire load of the signal's value has shown completion, until the signal is used again.
+// Start and end of the packet that last completed this signal, in ticks of the agent's clock; zero
+// if profiling was off. Valid from the acquire load that shows completion until the signal is
+// reused.
 struct SignalTimes {
   uint64_t start_ticks = 0;
   uint64_t end_ticks = 0;
 };
 SignalTimes signal_times(hsa_signal_t signal) noexcept;
 
-// The value of a USER signal, without a call into HSA; any other kind takes hsa_signal_load_*.
+// Loads the value of a USER signal without an HSA call. Other kinds use hsa_signal_load_*.
 hsa_signal_value_t load_acquire(hsa_signal_t signal) noexcept;
 hsa_signal_value_t load_relaxed(hsa_signal_t signal) noexcept;
 
-// Sets a USER signal that nobody waits on, and zeroes its times: re-arming a pooled signal. No waiter is woken (as
-// hsa_signal_silent_store_relaxed). The store is ordered before the packets that use the signal by their publication.
+// Re-arms a pooled signal: sets the value of a USER signal that no thread waits on and zeroes its
+// times. Wakes no waiter (like hsa_signal_silent_store_relaxed). Publication of the packets that
+// use the signal orders this store before them.
 void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept;
 
 namespace detail {
@@ -96,20 +106,21 @@ inline void rearm(hsa_signal_t signal, hsa_signal_value_t value) noexcept {
 }
 
 inline uint64_t QueueView::load_read_index() const noexcept {
-  // Acquire: the processor's last reads of a slot come before it is filled again.
+  // Acquire: the processor's last reads of a slot happen before the slot is filled again.
   if (read_index != nullptr) return std::atomic_ref(*read_index).load(std::memory_order_acquire);
   return hsa_queue_load_read_index_scacquire(queue);
 }
 
 inline uint64_t QueueView::load_write_index() const noexcept {
-  // Acquire: what other threads published below it, for those who fill the same slots a lap later. That the slots are free is proven by the read index; but the
-  // processor, between those threads and this one, is no thread of the language.
+  // Acquire: makes visible what other threads published below the index, before this thread fills
+  // the same slots one lap later. The read index already proves that the slots are free, but the
+  // processor between those threads and this one is not a thread of the C++ memory model.
   if (write_index != nullptr) return std::atomic_ref(*write_index).load(std::memory_order_acquire);
   return hsa_queue_load_write_index_scacquire(queue);
 }
 
 inline void QueueView::store_write_index(uint64_t index) const noexcept {
-  // Release: whoever sees the index sees the packets below it.
+  // Release: a reader of the index also sees the packets below it.
   if (write_index != nullptr) {
     std::atomic_ref(*write_index).store(index, std::memory_order_release);
   } else {
@@ -118,7 +129,7 @@ inline void QueueView::store_write_index(uint64_t index) const noexcept {
 }
 
 inline void QueueView::ring_doorbell(uint64_t last) const noexcept {
-  // Release: headers and write index are visible before the doorbell is.
+  // Release: the headers and the write index are visible before the doorbell.
   if (doorbell != nullptr) {
     std::atomic_ref(*doorbell).store(last, std::memory_order_release);
   } else {

@@ -1,10 +1,12 @@
-// Until when a call may wait. Every call that can find a full ring or an empty pool takes one; there is no call that waits without.
+// Time limit of a call that may block. Every call that can find a full ring or an empty pool takes
+// one.
 //
-//   publish(packets, Deadline::now())                  try: succeeds at once or reports what was full
-//   publish(packets, Deadline::after(2ms))             waits at most 2 ms
-//   publish(packets, Deadline::never())                waits until there is room or the queue has failed
+//   publish(packets, Deadline::now())       try: succeeds at once or reports what was full
+//   publish(packets, Deadline::after(2ms))  waits at most 2 ms
+//   publish(packets, Deadline::never())     waits until there is room or the queue has failed
 //
-// Cost: no clock is read before something has to be waited for. Plain value; thread-compatible.
+// Thread safety: thread-compatible plain value.
+// Cost: a call reads the clock only once it must wait.
 #pragma once
 
 #include <chrono>
@@ -19,7 +21,7 @@ class Deadline {
   static constexpr Deadline never() noexcept { return Deadline{Clock::time_point::max()}; }
   static constexpr Deadline at(Clock::time_point when) noexcept { return Deadline{when}; }
 
-  // Saturates: a duration past the clock's range means never. A negative one means now.
+  // A duration beyond the clock's range means never. A negative duration means now.
   static Deadline after(std::chrono::nanoseconds duration) noexcept {
     if (duration <= std::chrono::nanoseconds::zero()) return now();
     const Clock::time_point start = Clock::now();
@@ -31,7 +33,7 @@ class Deadline {
   constexpr bool is_never() const noexcept { return when_ == Clock::time_point::max(); }
   constexpr Clock::time_point when() const noexcept { return when_; }
 
-  // Reads the clock unless the answer is known without.
+  // Reads the clock only for a deadline that is neither now nor never.
   bool passed() const noexcept { return is_now() || (!is_never() && Clock::now() >= when_); }
 
  private:

@@ -1,14 +1,17 @@
-// The 64-byte packets of an AQL queue, typed, and the 16-bit header that makes each of them live.
+// The typed 64-byte packets of an AQL queue, and the 16-bit header that makes each one live.
 //
-// Rule sources: HSA Platform System Architecture 1.2, section 2.9 (packet formats); hsa.h for the field positions; hsa_ext_amd.h for
-// AMD's vendor packet. Every size and offset is pinned below, and every header constant is compared with the enumerators of hsa.h.
+// A fill() function never makes a packet live. It writes bytes 4..63 of a slot, with reserved
+// fields as zero, and returns the first 32 bits (header and setup). It does not touch bytes 0..3.
+// The publisher stores the returned word last, with release order (writer.hpp). Only after that
+// store may a packet processor read the rest.
 //
-// Filling a packet never makes it live. The `fill` functions write bytes 4..63 of a slot, all of them, reserved fields as zero, and
-// *return* the first 32 bits (header and setup). Whoever publishes stores those last, with release order, and only then may a packet
-// processor look at the rest (writer.hpp). Bytes 0..3 of the slot are never touched by a fill.
-//
-// Thread safety: pure functions over the caller's memory. No allocation, no failure: values that a packet processor would reject are
-// found by lint() in text.hpp and by the engine's checks, not here.
+// Thread safety: pure functions over the caller's memory.
+// Errors: none. lint() in text.hpp and the engine's checks find values that a packet processor
+// rejects.
+// Cost: no allocation.
+// Sources: HSA Platform System Architecture 1.2, section 2.9 (packet formats); hsa.h (field
+// positions); hsa_ext_amd.h (AMD's vendor packet). Static assertions below pin every size and
+// offset and compare every header constant with the enumerators of hsa.h.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -24,13 +27,14 @@ namespace uptempo::aql {
 
 inline constexpr size_t packet_size_bytes = 64;
 
-// One packet or one ring slot, as raw bytes. The alignment is that of the ring: a packet never straddles a cache line.
+// One packet or one ring slot, as raw bytes. Aligned like the ring, so a packet never straddles a
+// cache line.
 struct alignas(packet_size_bytes) Packet64 {
   std::array<uint32_t, 16> word;
 
   constexpr uint16_t header() const noexcept { return static_cast<uint16_t>(word[0]); }
   constexpr uint16_t setup() const noexcept { return static_cast<uint16_t>(word[0] >> 16); }
-  // Of a kernel dispatch.
+  // For kernel dispatch packets.
   const void* kernarg_address() const noexcept {
     const void* address;
     std::memcpy(&address, &word[10], sizeof address);
@@ -39,7 +43,7 @@ struct alignas(packet_size_bytes) Packet64 {
   void set_kernarg_address(const void* address) noexcept { std::memcpy(&word[10], &address, sizeof address); }
   uint32_t group_segment_size() const noexcept { return word[7]; }
   void set_group_segment_size(uint32_t bytes) noexcept { word[7] = bytes; }
-  // Every type but INVALID has it in the same place.
+  // The field has the same offset in every packet type except INVALID.
   void set_completion_signal(hsa_signal_t signal) noexcept { std::memcpy(&word[14], &signal, sizeof signal); }
   friend constexpr bool operator==(const Packet64&, const Packet64&) = default;
 };
@@ -55,7 +59,8 @@ enum class PacketType : uint8_t {
   barrier_or = HSA_PACKET_TYPE_BARRIER_OR,
 };
 
-// Scope of the acquire or release fence of a packet. Agent-wide: it acts for every queue of the agent.
+// Scope of a packet's acquire or release fence. A fence acts on the whole agent: it covers every
+// queue of the agent.
 enum class FenceScope : uint8_t {
   none = HSA_FENCE_SCOPE_NONE,
   agent = HSA_FENCE_SCOPE_AGENT,
@@ -65,7 +70,7 @@ enum class FenceScope : uint8_t {
 // The barrier bit: the packet waits until all earlier packets of its queue are complete.
 enum class Barrier : uint8_t { off = 0, on = 1 };
 
-// What a header says besides its type.
+// The header's fields besides the type.
 struct HeaderFlags {
   Barrier barrier = Barrier::on;
   FenceScope acquire = FenceScope::system;
@@ -85,14 +90,14 @@ constexpr PacketType packet_type(uint16_t header) noexcept {
   return static_cast<PacketType>(header >> HSA_PACKET_HEADER_TYPE & 0xff);
 }
 
-// Fields as they stand; a scope of 3 (undefined) comes out as FenceScope{3}.
+// A scope of 3 (undefined) is returned as FenceScope{3}.
 constexpr HeaderFlags header_flags(uint16_t header) noexcept {
   return {.barrier = static_cast<Barrier>(header >> HSA_PACKET_HEADER_BARRIER & 1),
           .acquire = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE & 3),
           .release = static_cast<FenceScope>(header >> HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & 3)};
 }
 
-// What a header, or several, asks of the device beyond launching.
+// Barrier bits and system-scope fences in one or more headers.
 struct HeaderCosts {
   uint64_t barriers = 0, system_acquires = 0, system_releases = 0;
 
@@ -114,17 +119,17 @@ constexpr HeaderCosts costs_of(uint16_t header) noexcept {
           .system_releases = flags.release == FenceScope::system};
 }
 
-// The same header with other flags; type kept.
+// Replaces the flags and keeps the type.
 constexpr uint16_t with_flags(uint16_t header, HeaderFlags flags) noexcept {
   return make_header(packet_type(header), flags);
 }
 
-// The first 32 bits of a packet: header, and the 16 bits that follow it (setup; for a vendor packet its format).
+// The first 32 bits of a packet: the header, then 16 bits of setup (vendor packets: the format).
 constexpr uint32_t first_word(uint16_t header, uint16_t upper = 0) noexcept {
   return static_cast<uint32_t>(header) | static_cast<uint32_t>(upper) << 16;
 }
 
-// A slot not yet published, or already taken by the packet processor.
+// Header of a slot that is unpublished or that the packet processor has already taken.
 inline constexpr uint16_t invalid_header =
     make_header(PacketType::invalid, {Barrier::off, FenceScope::none, FenceScope::none});
 
@@ -134,7 +139,7 @@ struct Size3 {
   friend constexpr bool operator==(const Size3&, const Size3&) = default;
 };
 
-// Dimensions that a grid needs: the highest whose size differs from 1, at least 1.
+// The highest dimension whose size differs from 1; at least 1.
 constexpr uint16_t dimensions_of(Size3 grid) noexcept {
   return static_cast<uint16_t>(grid.z != 1 ? 3 : grid.y != 1 ? 2 : 1);
 }
@@ -147,7 +152,7 @@ struct KernelDispatch {
   uint32_t private_segment_size = 0;  // bytes per work-item
   uint32_t group_segment_size = 0;    // bytes per workgroup, static and dynamic
   uint64_t kernel_object = 0;
-  void* kernarg_address = nullptr;  // lives, unchanged, until the packet has completed
+  void* kernarg_address = nullptr;  // must stay valid and unchanged until the packet has completed
   hsa_signal_t completion_signal{0};
 };
 
@@ -174,13 +179,13 @@ struct BarrierValue {
 };
 
 namespace detail {
-// One store of the field at `offset`.
+// Writes the field at `offset` with one store.
 template <class T>
 inline void put(void* slot, size_t offset, T value) noexcept {
   std::memcpy(static_cast<std::byte*>(slot) + offset, &value, sizeof value);
 }
 
-// Bytes 4..63 by one copy, for packets that are rare.
+// Copies bytes 4..63 at once. For rare packets.
 template <class HsaPacket>
 inline void store_body(void* slot, const HsaPacket& packet) noexcept {
   static_assert(sizeof(HsaPacket) == packet_size_bytes);
@@ -189,9 +194,11 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
 }
 }  // namespace detail
 
-// Each fill writes bytes 4..63 of `slot` (64-byte aligned) and returns the first 32 bits for publication.
+// Each fill() writes bytes 4..63 of the 64-byte aligned `slot` and returns the first 32 bits for
+// publication.
 [[nodiscard]] inline uint32_t fill(void* slot, const KernelDispatch& d) noexcept {
-  // Field by field into the slot: a packet built aside and copied fails store forwarding, which costs 30 ns a packet instead of 1.
+  // Writes field by field into the slot. A packet that is built elsewhere and copied fails store
+  // forwarding, which costs 30 ns per packet instead of 1.
   using P = hsa_kernel_dispatch_packet_t;
   detail::put(slot, offsetof(P, workgroup_size_x), static_cast<uint16_t>(d.workgroup.x));
   detail::put(slot, offsetof(P, workgroup_size_y), static_cast<uint16_t>(d.workgroup.y));
@@ -240,17 +247,20 @@ inline void store_body(void* slot, const HsaPacket& packet) noexcept {
 
 // Copies a raw packet's bytes 4..63 and returns its first 32 bits.
 [[nodiscard]] inline uint32_t fill(void* slot, const Packet64& raw) noexcept {
-  // In pieces that packets are written in: one that straddled two of them would have to wait for both.
+  // Uses the store sizes with which packets are written: a load that spans two stores must wait for
+  // both.
   detail::put(slot, 4, raw.word[1]);
   std::memcpy(static_cast<std::byte*>(slot) + 8, &raw.word[2], 8);
   std::memcpy(static_cast<std::byte*>(slot) + 16, &raw.word[4], packet_size_bytes - 16);
   return raw.word[0];
 }
 
-// Whole packets, headers included, where no packet processor looks yet: beyond the write index, and behind a slot whose header is INVALID (the gate). Storing that
-// header with release order, and then the write index, publishes them all (writer.hpp).
+// store_behind_gate() stores whole packets, headers included, where no packet processor reads yet:
+// beyond the write index, and after a slot whose header is INVALID (the gate). A release store of
+// that header, followed by the write index, publishes them all (writer.hpp).
 
-// A dispatch packet that differs from `like` in what every dispatch has of its own.
+// Stores a dispatch packet that differs from `like` only in its kernarg address and group segment
+// size.
 inline void store_behind_gate(Packet64& slot, const Packet64& like, const void* kernarg_address,
                               uint32_t group_segment_size) noexcept {
   slot = like;
@@ -258,14 +268,16 @@ inline void store_behind_gate(Packet64& slot, const Packet64& like, const void* 
   slot.set_group_segment_size(group_segment_size);
 }
 
-// Copies of packets.
+// Copies the packets.
 inline void store_behind_gate(std::span<Packet64> slots, const Packet64* packets) noexcept {
   for (Packet64& slot : slots) slot = *packets++;
 }
 
-// Dispatch packets that are all like `first` but for their kernarg addresses, which are `step` bytes apart.
+// Stores dispatch packets equal to `first` except for kernarg addresses, which are `step` bytes
+// apart.
 inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first, ptrdiff_t step) noexcept {
-  // By quarters, in registers: a packet that is changed in memory is stored in pieces and read whole, which fails store forwarding.
+  // Copies 16-byte quarters held in registers. A packet modified in memory is stored in pieces and
+  // read whole, which fails store forwarding.
   using Quarter = uint64_t __attribute__((vector_size(16)));
   const auto quarter = [&first](size_t i) {
     Quarter bytes;
@@ -273,7 +285,8 @@ inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first, 
     return bytes;
   };
   const Quarter part0 = quarter(0), part1 = quarter(1), part3 = quarter(3);
-  const Quarter to_the_next{0, static_cast<uint64_t>(step)};  // of the kernarg address, bytes 40..47
+  // added to the kernarg address, bytes 40..47
+  const Quarter to_the_next{0, static_cast<uint64_t>(step)};
   Quarter part2 = quarter(2);
   for (Packet64& slot : slots) {
     std::memcpy(&slot.word[0], &part0, 16);
@@ -284,7 +297,8 @@ inline void store_behind_gate(std::span<Packet64> slots, const Packet64& first, 
   }
 }
 
-// A whole packet in ordinary memory, header included: for kept command lists, tests and text. Never for a live ring.
+// Returns a whole packet, header included, in ordinary memory: for stored command lists, tests and
+// text. Never use it on a live ring.
 template <class Typed>
 Packet64 to_packet(const Typed& typed) noexcept {
   Packet64 packet{};
@@ -292,7 +306,7 @@ Packet64 to_packet(const Typed& typed) noexcept {
   return packet;
 }
 
-// The hsa.h view of a packet in ordinary memory.
+// Returns a packet in ordinary memory as its hsa.h type.
 template <class HsaPacket>
 HsaPacket packet_as(const Packet64& packet) noexcept {
   static_assert(sizeof(HsaPacket) == packet_size_bytes);

@@ -3,8 +3,9 @@
 namespace uptempo::aql {
 namespace {
 
-// Rounds for which a thread commits what others have left before it relies on one that is still to come. Many, because until then their packets would wait
-// for that one to be filled; few enough that no publication takes much longer than these doorbells.
+// How many rounds a thread commits for others before it leaves them to an owner that has not yet
+// finished. High, because their packets would then wait until that owner's slots are filled. Low
+// enough that no publication takes much longer than this number of doorbells.
 constexpr uint32_t rounds_for_others = 16;
 
 }  // namespace
@@ -23,22 +24,24 @@ SharedRing::SharedRing(hsa_queue_t* queue) {
 bool SharedRing::claim(const void* who, uint64_t count, uint64_t& read_seen, uint64_t& first) noexcept {
   uint64_t next = claimed_.load(std::memory_order_relaxed);
   for (;;) {
-    // Relaxed: who misses it by a moment overtakes once more.
+    // Relaxed: a thread that just misses the store overtakes once more.
     if (const void* insisting = insisting_.load(std::memory_order_relaxed);
         insisting != nullptr && insisting != who)
       return false;
     if (next + count - read_seen > ring_size()) {
       read_seen = view_.load_read_index();
-      (void)view_.load_write_index();  // for its order: see there
+      (void)view_.load_write_index();  // for its acquire order: see QueueView::load_write_index()
       if (next + count - read_seen > ring_size()) {
-        // Refused only if `next` is no older than the read index: others may have claimed, and the processor taken, meanwhile.
+        // Refuse only if `next` is no older than the read index: meanwhile other threads may have
+        // claimed slots and the processor may have taken packets.
         const uint64_t now = claimed_.load(std::memory_order_relaxed);
         if (now == next) return false;
         next = now;
         continue;
       }
     }
-    // Relaxed: the claim hands over nothing. That the slots are free was acquired with the read index, and what is in them is released by the header.
+    // Relaxed: the claim transfers no data. The load of the read index acquired the free slots; the
+    // header's store releases their contents.
     if (claimed_.compare_exchange_weak(next, next + count, std::memory_order_relaxed)) {
       first = next;
       return true;
@@ -46,32 +49,35 @@ bool SharedRing::claim(const void* who, uint64_t count, uint64_t& read_seen, uin
   }
 }
 
-// The end of the publications that lie ready from `index` on.
+// Returns the end of the finished publications that follow `index`.
 uint64_t SharedRing::pass_over_ready(uint64_t index) noexcept {
   for (;;) {
-    // Acquire, of the headers: our store of the write index shows them. Sequentially consistent for the last look in commit().
+    // Acquire of the headers, so that our store of the write index exposes them. Sequentially
+    // consistent for the final check in commit().
     const uint64_t left = mark(index).load(std::memory_order_seq_cst);
     if (!is_ready(index, left)) return index;
     index += length(index, left);
   }
 }
 
-// Takes the turn that fell to a publication which is marked, if nobody else has.
+// Takes the turn of a marked publication, unless another thread has taken it.
 bool SharedRing::take_turn(uint64_t& end) noexcept {
-  // Sequentially consistent, both, as the stores in commit(): of a mark and its turn, stored by two threads, one of these two sees the other.
+  // Both loads are sequentially consistent, as are the stores in commit(). If two threads store a
+  // mark and its turn, at least one of these loads sees the other thread's store.
   const uint64_t at = committed_.load(std::memory_order_seq_cst);
   uint64_t left = mark(at).load(std::memory_order_seq_cst);
   if (!is_ready(at, left)) return false;
-  // Fails if another thread has taken it. Acquire: the headers under the mark.
+  // Fails if another thread has taken it. Acquire of the headers that the mark covers.
   if (!mark(at).compare_exchange_strong(left, taken(at), std::memory_order_acquire)) return false;
   end = at + length(at, left);
   return true;
 }
 
 uint32_t SharedRing::commit(uint64_t first, uint64_t end) noexcept {
-  // Acquire: the write index and the doorbell of earlier turns are stored before ours.
+  // Acquire: earlier turns store the write index and the doorbell before this turn does.
   if (committed_.load(std::memory_order_acquire) != first) {
-    // Release, of the headers, to whoever passes over the mark; sequentially consistent: see take_turn().
+    // Release of the headers to the thread that moves past the mark. Sequentially consistent: see
+    // take_turn().
     mark(first).store(mark_of(end), std::memory_order_seq_cst);
     if (!take_turn(end)) return 0;
   }
@@ -81,10 +87,11 @@ uint32_t SharedRing::commit(uint64_t first, uint64_t end) noexcept {
     view_.store_write_index(end);
     view_.ring_doorbell(end - 1);
     ++doorbells;
-    // Release: the next turn's stores come after these; sequentially consistent: see take_turn().
+    // Release: the next turn's stores come after these. Sequentially consistent: see take_turn().
     committed_.store(end, std::memory_order_seq_cst);
-    // The owner of a slot that is claimed and has no mark yet will mark it, and look for its turn after that. Relaxed: marks were stored after
-    // their claims, so this is not older than those just seen.
+    // The owner of a claimed slot without a mark will store the mark and then check its turn.
+    // Relaxed: marks are stored after their claims, so this value is no older than the marks just
+    // loaded.
     if (doorbells >= rounds_for_others && pass_over_ready(end) != claimed_.load(std::memory_order_relaxed))
       return doorbells;
     if (!take_turn(end)) return doorbells;
@@ -94,7 +101,7 @@ uint32_t SharedRing::commit(uint64_t first, uint64_t end) noexcept {
 SharedRing::Waiter::~Waiter() {
   if (ring_ == nullptr) return;
   const void* mine = who_;
-  // Relaxed: nothing but the permission to claim is handed over.
+  // Relaxed: only the permission to claim is transferred.
   ring_->insisting_.compare_exchange_strong(mine, nullptr, std::memory_order_relaxed);
 }
 

@@ -6,18 +6,19 @@
 namespace uptempo::aql {
 namespace {
 
-// AMD's formats of a vendor packet: hsa_ext_amd.h names the second, ROCr's amd_aql_queue.cpp the first.
+// AMD's vendor packet formats. hsa_ext_amd.h defines barrier-value; ROCr's amd_aql_queue.cpp
+// defines PM4 IB.
 constexpr uint8_t vendor_format_pm4_ib = 1;
 constexpr uint8_t vendor_format_barrier_value = HSA_AMD_PACKET_TYPE_BARRIER_VALUE;
 
-// Reserved by HSA 1.2 in the packet header: bits 13 to 15.
+// HSA 1.2 reserves bits 13 to 15 of the packet header,
 constexpr unsigned header_bits_used = 13;
-// And in setup all but the dimensions, which start at bit 0.
+// and all of setup except the dimensions, which start at bit 0.
 constexpr unsigned setup_bits_used = HSA_KERNEL_DISPATCH_PACKET_SETUP_WIDTH_DIMENSIONS;
 static_assert(HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS == 0);
 
-constexpr uint64_t kernel_descriptor_alignment =
-    64;  // LLVM AMDGPU usage: kernel descriptor; amd_kernel_code_t needs 256, a multiple
+// LLVM AMDGPU usage guide: kernel descriptor. amd_kernel_code_t requires 256, a multiple.
+constexpr uint64_t kernel_descriptor_alignment = 64;
 constexpr uint64_t kernarg_alignment = 16;  // HSA 1.2, 2.9.6: at least 16 bytes
 constexpr uint64_t signal_alignment = 64;   // amd_hsa_signal.h: AMD_SIGNAL_ALIGN_BYTES
 
@@ -55,7 +56,7 @@ std::string_view condition_name(uint32_t condition) noexcept {
   }
 }
 
-// Appends " name=value" for handles and addresses that are not null.
+// Appends " name=value" if the handle or address is not null.
 void append_handle(std::string& line, std::string_view name, uint64_t handle) {
   if (handle != 0) line.append(" ").append(name).append("=").append(hex(handle));
 }
@@ -114,7 +115,7 @@ struct FieldPrinter {
   void operator()(const Undefined& u) const { line += " type=" + std::to_string(u.type); }
 };
 
-// Collects findings; one function per rule, so that each call site reads as the rule.
+// Collects findings. Each rule has its own function.
 class Linter {
  public:
   explicit Linter(const Packet64& packet) : packet_(packet) {}
@@ -216,7 +217,7 @@ class Linter {
     reserved("reserved2", p.reserved2);
     reserved("reserved3", p.reserved3);
     if (condition_name(p.cond) == "undefined")
-      add("cond", std::to_string(p.cond) + " is no hsa_signal_condition_t");
+      add("cond", std::to_string(p.cond) + " is not an hsa_signal_condition_t");
     aligned("signal", b.signal.handle, signal_alignment);
     if (b.signal.handle != 0 && b.signal.handle == b.completion_signal.handle) {
       add("signal", "is the packet's own completion signal, so it never completes");
@@ -235,7 +236,7 @@ class Linter {
 
   void check(const UnknownVendor& v) {
     add("AmdFormat",
-        std::to_string(v.format) + " is no vendor format known here (1 PM4 IB, 2 barrier-value)");
+        std::to_string(v.format) + " is not a known vendor format (1 PM4 IB, 2 barrier-value)");
   }
   void check(const Invalid&) {}
   void check(const Undefined& u) {
@@ -302,7 +303,7 @@ AnyPacket decode(const Packet64& packet) noexcept {
 }
 
 std::string_view kind_name(const Packet64& packet) noexcept {
-  // In the order of AnyPacket's alternatives.
+  // Same order as the alternatives of AnyPacket.
   static constexpr std::string_view names[] = {"kernel_dispatch", "barrier_and",    "barrier_or",
                                                "barrier_value",   "agent_dispatch", "pm4_ib",
                                                "vendor",          "invalid",        "undefined"};
@@ -359,7 +360,7 @@ std::string describe(const PublishResult& result) {
     case PublishStatus::resource_full:
       return "the ring was full until the deadline: " + std::to_string(result.occupancy) + " of " +
              std::to_string(result.ring_size) + " slots in use, " + progress +
-             "; wait longer, publish less at once, or create the queue with a larger ring";
+             "; wait longer, publish fewer packets at once, or create the queue with a larger ring";
     case PublishStatus::queue_failed:
       return "the queue has failed with HSA status " + hex(static_cast<uint64_t>(result.queue_error)) + ", " +
              progress + "; destroy it and create another";

@@ -1,8 +1,11 @@
-// Packets as text: decode any 64 bytes into typed packets, print them in one line, and name what a packet processor would object to.
-// For error messages, the flight recorder and aql_dump.
+// Packets as text: decodes any 64 bytes into typed packets, prints them in one line, and names what
+// a packet processor would reject. Used by error messages, the flight recorder and aql_dump.
 //
-// Total: every function accepts any 64 bytes. Where lint() finds nothing, a typed packet fills back into the same 64 bytes.
-// Thread safety: pure functions. Cost: the only part of `aql` that allocates; not for the submit path.
+// Input: every function accepts any 64 bytes. If lint() finds nothing, filling the decoded packet
+// yields the same 64 bytes.
+// Thread safety: pure functions.
+// Cost: allocates (no other part of `aql` does, except SharedRing's constructor). Not for the
+// submit path.
 #pragma once
 
 #include <string>
@@ -15,9 +18,10 @@
 
 namespace uptempo::aql {
 
-// Kinds that are decoded, but that this library does not write.
+// Packet kinds that this library decodes but does not write.
 
-struct AgentDispatch {  // for agents that run host functions; GPU queues refuse it
+// For agents that run host functions. GPU queues refuse it.
+struct AgentDispatch {
   HeaderFlags flags{};
   uint16_t function = 0;
   uint64_t return_address = 0;
@@ -25,8 +29,9 @@ struct AgentDispatch {  // for agents that run host functions; GPU queues refuse
   hsa_signal_t completion_signal{0};
 };
 
-struct
-    Pm4Ib {  // AMD vendor format 1: runs an indirect buffer of PM4 commands; ROCr writes it when it freezes an executable
+// AMD vendor format 1: runs an indirect buffer of PM4 commands. ROCr writes it when it freezes an
+// executable.
+struct Pm4Ib {
   HeaderFlags flags{};
   std::array<uint32_t, 4> jump{};
   hsa_signal_t completion_signal{0};
@@ -37,7 +42,7 @@ struct UnknownVendor {
   uint8_t format = 0;
 };
 
-struct Invalid {};  // not published, or already taken
+struct Invalid {};  // unpublished, or already taken by the packet processor
 
 struct Undefined {  // a type that HSA does not define
   uint8_t type = 0;
@@ -48,31 +53,33 @@ using AnyPacket = std::variant<KernelDispatch, BarrierAnd, BarrierOr, BarrierVal
 
 AnyPacket decode(const Packet64& packet) noexcept;
 
-// "kernel_dispatch", "barrier_and", "barrier_or", "barrier_value", "pm4_ib", "vendor", "agent_dispatch", "invalid", "undefined".
+// Returns "kernel_dispatch", "barrier_and", "barrier_or", "barrier_value", "pm4_ib", "vendor",
+// "agent_dispatch", "invalid" or "undefined".
 std::string_view kind_name(const Packet64& packet) noexcept;
-// "none", "agent", "system", "undefined".
+// Returns "none", "agent", "system" or "undefined".
 std::string_view scope_name(FenceScope scope) noexcept;
 
-// One line: kind, barrier bit, scopes, then the fields of the kind; zero handles are left out.
-//   kernel_dispatch barrier acquire=system release=agent grid=[16384,1,1] workgroup=[256,1,1] kernel_object=0x7f0000001000 kernarg=0x7f..
+// Prints one line: kind, barrier bit, scopes, then the fields of the kind. Omits null handles.
+//   kernel_dispatch barrier acquire=system release=agent grid=[16384,1,1] workgroup=[256,1,1] ...
 std::string format(const Packet64& packet);
 
-// The sixteen 32-bit words, eight a line, little-endian order, as aql_dump reads them back.
+// Prints the sixteen 32-bit words, eight per line, in the form that aql_dump reads.
 std::string format_words(const Packet64& packet);
 
-// One thing wrong with a packet.
+// One defect of a packet.
 struct Finding {
-  std::string field;  // as hsa.h calls it: "setup", "workgroup_size_y", "reserved2"
-  std::string text;   // what was found, and what the rule asks for
+  std::string field;  // name in hsa.h: "setup", "workgroup_size_y", "reserved2"
+  std::string text;   // what was found and what the rule requires
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// Rules of the HSA Platform System Architecture 1.2, section 2.9, of hsa.h's field comments, and of AMD's ABI (alignment of kernel
-// descriptors, kernargs and signals). An INVALID packet has no findings: it is no packet yet. What depends on the
-// agent or the kernel (sizes it allows) is not looked at.
+// Checks the rules of the HSA Platform System Architecture 1.2, section 2.9, of hsa.h's field
+// comments, and of AMD's ABI (alignment of kernel descriptors, kernargs and signals). An INVALID
+// packet has no findings. Sizes that depend on the agent or the kernel are not checked.
 std::vector<Finding> lint(const Packet64& packet);
 
-// A refused publication in one sentence: what was asked, what was full or failed, and what can be done. Empty for an ok one.
+// Describes a refused publication in one sentence: what was requested, what was full or failed, and
+// what the caller can do. Empty for an ok result.
 std::string describe(const PublishResult& result);
 
 }  // namespace uptempo::aql

@@ -6,7 +6,8 @@
 namespace uptempo::aql {
 namespace {
 
-// Waits longer each time: the first rounds keep the latency of a processor that is about to catch up, the last ones leave the core idle.
+// Waits longer each round. The first rounds keep latency low if the processor is about to catch up;
+// the last rounds leave the core idle.
 class Backoff {
  public:
   void pause(Deadline deadline) noexcept {
@@ -27,7 +28,7 @@ class Backoff {
   }
 
  private:
-  static constexpr unsigned spins = 64;  // of about 40 cycles each: some 1 us
+  static constexpr unsigned spins = 64;  // about 40 cycles each: about 1 us
   static constexpr unsigned yields = 32;
   static constexpr unsigned nap_doublings = 5;
   static constexpr std::chrono::nanoseconds shortest_nap{50'000};
@@ -83,7 +84,8 @@ AqlQueueWriter::AqlQueueWriter(hsa_queue_t* queue, Producers producers,
 }
 
 bool AqlQueueWriter::cas_write_index(uint64_t expected, uint64_t desired) noexcept {
-  // Relaxed would do for the claim itself; acq_rel keeps the claims of several producers in one order with their fills.
+  // Relaxed is enough for the claim itself. acq_rel keeps the claims of several producers in one
+  // order with their fills.
   if (view_.write_index != nullptr) {
     return std::atomic_ref(*view_.write_index)
         .compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
@@ -97,16 +99,18 @@ bool AqlQueueWriter::claim(uint64_t count, uint64_t& first) noexcept {
     const uint64_t write = load_write_index();
     if (write + count - read_seen_ > ring_size()) {
       read_seen_ = load_read_index();
-      // Full only if `write` is no older than the read index: others may have claimed, and the processor taken, meanwhile.
+      // Full only if `write` is no older than the read index: meanwhile other producers may have
+      // claimed slots and the processor may have taken packets.
       if (write + count - read_seen_ > ring_size()) {
         if (load_write_index() == write) return false;
         continue;
       }
     }
-    // Failure means that another producer has claimed slots, so somebody has made progress.
+    // A failure means that another producer has claimed slots, so the system makes progress.
     if (cas_write_index(write, write + count)) {
       first = write;
-      // Acquire, of each header: what another producer stored into the slot a lap earlier. The processor between them is no thread of the language.
+      // Acquire of each header: makes visible what another producer stored into the slot one lap
+      // earlier. The processor between them is not a thread of the C++ memory model.
       for (uint64_t i = 0; i < count; ++i)
         (void)std::atomic_ref(ring_[(write + i) & mask_].word[0]).load(std::memory_order_acquire);
       return true;
@@ -181,7 +185,8 @@ std::span<Packet64> AqlQueueWriter::free_run(uint64_t skip) noexcept {
 }
 
 Room AqlQueueWriter::room() const noexcept {
-  // The read index first: the write index read after it is not older, so the difference is never negative.
+  // Load the read index first: the write index loaded after it is no older, so the difference is
+  // never negative.
   const uint64_t read = load_read_index();
   const uint64_t occupied = next_index() - read;
   return {.ring_size = ring_size(),

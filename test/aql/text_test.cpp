@@ -155,7 +155,7 @@ TEST_CASE("Unknown packets are found, not guessed at", "[lint]") {
   CHECK(lint(Packet64{{0x06}}) ==
         std::vector<Finding>{{"header", "packet type 6 is not defined (0 to 5 are)"}});
   CHECK(lint(Packet64{{0x00090000}}) ==
-        std::vector<Finding>{{"AmdFormat", "9 is no vendor format known here (1 PM4 IB, 2 barrier-value)"}});
+        std::vector<Finding>{{"AmdFormat", "9 is not a known vendor format (1 PM4 IB, 2 barrier-value)"}});
 }
 
 TEST_CASE(
@@ -194,8 +194,7 @@ TEST_CASE("A refused publication is described by what was full and what can be d
   CHECK(
       describe({.status = PublishStatus::resource_full, .ring_size = 64, .occupancy = 60, .requested = 10}) ==
       "the ring was full until the deadline: 60 of 64 slots in use, 0 of 10 packets published; wait longer, "
-      "publish less at "
-      "once, or create the queue with a larger ring");
+      "publish fewer packets at once, or create the queue with a larger ring");
   CHECK(
       describe({.status = PublishStatus::queue_failed,
                 .queue_error = HSA_STATUS_ERROR_EXCEPTION,
