@@ -6,7 +6,7 @@
 namespace uptempo::detail {
 namespace {
 
-// Ranges that are remembered although the last plan had less.
+// Number of ranges kept even if the last plan had fewer.
 constexpr size_t always_remembered = 1024;
 
 }  // namespace
@@ -18,13 +18,13 @@ void AccessSegments::cut(std::span<const AccessRange> ranges) {
   for (size_t i = 0; i < ranges.size(); ++i) {
     const AccessRange& range = ranges[i];
     if (ids_[i] < known_.size() && known_[ids_[i]].is(range)) continue;
-    // What a dispatch both reads and writes is declared twice.
+    // A dispatch declares a range that it both reads and writes twice.
     ids_[i] = i != 0 && known_[ids_[i - 1]].is(range) ? ids_[i - 1] : find_or_add(range);
   }
   if (known_.size() != before) number_segments();
 }
 
-// Fibonacci hashing; neighbours of one size go to places of their own.
+// Fibonacci hashing. Adjacent ranges of equal size get different slots.
 size_t AccessSegments::place_of(uintptr_t begin, uintptr_t end) const noexcept {
   const uint64_t mixed = (begin ^ std::rotl(uint64_t{end}, 32)) * 0x9e3779b97f4a7c15;
   return mixed >> (64 - std::countr_zero(table_.size()));

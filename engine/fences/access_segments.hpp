@@ -1,13 +1,15 @@
-// Ranges of addresses, cut where one of them begins or ends, so that whatever overlaps shares whole segments.
+// Splits address ranges at every begin and end, so that overlapping ranges share whole segments.
 //
 //   ranges     [--- a ---)   [- c -)         a = segments 0, 1;  b = 1, 2, 3;  c = 3
 //                  [------ b ------)
 //   segments   [ 0 )[ 1 )[ 2)[- 3 -)
 //
-// Ranges are remembered from one call to the next, because programs submit the same ones again and again: one that stands where it stood the last time costs a
-// comparison, one that was there before a look into a hash table, a new one a sort of all. Private to engine/dispatch.
+// Keeps ranges between calls, because programs submit the same ones repeatedly. Private to
+// engine/fences.
 //
-// Thread safety: as a vector.
+// Cost: one comparison for a range at the same position as in the last call, one hash lookup for
+// another known range, and a sort of all ranges if any range is new.
+// Thread safety: thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +28,11 @@ class AccessSegments {
     uint32_t first = 0, last = 0;
   };
 
-  // Empty ranges have no segment. May throw std::bad_alloc.
+  // Splits `ranges`. An empty range has no segment. May throw std::bad_alloc.
   void cut(std::span<const AccessRange> ranges);
-  // Of ranges[i].
+  // Segments of ranges[i].
   const Run& of(size_t i) const noexcept { return known_[ids_[i]].run; }
-  // Segments are numbered below this; some may belong to no range of the last call.
+  // Number of segments; some may belong to no range of the last call.
   size_t size() const noexcept { return cuts_.size(); }
 
  private:
@@ -46,9 +48,10 @@ class AccessSegments {
   void number_segments();
 
   std::vector<Known> known_;
-  std::vector<uint32_t> table_;  // open addressing: number of a known range plus one, 0 where there is none
-  std::vector<uint32_t> ids_;    // of the ranges of the last call, and behind them of longer ones before it
-  std::vector<uintptr_t> cuts_;  // where segments begin
+  std::vector<uint32_t> table_;  // open addressing: index into known_ plus one; 0: empty slot
+  // index into known_ per range; may be longer than the last call's list
+  std::vector<uint32_t> ids_;
+  std::vector<uintptr_t> cuts_;  // begin addresses of the segments
 };
 
 }  // namespace uptempo::detail

@@ -1,9 +1,9 @@
-// What the caller may declare about a packet that has not been published: the memory it accesses, its
-// outside observers, and fences of the caller's own. Base class of CommandRef (a packet of a batch),
-// NodeRef (of a recording) and FencePlan::Dispatch (of a plan).
+// Declarations that the caller may add to an unpublished packet: the memory it accesses, its
+// outside observers, and explicit fences. Base class of CommandRef (a packet of a batch), NodeRef
+// (of a recording) and FencePlan::Dispatch (of a plan).
 //
-// Lifetime: valid until the batch or recording is touched again. With handle checks
-// (engine/runtime/handle_check.hpp) a later call throws Error.
+// Lifetime: valid until the batch or recording is modified again. With handle checks
+// (engine/runtime/handle_check.hpp), a later call throws Error.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,13 @@
 
 namespace uptempo::detail {
 
-// `Self` is the class that offers these functions. `Ref` names the packet; declare(), observe(),
-// set_fences() and drop_barrier() are found for it by argument-dependent lookup.
+// `Self` is the derived class. `Ref` identifies the packet; argument-dependent lookup finds
+// declare(), observe(), set_fences() and drop_barrier() for it.
 template <class Self, class Ref>
 class Declaring {
  public:
-  // Bytes that the dispatch reads or writes. Once one range is declared, all must be: the plan may then leave out the barrier bit.
+  // Declares bytes that the dispatch reads or writes. If one range is declared, all must be: the
+  // plan may then omit the barrier bit.
   template <class T>
   Self& reads(const T* data, size_t count) {
     declare(packet_, data, count * sizeof(T), false);
@@ -29,18 +30,19 @@ class Declaring {
     declare(packet_, data, count * sizeof(T), true);
     return self();
   }
-  // A dispatch that touches no memory but its arguments.
+  // Declares a dispatch that accesses no memory except its arguments.
   Self& touches_nothing() {
     declare(packet_, nullptr, 0, false);
     return self();
   }
-  // Who looks at the results before the completion is awaited.
+  // Declares an observer that reads the results before the caller awaits completion.
   Self& observed_by(Observer observer) {
     observe(packet_, observer);
     return self();
   }
 
-  // The caller's own choice, taken as it is (but see fence_rules.hpp for the first packet and the last).
+  // Sets the fences, or removes the barrier bit, as the caller chooses. fence_rules.hpp has the
+  // exceptions for the first and last packet.
   Self& fences(aql::FenceScope acquire, aql::FenceScope release) {
     set_fences(packet_, acquire, release);
     return self();

@@ -20,7 +20,7 @@ std::span<const PacketPlan> FencePlan::packets() {
   if (plans_.size() != packets_.size()) {
     std::vector<PacketPlan> plans(packets_.size());
     planner_.plan(packets_, accesses_, plans);
-    plans_ = std::move(plans);  // behind what may throw
+    plans_ = std::move(plans);  // after everything that may throw
   }
   return plans_;
 }

@@ -1,4 +1,5 @@
-// The cheapest barrier bits and fence scopes for dispatches that are to stand in one queue, one behind the other, with the reason for each.
+// FencePlan computes the cheapest barrier bits and fence scopes for dispatches in one queue, in
+// queue order, with a reason for each.
 //
 //   FencePlan plan;
 //   plan.dispatch().reads(x, n).writes(y, n);
@@ -6,16 +7,19 @@
 //   plan.dispatch().reads(y, n).reads(z, n).writes(out, n);
 //   plan.packets()[1].flags;       // {Barrier::off, FenceScope::none, FenceScope::agent}
 //   plan.cost();                   // 2 system fences, 2 barrier bits, 3 agent fences
-//   plan.explain();                // a line for each packet
+//   plan.explain();                // one line per packet
 //
-// For those who write packets themselves, or want to know. A batch or a recording plans its own packets so with FencePolicy::minimal. What is minimised, and by
-// which rules, is said in fence_planner.hpp.
+// For callers that write packets themselves. Batches and recordings plan their own packets the same
+// way under FencePolicy::minimal. fence_planner.hpp states the cost order and the rules.
 //
-// What the plan rests on: the last packet carries the completion signal; kernargs, and inputs that the host or a copy wrote, were complete before the first one
-// was published; all that a dispatch reads and writes is declared, a range that it both reads and writes as both. uptempo-vgpu --check fences finds what was
-// declared wrongly.
+// Requires:
+// * The last packet carries the completion signal.
+// * Kernargs, and inputs that the host or a copy wrote, are complete before the first packet is
+//   published.
+// * Every dispatch declares all bytes it reads and writes; a range that it both reads and writes is
+//   declared as both. uptempo-vgpu --check fences finds wrong declarations.
 //
-// Thread safety: as a vector.
+// Thread safety: thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -49,27 +53,28 @@ void drop_barrier(const PlannedRef& packet);
 
 class FencePlan {
  public:
-  // Correct on every target.
+  // Plans for any target.
   FencePlan() : planner_(detail::Overwrites::handed_over) {}
-  // For one: some need less than others.
+  // Plans for one agent; some agents need fewer fences.
   explicit FencePlan(const Agent& agent) : planner_(detail::overwrites_on(&agent)) {}
 
-  // The dispatch just added. Only the last one may be declared; valid until the plan goes.
+  // The dispatch last added. Only the last one can be declared. Valid as long as the plan.
   class Dispatch : public detail::Declaring<Dispatch, detail::PlannedRef> {
    private:
     friend class FencePlan;
     using Declaring::Declaring;
   };
-  // One more. Of which nothing is said, may read and write everything.
+  // Adds a dispatch. Without declarations it may read and write everything.
   Dispatch dispatch();
 
   size_t size() const noexcept { return packets_.size(); }
   void clear() noexcept;
 
-  // Of all dispatches so far, in order. Valid until something is added or said.
+  // Returns the plans of all dispatches, in order. Valid until the next dispatch or declaration.
   std::span<const PacketPlan> packets();
   FenceCost cost() { return cost_of(packets()); }
-  // A line for each: "packet 3: barrier bit: ...; acquire agent: ...; release none: ...".
+  // Returns one line per packet: "packet 3: barrier bit: ...; acquire agent: ...; release none:
+  // ...".
   std::string explain() { return uptempo::explain(packets()); }
 
  private:

@@ -46,8 +46,9 @@ void FencePlanner::sweep(std::span<const Declarations> packets, std::span<Packet
   epoch_.resize(packets.size());
   deferred_.clear();
   acquired_ = 0;
-  uint32_t epoch = 0, since = 0;  // `since` is the packet that last had its barrier bit set
-  bool begun = false;             // a packet of ours has acquired what the host wrote
+  // `since`: the last packet with a barrier bit.
+  uint32_t epoch = 0, since = 0;
+  bool begun = false;             // true once an engine packet has acquired the host's writes
   auto pair = relations_.hand_overs().begin();
   const auto pairs_end = relations_.hand_overs().end();
   for (uint32_t i = 0; i < packets.size(); ++i) {
@@ -106,13 +107,13 @@ void release_for(const HandOver& pair, uint32_t packet, std::span<PacketPlan> pl
 
 }  // namespace
 
-// All that one packet reads.
+// Handles all hand-overs to one reader.
 void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const Declarations> packets,
                              std::span<PacketPlan> plans) {
   for (const HandOver& pair : pairs) {
     if (acquired_ > epoch_[pair.writer]) continue;
     PacketPlan& reader = plans[pair.reader];
-    if (scopes_are_given(packets[pair.reader])) break;  // with none, and that is the caller's affair
+    if (scopes_are_given(packets[pair.reader])) break;  // the caller set none; it is responsible
     reader.flags.acquire = FenceScope::agent;
     reader.acquire = ScopeReason::hand_over;
     reader.acquired = {pair.writer, pair.reader};
@@ -122,7 +123,8 @@ void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const De
   for (const HandOver& pair : pairs) {
     if (scopes_are_given(packets[pair.writer]) || releases(plans[pair.writer])) continue;
     const uint32_t written = epoch_[pair.writer];
-    // At the latest with the next barrier bit; or without any, where the caller has left it out and knows of another order.
+    // Release no later than the next barrier bit. If the caller removed that bit, it ensures
+    // another order.
     if (acquired_ <= written + 1) {
       release_for(pair, pair.writer, plans);
     } else {
@@ -131,7 +133,8 @@ void FencePlanner::hand_over(std::span<const HandOver> pairs, std::span<const De
   }
 }
 
-// Their acquires come in order, so a release at the end of the epoch before one of them serves all later ones whose writers are over by then.
+// The acquires come in order. So a release at the end of the epoch before one acquire also serves
+// all later acquires whose writers have completed by then.
 void FencePlanner::place_deferred(std::span<const Declarations> packets, std::span<PacketPlan> plans) {
   epochs_.assign(epoch_.back() + 1, {});
   for (uint32_t i = 0; i < packets.size(); ++i) {
@@ -149,8 +152,8 @@ void FencePlanner::place_deferred(std::span<const Declarations> packets, std::sp
     if (last != 0) {
       release_for(deferred.pair, last - 1, plans);
       placed = before;
-    } else if (!scopes_are_given(
-                   packets[deferred.pair.writer])) {  // all packets of that epoch are the caller's
+    } else if (!scopes_are_given(packets[deferred.pair.writer])) {
+      // The caller set the scopes of all packets of that epoch.
       release_for(deferred.pair, deferred.pair.writer, plans);
     }
   }

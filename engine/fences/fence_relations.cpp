@@ -39,7 +39,7 @@ void FenceRelations::touch(uint32_t packet, const Declarations& declarations, st
                            bool overwrites_are_handed_over) {
   Count after = before_;
   bool touches = false;
-  // First all, then what they leave behind: a dispatch may read and write the same bytes.
+  // Read all states before updating any: a dispatch may read and write the same bytes.
   for (uint32_t i = declarations.first_access; i < declarations.first_access + declarations.access_count; ++i) {
     const AccessSegments::Run& run = segments_.of(i);
     const bool writes = accesses[i].writes;

@@ -1,6 +1,7 @@
-// What the packets of a sequence need of one another, by what each reads and writes. Private to engine/dispatch.
+// FenceRelations derives what the packets of a sequence require of one another from the memory each
+// one reads and writes. Private to engine/fences.
 //
-// Thread safety: as a vector.
+// Thread safety: thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace uptempo::detail {
 
-// What `writer` wrote, and nobody has overwritten since, must have reached `reader`: a release behind the one, and behind that an acquire ahead of the other.
+// `reader` reads what `writer` wrote and no packet has overwritten since. Requires a release at or
+// after the writer, then an acquire at or before the reader.
 struct HandOver {
   uint32_t writer, reader;
   bool operator==(const HandOver&) const = default;
@@ -20,19 +22,21 @@ struct HandOver {
 
 class FenceRelations {
  public:
-  // A packet that declares nothing may read and write everything. With `overwrites_are_handed_over` a packet that overwrites counts as a reader.
-  // Cost: linear in packets and in the segments that each touches. May throw std::bad_alloc.
+  // A packet without declarations may read and write everything. With `overwrites_are_handed_over`,
+  // a packet that overwrites counts as a reader. May throw std::bad_alloc.
+  // Cost: linear in packets and in the segments that each accesses.
   void find(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
             bool overwrites_are_handed_over);
 
-  // The last packet that must be over before this one begins, plus one; 0 if there is none. Whoever comes after it comes after the others as well.
+  // The last packet that must complete before this one begins, plus one; 0 if there is none. Order
+  // after it implies order after all other required packets.
   uint32_t comes_after(uint32_t packet) const noexcept { return comes_after_[packet]; }
-  // In the order of their readers.
+  // Ordered by reader.
   std::span<const HandOver> hand_overs() const noexcept { return hand_overs_; }
 
  private:
-  // Packets are counted on from one call to the next, so that what earlier calls have left in the segments need not be cleared: counts up to `before_` are no packet
-  // of this call.
+  // Packet counts continue from call to call, so segment states of earlier calls need not be
+  // cleared: counts up to `before_` belong to earlier calls.
   using Count = uint64_t;
   struct Segment {
     Count writer = 0, user = 0;
@@ -45,18 +49,20 @@ class FenceRelations {
              bool overwrites_are_handed_over);
   void hand_over(Count writer, uint32_t reader);
   Count count_of(uint32_t packet) const noexcept { return before_ + packet + 1; }
-  // Plus one; 0 if it is none of this call's.
+  // Packet number plus one; 0 if the packet belongs to an earlier call.
   uint32_t packet_of(Count count) const noexcept { return static_cast<uint32_t>(count - before_); }
 
   AccessSegments segments_;
   std::vector<Segment> states_;
-  std::vector<uint32_t> written_;  // segments, since a packet touched everything
+  // segments written since the last packet that accessed everything
+  std::vector<uint32_t> written_;
   Count before_ = 0;
-  Count end_ = 0;                    // the last one of this call
-  Count everything_ = 0, last_ = 0;  // who touched everything, and anything, last
+  Count end_ = 0;                    // last packet of this call
+  // last packet that accessed everything, and that accessed anything
+  Count everything_ = 0, last_ = 0;
   std::vector<uint32_t> comes_after_;
   std::vector<HandOver> hand_overs_;
-  std::vector<Count> last_reader_;  // of each packet
+  std::vector<Count> last_reader_;  // per packet
 };
 
 }  // namespace uptempo::detail

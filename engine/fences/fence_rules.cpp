@@ -35,7 +35,8 @@ struct BarrierChoice {
   PacketPair conflict{};
 };
 
-// `since` is the packet that last had its barrier bit set; it and all after it may still run when packet i is looked at.
+// `since` is the last packet with a barrier bit. It and all later packets may still run when packet
+// i is processed.
 BarrierChoice choose_barrier(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
                              size_t i, size_t since) noexcept {
   if (i == 0) return {BarrierReason::first_of_batch};
@@ -64,9 +65,9 @@ const char* words(BarrierReason reason) noexcept {
     case BarrierReason::caller_without:
       return "the caller asked for none";
     case BarrierReason::caller_with:
-      return "the caller's packet has it";
+      return "the caller's packet sets it";
     case BarrierReason::completion:
-      return "it carries the completion signal, which stands for all packets before it";
+      return "it carries the completion signal, which covers all packets before it";
     case BarrierReason::policy:
       return "the batch's policy";
   }
@@ -80,13 +81,13 @@ const char* words(ScopeReason reason) noexcept {
     case ScopeReason::host_reads:
       return "the host reads after the completion signal";
     case ScopeReason::within_agent:
-      return "only packets of this agent look";
+      return "only packets of this agent read it";
     case ScopeReason::observed:
       return "an observer was declared";
     case ScopeReason::caller:
       return "the caller asked for it";
     case ScopeReason::completion:
-      return "raised: the completion signal stands for all packets and their results";
+      return "raised: the completion signal covers all packets and their results";
     case ScopeReason::stale_kernargs:
       return "raised: the kernarg block may have been used before";
     case ScopeReason::hand_over:
@@ -94,7 +95,7 @@ const char* words(ScopeReason reason) noexcept {
     case ScopeReason::nothing_new:
       return "it reads nothing that has not been acquired";
     case ScopeReason::nobody_reads:
-      return "nobody reads what it wrote, or a later release covers it";
+      return "no packet reads what it wrote, or a later release covers it";
     case ScopeReason::policy:
       return "the batch's policy";
   }
@@ -112,7 +113,9 @@ void Declarations::move_to_end(std::vector<AccessRange>& accesses) {
 void plan_fences(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
                  FencePolicy policy, std::span<PacketPlan> plans) noexcept {
   size_t since = 0;
-  bool acquired = false;  // a packet of this plan has: what a raw packet acquires is its author's affair
+  // True once a packet of this plan acquires. Acquires of raw packets are their author's
+  // responsibility and do not count.
+  bool acquired = false;
   for (size_t i = 0; i < packets.size(); ++i) {
     const Declarations& packet = packets[i];
     const bool first = !acquired && !packet.is_finished;

@@ -1,22 +1,30 @@
-// The fence plan: which barrier bit and which scopes each packet of a batch gets, and why.
+// The fence plan: the barrier bit and fence scopes of each packet of a batch, with reasons.
 //
-// A pure function of what the batch says about its packets. It assumes what the engine guarantees: every kernarg block of the batch was
-// written before the batch's first header; inputs that the host or a copy wrote were complete before submit(); the last packet carries
-// the completion signal.
+// A pure function of the batch's declarations. It assumes what the engine guarantees: every kernarg
+// block of the batch is written before the batch's first header; inputs that the host or a copy
+// wrote are complete before submit(); the last packet carries the completion signal.
 //
-// Rules (HSA Platform System Architecture 1.2, sections 2.9.1 and 3.4; AMD's memory model for gfx9 in the LLVM AMDGPU User Guide)
-//   scopes   First packet: acquire system, because the host wrote kernargs and inputs. Last packet: release system, because the host
-//            reads after its signal. In between agent/agent; a batch of one: system/system. Fences are agent-wide, so one system
-//            acquire serves every packet after it.
-//   barrier  A packet that declares its accesses waits only if it reads what a packet since the last barrier bit writes, or writes what
-//            such a packet reads or writes. A packet that declares nothing may touch anything: it waits, and so does the one after it.
-//            The first packet waits, because what earlier batches do is not declared here.
-//   caller   Explicit scopes and without_barrier() are taken as they are, with two exceptions. The packet with the completion signal keeps its
-//            barrier bit and releases at system scope: a release covers only packets whose active phase is over, and completion must mean
-//            that all packets are complete and visible. The first packet acquires at agent scope at least: its kernarg
-//            block may have been used before, and a scalar cache may hold the old bytes.
+// Rules:
+//   scopes   First packet: acquire system, because the host wrote kernargs and inputs. Last packet:
+//            release system, because the host reads after its signal. Packets between them:
+//            agent/agent. A batch of one: system/system. Fences are agent-wide, so one system
+//            acquire serves every later packet.
+//   barrier  A packet with declared accesses waits only if it reads what a packet since the last
+//            barrier bit writes, or writes what such a packet reads or writes. A packet without
+//            declarations may access anything: it waits, and so does the next one. The first packet
+//            waits, because the accesses of earlier batches are not declared here.
+//   caller   Explicit scopes and without_barrier() are kept, with two exceptions. The packet with
+//            the completion signal keeps its barrier bit and releases at system scope: a release
+//            covers only packets whose active phase has ended, and completion must mean that all
+//            packets are complete and visible. The first packet acquires at least at agent scope:
+//            its kernarg block may have been used before, and a scalar cache may hold the old
+//            bytes.
 //
-// Thread safety: pure. Cost: linear in packets; for declared ones, in pairs of ranges since the last barrier bit.
+// Thread safety: pure functions.
+// Cost: linear in packets; for declared packets, also in pairs of ranges since the last barrier
+// bit.
+// Sources: HSA Platform System Architecture 1.2, sections 2.9.1 and 3.4; LLVM AMDGPU User Guide,
+// memory model for gfx9.
 #pragma once
 
 #include <cstddef>
@@ -37,26 +45,29 @@ struct AccessRange {
   bool operator==(const AccessRange&) const = default;
 };
 
-// Who looks at what a packet writes before the batch's completion is awaited.
+// Reader of a packet's results before the caller awaits the batch's completion.
 enum class Observer : uint8_t {
-  none,    // nobody but later packets of the batch
+  none,    // only later packets of the batch
   agent,   // another queue of the same agent
   system,  // the host or another device
 };
 
-// What the plan needs to know of one packet.
+// A packet's declarations, as input of the plan.
 struct Declarations {
-  bool is_finished = false;  // a finished packet of the caller's: barrier bit and scopes are those of its header
-  bool declared = false;  // its accesses are accesses[first_access, first_access + access_count)
+  // A finished packet of the caller's: its header sets barrier bit and scopes.
+  bool is_finished = false;
+  // Its accesses are accesses[first_access, first_access + access_count).
+  bool declared = false;
   bool without_barrier = false;
-  bool explicit_fences = false;  // acquire and release are the caller's
+  bool explicit_fences = false;  // the caller set acquire and release
   aql::FenceScope acquire = aql::FenceScope::agent;
   aql::FenceScope release = aql::FenceScope::agent;
   Observer observer = Observer::none;
   uint32_t first_access = 0;
   uint32_t access_count = 0;
 
-  // One access more, or only that all are declared where `bytes` is 0. It goes to the end of `accesses`, with those that do not stand there.
+  // Adds one access. If `bytes` is 0, only marks the packet as declared. Appends to `accesses`;
+  // if this packet's earlier ones are not at the end, they move there.
   void declare(std::vector<AccessRange>& accesses, const void* data, size_t bytes, bool writes) {
     if (declared && first_access + access_count != accesses.size()) [[unlikely]]
       move_to_end(accesses);
@@ -82,8 +93,11 @@ struct Declarations {
 
 enum class FencePolicy : uint8_t {
   planned,  // the rules above
-  minimal,  // the fewest fences that what packets declare allows (fence_planner.hpp); declares reads apart from writes
-  system_everywhere,  // system/system and a barrier bit on every packet: what most runtimes do; for comparison
+  // The fewest fences that the declarations permit (fence_planner.hpp). Distinguishes reads from
+  // writes.
+  minimal,
+  // For comparison: system/system and a barrier bit on every packet, as in most runtimes.
+  system_everywhere,
 };
 
 enum class BarrierReason : uint8_t {
@@ -105,7 +119,7 @@ enum class ScopeReason : uint8_t {
   caller,
   completion,
   stale_kernargs,
-  hand_over,  // from one packet to another (PacketPlan::acquired, released)
+  hand_over,  // between two packets (PacketPlan::acquired, released)
   nothing_new,
   nobody_reads,
   policy
@@ -126,19 +140,21 @@ struct PacketPlan {
   PacketPair acquired{}, released{};  // writer and reader; for ScopeReason::hand_over
 };
 
-// Fills plans[i] for packets[i]; both have the same length. Never fails, never allocates. Not for FencePolicy::minimal.
+// Fills plans[i] for packets[i]; both have the same length. Does not fail or allocate. Not for
+// FencePolicy::minimal.
 void plan_fences(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
                  FencePolicy policy, std::span<PacketPlan> plans) noexcept;
 
-// Why a packet has its barrier bit and its scopes, in words: "it touches what packet 3 touches, and one of them writes".
+// Reasons for a packet's barrier bit and scopes, in words: "it touches what packet 3 touches, and
+// one of them writes".
 struct PlanReasons {
   std::string barrier, acquire, release;
 };
-// `packet` is its number in the batch: what is said of that packet says "it".
+// `packet` is its number in the batch; the text calls that packet "it".
 PlanReasons reasons_of(const PacketPlan& plan, size_t packet);
-// In one line: "barrier bit: ...; acquire agent: ...; release agent: ...".
+// Returns one line: "barrier bit: ...; acquire agent: ...; release agent: ...".
 std::string explain(const PacketPlan& plan, size_t packet);
-// A line for each: "packet 3: barrier bit: ...".
+// Returns one line per packet: "packet 3: barrier bit: ...".
 std::string explain(std::span<const PacketPlan> plans);
 
 }  // namespace uptempo

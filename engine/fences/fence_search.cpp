@@ -13,11 +13,11 @@ using aql::FenceScope;
 
 constexpr uint32_t most_packets = 32;
 
-// One packet or epoch a bit.
+// One bit per packet or epoch.
 using Set = uint32_t;
 constexpr Set only(uint32_t i) noexcept { return Set{1} << i; }
 constexpr Set below(uint32_t i) noexcept { return i >= 32 ? ~Set{0} : only(i) - 1; }
-// Behind i, at the latest j.
+// Packets after i and no later than j.
 constexpr Set between(uint32_t i, uint32_t j) noexcept { return below(j + 1) & ~below(i + 1); }
 
 bool releases(const PacketPlan& plan) noexcept { return plan.flags.release != FenceScope::none; }
@@ -37,16 +37,16 @@ class Search {
   struct Choice {
     Set barriers = 0;
     Set acquires = 0;  // epochs; epoch 0 begins with packet 0
-    Set releases = 0;  // packets, for hand-overs
+    Set releases = 0;  // packets that release for hand-overs
   };
 
-  // Nothing where the given plan cannot be bettered.
+  // Empty if the given plan cannot be improved.
   std::optional<Choice> run() noexcept {
     if (least() == best_) return {};
     std::optional<Choice> found;
     const Set ends = only(0) | only(count_ - 1), inner = below(count_) & ~ends;
     const int bits = std::popcount(given_ & inner);
-    // All subsets of the inner packets with as many bits.
+    // Tries all subsets of the inner packets with the same number of bits.
     for (Set chosen = inner;; chosen = (chosen - 1) & inner) {
       if (std::popcount(chosen) == bits && in_order(chosen | ends))
         if (try_barriers(chosen | ends)) found = best_choice_;
@@ -63,9 +63,9 @@ class Search {
     return true;
   }
 
-  // No plan with as few barrier bits has less agent fences than this.
+  // Lower bound of agent fences over all plans with as few barrier bits.
   uint32_t least() const noexcept {
-    // How many barrier bits order needs at least among packets up to i, and among those behind j.
+    // The fewest barrier bits that order requires among packets up to i, and among those after j.
     std::array<uint32_t, most_packets> up_to{}, behind{};
     uint32_t bits = 0;
     for (uint32_t i = 0, since = 0; i < count_; ++i) {
@@ -75,10 +75,11 @@ class Search {
       }
       up_to[i] = bits;
     }
-    // The first packet behind j that has a bit, if bits are as far ahead as can be, and how many have one.
+    // `next`: first packet after j with a barrier bit if bits are placed as early as possible.
+    // `counted`: number of such bits.
     uint32_t next = count_ - 1, counted = 1;
     for (uint32_t j = count_ - 1; j-- > 0;) {
-      bool is_needed = false;  // at j + 1: a packet before the next bit comes after j
+      bool is_needed = false;  // bit required at j + 1: a packet before the next bit comes after j
       for (uint32_t i = j + 1; i < next; ++i) is_needed |= relations_.comes_after(i) == j + 1;
       if (is_needed) {
         next = j + 1;
@@ -86,8 +87,8 @@ class Search {
       }
       behind[j] = counted;
     }
-    uint32_t acquires = 0, served = 0;  // readers in disjoint stretches need an acquire each
-    Set forced = 0;                     // writers whose release cannot be another's
+    uint32_t acquires = 0, served = 0;  // readers in disjoint stretches need one acquire each
+    Set forced = 0;                     // writers that must release themselves
     for (const HandOver& pair : relations_.hand_overs()) {
       if (acquires == 0 || pair.writer >= served) {
         ++acquires;
@@ -112,8 +113,8 @@ class Search {
   }
 
   bool try_acquires(Set barriers, const std::array<uint32_t, most_packets>& epoch, Set acquires) noexcept {
-    std::array<uint32_t, most_packets>
-        due{};  // of each writer: the first epoch that acquires for a reader of it; 0: none
+    // Per writer: the first epoch that acquires for one of its readers; 0: none.
+    std::array<uint32_t, most_packets> due{};
     for (const HandOver& pair : relations_.hand_overs()) {
       const Set serving = acquires & between(epoch[pair.writer], epoch[pair.reader]);
       if (serving == 0) return false;
@@ -129,7 +130,7 @@ class Search {
       for (uint32_t i = 0; i < count_; ++i) {
         if (due[i] != acquire || ((released | released_) & only(i)) != 0) continue;
         if ((in_epochs & between(epoch[i], acquire - 1)) != 0) continue;
-        // The last packet of the epoch before the acquire: it has no release yet.
+        // The last packet of the epoch before the acquire. It has no release yet.
         uint32_t last = i;
         while (epoch[last + 1] != acquire) ++last;
         released |= only(last);
@@ -146,7 +147,7 @@ class Search {
   const FenceRelations& relations_;
   const uint32_t count_;
   Set given_ = 0;     // barrier bits of the given plan
-  Set released_ = 0;  // by those that release whatever is handed over
+  Set released_ = 0;  // packets that release regardless of hand-overs
   uint32_t best_ = 0;
   Choice best_choice_;
 };
@@ -171,7 +172,8 @@ void write(const Search::Choice& choice, const FenceRelations& relations,
       plan.release = ScopeReason::nobody_reads;
     }
   }
-  // Reasons: for a barrier bit a pair that it alone keeps in order, for a fence the first hand-over that it serves.
+  // Reasons: for a barrier bit, a pair that only this bit orders; for a fence, the first hand-over
+  // that it serves.
   for (uint32_t later = 0; later < count; ++later) {
     const uint32_t after = relations.comes_after(later);
     if (after == 0) continue;
@@ -189,7 +191,7 @@ void write(const Search::Choice& choice, const FenceRelations& relations,
     const auto acquire = static_cast<uint32_t>(std::bit_width(serving)) - 1;
     if ((acquired & only(acquire)) == 0) {
       acquired |= only(acquire);
-      // Readers of that epoch come first in the list; without any, its first packet does as well.
+      // Readers of that epoch come first in the list. If it has none, use its first packet.
       uint32_t at = pair.reader;
       while (epoch[at] > acquire || (at != pair.reader && epoch[at - 1] == acquire)) --at;
       plans[at].flags.acquire = FenceScope::agent;

@@ -1,6 +1,9 @@
-// The fewest fences at agent scope for a short sequence, by trying all there is to choose. Private to engine/dispatch.
+// Finds the fewest agent-scope fences for a short sequence by exhaustive search. Private to
+// engine/fences.
 //
-// What can be chosen: where the barrier bits are (not how many), and which epochs acquire; the releases follow from that. Thread safety: pure.
+// The search varies the positions of the barrier bits (not their number) and the epochs that
+// acquire. The releases follow from these.
+// Thread safety: pure function.
 #pragma once
 
 #include <span>
@@ -10,8 +13,9 @@
 
 namespace uptempo::detail {
 
-// `plans` hold a correct plan with as few system fences and barrier bits as may be; they hold the cheapest one afterwards. 32 packets at most. Does nothing where the
-// caller has chosen anything himself, or where a bound shows that there is nothing to gain.
+// On entry, `plans` hold a correct plan with the fewest system fences and barrier bits; on return,
+// the cheapest one. At most 32 packets. Does nothing if the caller set anything explicitly, or if a
+// bound proves that nothing can be saved.
 void search_fences(std::span<const Declarations> packets, const FenceRelations& relations,
                    std::span<PacketPlan> plans) noexcept;
 

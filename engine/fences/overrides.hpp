@@ -1,7 +1,7 @@
-// What a packet gets under every policy: from the caller, from outside observers, and by the rules of fence_rules.hpp that no choice may break. Private to
-// engine/dispatch.
+// Rules that hold under every policy: the caller's choices, outside observers, and the exceptions
+// of fence_rules.hpp. Private to engine/fences.
 //
-// Thread safety: pure.
+// Thread safety: pure functions.
 #pragma once
 
 #include "engine/fences/fence_rules.hpp"
@@ -16,7 +16,7 @@ inline PacketPlan plan_finished_packet(const Declarations& packet) noexcept {
           .release = ScopeReason::caller};
 }
 
-// Raises the release to what the host, or a declared observer, needs.
+// Raises the release to the scope that the host or a declared observer requires.
 inline void release_to_observers(const Declarations& packet, bool is_last, PacketPlan& plan) noexcept {
   if (is_last) {
     plan.flags.release = aql::FenceScope::system;
@@ -28,7 +28,8 @@ inline void release_to_observers(const Declarations& packet, bool is_last, Packe
   }
 }
 
-// Behind what a policy has chosen: what the caller says instead, as far as the first packet of ours and the last one of all allow it.
+// Applies the caller's choices after the policy's, except where the first engine packet or the last
+// packet forbids it.
 inline void apply_overrides(const Declarations& packet, bool is_first, bool is_last, PacketPlan& plan) noexcept {
   if (packet.explicit_fences) {
     plan.flags.acquire = packet.acquire;

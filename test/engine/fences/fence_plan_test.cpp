@@ -289,7 +289,7 @@ TEST_CASE("a plan says of each packet why", "[fence_plan]") {
                  "what it wrote\n"));
   CHECK(contains(text,
                  "packet 2: barrier bit: it touches what packet 1 touches, and one of them writes; "
-                 "acquire agent: it reads what packet 0 wrote; release none: nobody reads what it "
+                 "acquire agent: it reads what packet 0 wrote; release none: no packet reads what it "
                  "wrote, or a later release covers it\n"));
 }
 

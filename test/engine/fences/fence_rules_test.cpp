@@ -198,7 +198,7 @@ TEST_CASE("a plan explains itself", "[fence_rules]") {
   CHECK(explain(plans[0], 0) ==
         "barrier bit: first of its batch, earlier batches may still run; acquire system: the host wrote "
         "kernargs and inputs; "
-        "release agent: only packets of this agent look");
+        "release agent: only packets of this agent read it");
   CHECK(contains(explain(plans[1], 1), "barrier bit: it touches what packet 0 touches, and one of them writes"));
   CHECK(contains(explain(plans[2], 2), "release system: the host reads after the completion signal"));
 }
