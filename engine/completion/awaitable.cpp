@@ -21,7 +21,7 @@ void CompletionAwaiter::await_suspend(std::coroutine_handle<> coroutine) {
     added_ = false;
     throw;
   }
-  // Not a word more: the coroutine may have been resumed by now, and gone.
+  // Do not access *this here: the coroutine may already have been resumed and destroyed.
 }
 
 void CompletionAwaiter::hand_back(Awaited& awaited) noexcept {

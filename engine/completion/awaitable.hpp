@@ -1,25 +1,29 @@
-// Completions in coroutines: `co_await` one instead of waiting for it.
+// Lets coroutines `co_await` a Completion.
 //
 //   Task frame(Queue& queue) {
 //     BatchSubmitter batch{queue};
 //     ...
-//     co_await batch.submit();                       // goes on when the batch is complete; throws Error if the queue has failed
-//     co_await resume_on(loop, batch.submit());      // goes on wherever `loop` runs what it is given
+//     co_await batch.submit();  // resumes when the batch is complete; throws Error if the queue
+//                               failed
+//     co_await resume_on(loop, batch.submit());  // resumes where `loop` runs the handle
 //   }
 //
-// Where it goes on. A completion that is complete already does not suspend. After `co_await completion` the coroutine runs on the process's drain
-// thread (completion_thread.hpp), which serves every other awaited completion too: keep it short there, hand long work on, and never wait there for another
-// awaited completion. `resume_on(executor, completion)` calls executor(std::coroutine_handle<>) on the drain thread, and whatever thread
-// resumes the handle runs the coroutine; the executor outlives the wait. Neither may throw: an executor, or a promise whose unhandled_exception
-// throws again, ends the program (std::terminate).
-//
-// Failure. The awaiting expression throws Error, as Completion::wait does, when the queue fails, is destroyed with the work unfinished, or the
-// Runtime goes. What is resumed because the Runtime goes must not make another one: it is being waited for.
-//
-// Threads. A Queue belongs to one thread at a time: a coroutine that submits must be the only one that does, wherever it runs.
-//
-// Lifetime. The object awaited lives in the coroutine's frame: nothing is allocated, and destroying a suspended coroutine takes it back. Not
-// while it is being resumed, or after its handle was given to an executor that will resume it.
+// Where it resumes: if the completion is already complete, the coroutine does not suspend.
+// Otherwise `co_await completion` resumes it on the process-wide completion thread
+// (completion_thread.hpp), which serves all awaited completions. Code there must be short, hand
+// over long work, and never wait for another awaited completion. `resume_on(executor, completion)`
+// calls executor(std::coroutine_handle<>) on the completion thread; the thread that resumes the
+// handle runs the coroutine. The executor must outlive the wait.
+// Errors: the expression throws Error, like Completion::wait, if the queue fails or is destroyed
+// with unfinished work, or if the Runtime is destroyed. A coroutine resumed because the Runtime is
+// destroyed must not create another Runtime: the destructor waits for the coroutine. An executor
+// that throws, or a promise whose unhandled_exception rethrows, ends the program (std::terminate).
+// Thread safety: a Queue belongs to one thread at a time. A coroutine that submits must be the
+// queue's only submitter, on whichever thread it runs.
+// Lifetime: the awaiter lives in the coroutine's frame. Destroying a suspended coroutine removes
+// it. Do not destroy the coroutine while it is being resumed, or after an executor has received its
+// handle.
+// Cost: no allocation.
 #pragma once
 
 #include <coroutine>
@@ -40,7 +44,7 @@ class CompletionAwaiter : private Awaited {
   CompletionAwaiter& operator=(const CompletionAwaiter&) = delete;
 
   bool await_ready() const noexcept { return completion_.finished(); }
-  // Throws std::system_error if the drain thread cannot be started.
+  // Throws std::system_error if the completion thread cannot be started.
   void await_suspend(std::coroutine_handle<> coroutine);
   void await_resume() const { (void)completion_.ready(); }
 

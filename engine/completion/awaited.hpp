@@ -1,7 +1,8 @@
-// A completion that somebody has asked the drain (completion_thread.hpp) to look out for. Private to engine/dispatch.
+// Awaited: one entry in the completion thread's list (completion_thread.hpp). Private to
+// engine/completion.
 //
-// The object lies with who awaits: in a coroutine's frame, in a notifier's array. So asking allocates nothing, and a publication
-// that nobody awaits costs nothing.
+// Lifetime: the waiting side owns the object, in a coroutine's frame or a notifier's array.
+// Cost: adding an entry allocates nothing. A publication without entries costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,11 @@ namespace uptempo::detail {
 struct Awaited {
   Timeline* timeline = nullptr;
   uint64_t value = 0;
-  // Called once, on the drain thread, when the publication has completed or failed. The object may be gone when it returns.
+  // Called once, on the completion thread, when the publication has completed or failed. It may
+  // destroy the object.
   void (*on_finished)(Awaited&) noexcept = nullptr;
 
-  // The drain's, under its mutex.
+  // Owned by the completion thread, under its mutex.
   enum class Place : uint8_t { nowhere, waiting, ready };
   Place place = Place::nowhere;
   Awaited* before = nullptr;
@@ -28,7 +30,7 @@ struct Awaited {
 class AwaitedList {
  public:
   Awaited* first() const noexcept { return first_; }
-  // Behind all of no higher value: at the end, as a rule, because values grow.
+  // Inserts after all items with no higher value. Values grow, so this is usually the end.
   void insert(Awaited& item) noexcept {
     Awaited* before = last_;
     while (before != nullptr && before->value > item.value) before = before->before;

@@ -50,7 +50,7 @@ std::vector<PacketTime> Completion::times() const {
                  .call = "Completion::times",
                  .asked = fmt::format("device times of publication {}", value_),
                  .found = "it is not complete",
-                 .remedy = "wait for it first"});
+                 .remedy = "wait for it before reading its times"});
   }
   return timeline_ == nullptr ? std::vector<PacketTime>{} : timeline_->times(value_);
 }

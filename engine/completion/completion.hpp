@@ -1,12 +1,16 @@
-// Completion: what submit() returns. A value of 16 bytes that names one publication of one queue.
+// Completion: the result of submit(). A 16-byte value that names one publication of one queue.
 //
-// Complete means: all packets of that publication, and of all earlier ones of its queue, are complete, and what they wrote is visible to
-// the host and to copies. A Completion owns nothing: copying is free, destroying one that is unfinished neither waits nor leaks,
-// and one may outlive its Queue and the Runtime (it is then complete, or failed with the queue).
+// Complete means: all packets of that publication, and of all earlier publications of its queue,
+// are complete, and their writes are visible to the host and to copies.
 //
-// To learn of completion without waiting here: `co_await` it (awaitable.hpp), or have it make a file descriptor readable (notifier.hpp).
+// To wait without blocking a thread: `co_await` it (awaitable.hpp), or make it signal a file
+// descriptor (notifier.hpp).
 //
-// Thread safety: all functions from any thread. A wait blocks nobody else's wait or submission.
+// Thread safety: every function may be called from any thread. A wait blocks no other wait or
+// submission.
+// Lifetime: a Completion owns nothing. Copies are free, and destroying an unfinished one neither
+// waits nor leaks. It may outlive its Queue and the Runtime; it is then complete, or failed with
+// the queue.
 #pragma once
 
 #include <cstdint>
@@ -26,19 +30,21 @@ class CompletionNotifier;
 
 class Completion {
  public:
-  // Complete.
+  // Constructs a complete one.
   Completion() = default;
 
-  // Returns when complete. Throws Error if the queue has failed, with the queue's error.
+  // Blocks until complete. Throws Error if the queue has failed, with the queue's error.
   void wait(WaitPolicy policy = {}) const;
-  // The same until a deadline: false if it has passed first.
+  // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const;
-  // True once complete. Makes no call and never waits. Throws Error if the queue has failed.
+  // Returns true once complete. Makes no call and never waits. Throws Error if the queue has
+  // failed.
   bool ready() const;
 
-  // Device times of the publication's packets, in order: of all with Timing::each, of the first and the last with Timing::batch (one
-  // entry if they are the same packet), none with Timing::none. They are kept until as many further publications as
-  // the queue's timeline holds. Throws Error if the publication is not complete or has failed.
+  // Returns device times of the publication's packets, in order. Timing::each: all packets.
+  // Timing::batch: the first and the last packet (one entry if they are the same packet).
+  // Timing::none: no packet. Times stay available until the timeline's capacity of further
+  // publications has followed. Throws Error if the publication is not complete or has failed.
   std::vector<PacketTime> times() const;
 
   uint64_t value() const noexcept { return value_; }
@@ -54,7 +60,7 @@ class Completion {
   friend class detail::StreamQueue;
   friend class detail::CopyLane;
   Completion(Timeline& timeline, uint64_t value) noexcept : timeline_(&timeline), value_(value) {}
-  // Complete or failed.
+  // True if complete or failed.
   bool finished() const noexcept;
   [[noreturn]] void throw_failure() const;
 

@@ -18,7 +18,8 @@ thread_local bool is_drain_thread = false;
 }  // namespace
 
 CompletionThread& CompletionThread::of_process() {
-  static CompletionThread* const instance = new CompletionThread;  // never destroyed: Completions and timelines are not either
+  // Never destroyed, like Completions and timelines.
+  static CompletionThread* const instance = new CompletionThread;
   return *instance;
 }
 
@@ -32,12 +33,14 @@ void CompletionThread::add(Awaited& item) {
         AwaitedList& awaited = timeline.awaited_;
         if (awaited.first() == nullptr) {
           watched_.push_back(&timeline);
-          // Sequentially consistent, as the error's store and this flag's load in fail(): one of the two sees the other.
+          // Sequentially consistent, like the store of the error and the load of this flag in
+          // fail(): one of the two sees the other.
           timeline.is_awaited_.store(true, std::memory_order_seq_cst);
         }
         awaited.insert(item);
         item.place = Awaited::Place::waiting;
-        // It sleeps for the first one; those behind it are looked at when that has finished.
+        // The thread sleeps for the first item only. It checks later items when the first has
+        // finished.
         if (awaited.first() == &item) wake();
         return;
       }
@@ -76,7 +79,7 @@ void CompletionThread::look_again() noexcept {
   try {
     start();  // after static destruction has ended the thread
   } catch (const std::system_error&) {
-    // Without a thread nobody is told. There is nobody to tell that.
+    // Without a thread, no waiter can be notified, and this function cannot report the error.
   }
 }
 
@@ -85,15 +88,15 @@ bool CompletionThread::running() const noexcept {
   return running_;
 }
 
-// Under mutex_.
+// Requires mutex_.
 void CompletionThread::wake() noexcept {
   woken_ = true;
   pause_ = first_pause;
   changed_.notify_all();
   if (!in_rocr_) return;
   in_rocr_ = false;
-  // Exchange, not store: ROCr looks for waiters behind the change of the value without a fence of its own (interrupt_signal.h:208), and only an
-  // atomic operation keeps the two in order.
+  // Exchange, not store: ROCr checks for waiters after it changes the value, without a fence
+  // (interrupt_signal.h:208). Only an atomic read-modify-write keeps the two in order.
   hsa_signal_exchange_screlease(control_->handle(), 0);
 }
 
@@ -109,7 +112,7 @@ void CompletionThread::attach_to_session() {
     control.emplace();
     if (!control->interrupt()) control.reset();
   } catch (const Error&) {
-    // No events are left: polling does without.
+    // No events are left. Polling needs none.
   }
   const std::lock_guard lock(mutex_);
   if (session_ == session) return;
@@ -118,10 +121,11 @@ void CompletionThread::attach_to_session() {
   control_ = std::move(control);
 }
 
-// All timelines of the session have been failed and closed, so everything that is awaited of them is finished.
+// All timelines of the session have failed and are closed, so all their awaited publications have
+// finished.
 void CompletionThread::end_with_session(uint64_t) noexcept {
   CompletionThread& drain = of_process();
-  if (is_drain_thread) {  // a coroutine had the last Runtime
+  if (is_drain_thread) {  // a coroutine destroyed the last Runtime
     std::unique_lock lock(drain.mutex_);
     while (drain.collect(lock)) drain.serve(lock);
   } else {
@@ -143,7 +147,7 @@ void CompletionThread::start() {
   static const struct AtExit {
     ~AtExit() { of_process().stop(true); }
   } at_exit;
-  // Signal handlers of the program belong on its own threads.
+  // The program's signal handlers must run on its own threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -172,7 +176,7 @@ void CompletionThread::stop(bool for_good) noexcept {
     const std::lock_guard lock(mutex_);
     stopping_ = false;
   }
-  if (!for_good) look_again();  // what needs no Runtime is still awaited
+  if (!for_good) look_again();  // publications that need no Runtime are still awaited
 }
 
 void CompletionThread::run() noexcept {
@@ -194,11 +198,11 @@ void CompletionThread::run() noexcept {
   }
 }
 
-// Moves what has finished to ready_. Called, and returns, with the lock held.
+// Moves finished items to ready_. Called, and returns, with the lock held.
 bool CompletionThread::collect(std::unique_lock<std::mutex>& lock) {
   looked_at_ = watched_;
   failed_.assign(looked_at_.size(), false);
-  lock.unlock();  // a failure that is found here is announced through look_again()
+  lock.unlock();  // a failure found here calls look_again(), which takes the lock
   for (size_t i = 0; i < looked_at_.size(); ++i) failed_[i] = looked_at_[i]->failed();
   lock.lock();
   for (size_t i = 0; i < looked_at_.size(); ++i) {

@@ -1,24 +1,33 @@
-// The drain: the one thread of the process that sleeps for everybody who does not want to sleep himself. Notifiers (notifier.hpp) and
-// coroutines (awaitable.hpp) leave an Awaited with it; it is handed back when the publication has completed or failed. Private to engine/dispatch.
+// The process-wide completion thread. Notifiers (notifier.hpp) and coroutines (awaitable.hpp) add
+// an Awaited; the thread calls its on_finished when the publication has completed or failed.
+// Private to engine/completion.
 //
-// One thread for all queues. It sleeps for the lowest awaited publication of each queue, because completion is monotonic within a queue, and
-// at each wake-up hands out all that has finished meanwhile. Asleep it costs what ROCr's wait costs: 200 us of polling (signal.cpp:302 at
-// 5.2.3) for each wake-up, and four wake-ups a second for errors that nobody announces.
+// One thread serves all queues. Completion is monotonic within a queue, so the thread sleeps for
+// the lowest awaited publication of each queue. At each wake-up it handles every publication that
+// has finished meanwhile.
 //
-// How it sleeps. In hsa_amd_signal_wait_any, over those publications' signals and one signal of its own, which wakes it for what is new. It is the
-// leader of those publications while it sleeps (timeline.hpp): for ROCr it is a waiter as any other, and the second one of a signal spins. Where a
-// thread leads already, that thread wakes the drain when it leaves. With an event-less signal among them, without KFD events left
-// or without a Runtime it polls with growing pauses, at most 4 ms.
-//   Not hsa_amd_signal_async_handler: ROCr's thread would be such a waiter too, for each registered signal and until that fires, and a
-//   blocked wait of ours for the same signal would spin; a handler cannot be taken back; and users' code does not belong on
-//   the thread that reports queue errors.
-//   Not the driver's wait for events (AMDKFD_IOC_WAIT_EVENTS), which would spare the 200 us: ROCr raises a signal's event for a store of the host only
-//   if it knows of a waiter (interrupt_signal.h:208), and profilers that intercept queues complete signals from the host.
+// Sleep: the thread sleeps in hsa_amd_signal_wait_any, on those publications' signals and on one
+// control signal for new requests. While it sleeps, it is the leader of those publications
+// (timeline.hpp), because ROCr counts it as a waiter, and the second waiter of a signal spins. If
+// another thread already leads, that thread wakes the completion thread when it leaves. If one of
+// the signals has no event, no KFD events are left, or there is no Runtime, the thread polls with
+// growing pauses of at most 4 ms.
 //
-// Life. The thread starts when something is first awaited and ends with the Runtime, after everything that was still awaited has been handed
-// back with the Runtime's end as its failure, and with static destruction. It starts again when there is something to do again.
+// Alternatives not used:
+// * hsa_amd_signal_async_handler: ROCr's thread would also be a waiter of each registered signal
+//   until it fires, so a blocked wait for the same signal would spin. A handler cannot be removed,
+//   and user code must not run on the thread that reports queue errors.
+// * The driver's wait for events (AMDKFD_IOC_WAIT_EVENTS), which would save the 200 us: for a host
+//   store, ROCr raises a signal's event only if it knows of a waiter (interrupt_signal.h:208), and
+//   profilers that intercept queues complete signals from the host.
 //
-// Thread safety: every function from any thread, also from on_finished. No lock is held during on_finished.
+// Thread safety: every function may be called from any thread, also from on_finished. No lock is
+// held during on_finished.
+// Lifetime: the thread starts with the first awaited publication. It ends with the Runtime, after
+// all awaited publications have been reported as failed by the end of the Runtime, and at static
+// destruction. It restarts when there is work again.
+// Cost: per wake-up, ROCr's wait polls for 200 us (signal.cpp:302 at 5.2.3). Four wake-ups per
+// second check for errors that have no notification.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -43,12 +52,13 @@ class CompletionThread {
  public:
   static CompletionThread& of_process();
 
-  // `item` names a publication that was begun; it stays where it is until on_finished is called or remove() has returned true. Throws
-  // std::system_error if the thread cannot be started.
+  // `item` names a begun publication. It must not move until on_finished is called or remove()
+  // returns true. Throws std::system_error if the thread cannot be started.
   void add(Awaited& item);
-  // True: on_finished will not be called. False: it is being called or has been, or the item was never added.
+  // Returns true if on_finished will not be called. Returns false if it is being called, has been
+  // called, or the item was never added.
   bool remove(Awaited& item) noexcept;
-  // Something has failed or is to be looked at again.
+  // Requests another check, for example after a failure.
   void look_again() noexcept;
   bool running() const noexcept;
 
@@ -73,22 +83,22 @@ class CompletionThread {
     uint64_t value;
   };
 
-  std::mutex life_;  // orders starts and stops; taken before mutex_
+  std::mutex life_;  // orders starts and stops; locked before mutex_
   std::thread thread_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Timeline*> watched_;  // that have awaited publications
+  std::vector<Timeline*> watched_;  // timelines with awaited publications
   AwaitedList ready_;
   bool running_ = false;
   bool stopping_ = false;
   bool woken_ = false;
-  bool in_rocr_ = false;  // asleep, to be woken by the signal
+  bool in_rocr_ = false;  // asleep in ROCr; the control signal wakes it
   std::shared_ptr<Session> session_;
   std::optional<Signal> control_;
   std::chrono::nanoseconds pause_{0};
 
-  // The thread's.
+  // Used only by the completion thread.
   std::vector<Timeline*> looked_at_;
   std::vector<bool> failed_;
   std::vector<Lookout> lookouts_;

@@ -61,7 +61,8 @@ bool CompletionNotifier::try_watch(const Completion& completion, uint64_t tag) {
   slot->timeline = completion.timeline_;
   slot->value = completion.value_;
   slot->on_finished = &CompletionNotifier::on_finished;
-  // Past the drain only where it has none of ours, so that notices of one queue stay in order.
+  // Bypass the completion thread only if it holds none of our items, so that notices of one queue
+  // stay in order.
   if (completion.timeline_ == nullptr || (alone && completion.finished())) {
     put(*slot);
     return true;
@@ -82,7 +83,7 @@ void CompletionNotifier::watch(const Completion& completion, uint64_t tag) {
   throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "CompletionNotifier::watch",
                .asked = "one more completion",
-               .found = fmt::format("{} of {} are pending, the others are notices that nobody has taken",
+               .found = fmt::format("{} of {} are pending, the others are notices not yet taken",
                                     pending(), capacity_),
                .remedy = "take notices, or make the notifier with a larger capacity"});
 }
@@ -101,11 +102,11 @@ void CompletionNotifier::put(Slot& slot) noexcept {
   if (armed_) {
     armed_ = false;
     const uint64_t one = 1;
-    // It fails only where the counter is full, and then the descriptor is readable.
+    // The write fails only if the counter is full, and then the descriptor is readable.
     [[maybe_unused]] const ssize_t written = ::write(fd_, &one, sizeof one);
   }
   --pending_;
-  idle_.notify_all();  // under the lock: the destructor may take the condition variable away after it
+  idle_.notify_all();  // under the lock: the destructor may destroy the condition variable after it
 }
 
 std::optional<CompletionNotifier::Notice> CompletionNotifier::take() noexcept {

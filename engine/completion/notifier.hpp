@@ -1,4 +1,5 @@
-// CompletionNotifier: completions that make a file descriptor readable, for programs that sleep in poll, epoll or io_uring.
+// CompletionNotifier makes a file descriptor readable when completions finish, for programs that
+// sleep in poll, epoll or io_uring.
 //
 //   CompletionNotifier notifier{queues * 64};
 //   notifier.watch(batch.submit(), request.number());
@@ -8,17 +9,23 @@
 //   read(notifier.fd(), &count, sizeof count);
 //   while (const auto notice = notifier.take()) finish(notice->tag, notice->failed);
 //
-// A watched completion becomes a notice when its publication has completed, or failed: `failed` is set then, and ready() of its completion
-// throws the Error. Notices of one queue come in order. The descriptor, an eventfd, is written when a notice arrives and take() has found none
-// before it: many completions, one write. So read it first and then take until there is none; whoever stops earlier is not told again.
+// A watched completion becomes a notice when its publication has completed or failed. For a failed
+// one, `failed` is set and its completion's ready() throws the Error. Notices of one queue arrive
+// in order.
 //
-// Cost: watching is a lock and no allocation, and nothing for publications that nobody watches. One thread of the process looks out for all
-// that is watched (completion_thread.hpp); it starts at the first watch(), sleeps when nothing is pending, and handles all that has finished at a wake-up.
+// The descriptor is an eventfd. The notifier writes it when a notice arrives after a take() that
+// found none: many completions cause one write. Read the descriptor first, then take until there is
+// no notice; otherwise the descriptor is not written again.
 //
-// Back-pressure: `capacity` completions may be watched and not yet taken. Beyond, try_watch() refuses and watch() throws.
-//
-// Thread safety: all functions from any thread, the destructor excepted. Lifetime: the destructor forgets what was watched and waits for the drain
-// thread where that is writing the descriptor. Queues and the Runtime may go first: what they leave unfinished becomes a failed notice.
+// Back-pressure: at most `capacity` completions may be watched or not yet taken. Beyond that,
+// try_watch() returns false and watch() throws.
+// Thread safety: every function except the destructor may be called from any thread.
+// Lifetime: the destructor drops all watched completions and waits while the completion thread
+// writes the descriptor. Queues and the Runtime may be destroyed first; their unfinished
+// publications become failed notices.
+// Cost: watching takes a lock and allocates nothing. Unwatched publications cost nothing. One
+// thread of the process serves all notifiers (completion_thread.hpp). It starts at the first
+// watch(), sleeps while nothing is pending, and handles all finished completions at each wake-up.
 #pragma once
 
 #include <condition_variable>
@@ -40,9 +47,10 @@ class CompletionNotifier {
     bool failed = false;
   };
 
-  // With an eventfd of its own, which does not block and is closed at the end. Throws Error if there is none to be had.
+  // Creates its own non-blocking eventfd and closes it in the destructor. Throws Error if none is
+  // available.
   explicit CompletionNotifier(uint32_t capacity);
-  // With the caller's, which stays open longer than the notifier: 1 is added to it.
+  // Uses the caller's eventfd, which must outlive the notifier. Notifications add 1 to it.
   CompletionNotifier(uint32_t capacity, int eventfd);
   ~CompletionNotifier();
   CompletionNotifier(const CompletionNotifier&) = delete;
@@ -52,12 +60,12 @@ class CompletionNotifier {
 
   // Throws Error if `capacity` completions are watched or not yet taken.
   void watch(const Completion& completion, uint64_t tag = 0);
-  // The same, but false instead of that.
+  // Like watch(), but returns false instead of throwing that Error.
   [[nodiscard]] bool try_watch(const Completion& completion, uint64_t tag = 0);
-  // The oldest notice, if there is one.
+  // Returns the oldest notice, if any.
   std::optional<Notice> take() noexcept;
 
-  // Watched and not finished.
+  // Number of watched completions that have not finished.
   uint32_t pending() const noexcept;
   uint32_t capacity() const noexcept { return capacity_; }
 
@@ -67,7 +75,7 @@ class CompletionNotifier {
     Completion completion;
     uint64_t tag = 0;
     bool failed = false;
-    Slot* next = nullptr;  // among the free ones or the notices
+    Slot* next = nullptr;  // in the list of free slots or of notices
   };
   static void on_finished(detail::Awaited& awaited) noexcept;
   void put(Slot& slot) noexcept;
@@ -83,7 +91,7 @@ class CompletionNotifier {
   Slot* oldest_ = nullptr;
   Slot* newest_ = nullptr;
   uint32_t pending_ = 0;
-  bool armed_ = true;  // the next notice is written
+  bool armed_ = true;  // write the descriptor at the next notice
 };
 
 }  // namespace uptempo

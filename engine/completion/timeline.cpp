@@ -20,7 +20,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-// All timelines of the process. Never destroyed; see the header.
+// All timelines of the process. Never destroyed; see timeline.hpp.
 struct Registry {
   std::mutex mutex;
   std::vector<std::unique_ptr<Timeline>> all;
@@ -32,13 +32,14 @@ Registry& registry() {
   return *instance;
 }
 
-// How the failure of one queue reads in another, however far away.
+// Describes the failure of one queue to a queue that waits for it. The prefix is added once,
+// however long the chain.
 std::string as_dependent(const std::string& text) {
   static constexpr std::string_view lead = "a queue that it waits for has failed: ";
   return text.starts_with(lead) ? text : std::string(lead) + text;
 }
 
-// The error source of a timeline one of whose signals has become negative.
+// Error source of a timeline after one of its signals has become negative.
 constinit const std::atomic<hsa_status_t> negative_signal{HSA_STATUS_ERROR};
 
 void pause() noexcept {
@@ -58,16 +59,16 @@ nanoseconds until(Deadline deadline, nanoseconds at_most) noexcept {
 }  // namespace
 
 bool Timeline::enter() noexcept {
-  // First without counting, so that threads which ask in a loop cannot keep close() waiting.
+  // First check without counting, so that threads that poll in a loop cannot delay close().
   if (closed_.load(std::memory_order_acquire)) return false;
-  // Sequentially consistent, as the store and the load in close(): one of the two sees the other.
+  // Sequentially consistent, like the store and the load in close(): one of the two sees the other.
   visitors_.fetch_add(1, std::memory_order_seq_cst);
   if (!closed_.load(std::memory_order_seq_cst)) return true;
   leave();
   return false;
 }
 
-// Without mutex_: the drain takes it.
+// Must not hold mutex_: the completion thread takes it.
 void Timeline::wake_completion_thread() noexcept {
   if (is_awaited_.load(std::memory_order_seq_cst)) detail::CompletionThread::of_process().look_again();
 }
@@ -128,7 +129,8 @@ void Timeline::release() noexcept {
 void Timeline::cancel() noexcept {
   const uint64_t value = last_.load(std::memory_order_relaxed);
   Entry& e = entry(value);
-  if (e.timed.exchange(false, std::memory_order_relaxed)) {  // the next publication gets the same value
+  // The next publication gets the same value.
+  if (e.timed.exchange(false, std::memory_order_relaxed)) {
     const std::lock_guard lock(mutex_);
     times_[place(value)] = {};
   }
@@ -150,20 +152,23 @@ bool Timeline::fired(uint64_t value) noexcept {
   if (closed_.load(std::memory_order_acquire) || error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS)
     return done_.load(std::memory_order_acquire) >= value;
   Entry& e = entry(value);
-  // Acquire: the signal read below is this value's or a later one's, and then the second look finds out.
+  // Acquire: the signal read below belongs to this value or a later one; the second check detects
+  // the latter.
   if (e.state.load(std::memory_order_acquire) >> pin_bits != value)
     return done_.load(std::memory_order_acquire) >= value;
   const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
   const hsa_signal_value_t left = aql::load_acquire(signal);
-  // hsa_ext_amd.h, hsa_amd_memory_async_copy: a negative value means that the copy has failed. Who looks next reports it: failure_ needs a lock that may be held here.
+  // hsa_ext_amd.h, hsa_amd_memory_async_copy: a negative value means that the copy has failed. The
+  // next check reports it, because failure_ needs a lock that may be held here.
   if (left < 0 && e.state.load(std::memory_order_acquire) >> pin_bits == value) watch(&negative_signal);
   if (left != 0) return false;
-  // The signal may meanwhile have been re-armed and have fired for a later publication: then this one is complete as well.
+  // The signal may have been re-armed and have fired for a later publication. Then this one is
+  // complete, too.
   return e.state.load(std::memory_order_acquire) >> pin_bits == value ||
          done_.load(std::memory_order_acquire) >= value;
 }
 
-// Under mutex_.
+// Requires mutex_.
 void Timeline::note_completed() noexcept {
   for (uint64_t value = done_.load(std::memory_order_acquire) + 1;
        value <= last_.load(std::memory_order_acquire) && fired(value); ++value)
@@ -231,10 +236,10 @@ WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) 
     for (uint32_t round = 0;; ++round) {
       if (look(value)) return WaitResult::done;
       if (failing()) {
-        const std::lock_guard lock(mutex_);  // fail() has let go of the signals
+        const std::lock_guard lock(mutex_);  // after this, fail() no longer uses the signals
         return look(value) ? WaitResult::done : WaitResult::failed;
       }
-      // The clock costs as much as some rounds of polling.
+      // Reading the clock costs as much as several polling rounds.
       if (round % 16 == 0) {
         if (deadline.passed()) return WaitResult::timed_out;
         if (spin_end.passed()) break;
@@ -249,7 +254,7 @@ WaitResult Timeline::wait(uint64_t value, WaitPolicy policy, Deadline deadline) 
 WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
   Entry& e = entry(value);
   for (;;) {
-    failing();  // ahead of the lock, which it takes where it finds an error in the watched source
+    failing();  // before the lock, because it takes the lock if the watched source holds an error
     std::unique_lock lock(mutex_);
     if (look(value)) return WaitResult::done;
     if (error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return WaitResult::failed;
@@ -259,7 +264,7 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
       continue;
     }
     uint64_t expected = state_of(value);
-    // Fails only if the owner has just reclaimed the publication: the next look finds it done.
+    // Fails only if the owner has just reclaimed the publication; the next look() returns true.
     if (!e.state.compare_exchange_strong(expected, expected + 1, std::memory_order_acq_rel)) continue;
     e.led = true;
     const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
@@ -336,7 +341,7 @@ bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
     const std::lock_guard lock(mutex_);
     if (note_failure(status, std::move(text))) dependents.swap(dependents_);
   }
-  // Without the lock: they may wait for this one, too.
+  // Without the lock: dependents may also wait for this timeline.
   for (const Dependent& dependent : dependents)
     if (!noted(dependent.value)) dependent.timeline->fail(status, passed_on);
   wake_completion_thread();
@@ -362,11 +367,12 @@ void Timeline::fail_too(Timeline& dependent, uint64_t value) {
   dependent.fail(found.status, as_dependent(found.text));
 }
 
-// Under mutex_. True for the first failure.
+// Requires mutex_. Returns true for the first failure.
 bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
   if (error_.load(std::memory_order_relaxed) != HSA_STATUS_SUCCESS) return false;
   failure_ = {status, std::move(text)};
-  // What has completed by now stays complete; after this no signal is read again, as callers may destroy theirs.
+  // Publications that are complete by now stay complete. No signal is read after this, because
+  // callers may destroy theirs.
   note_completed();
   error_.store(status, std::memory_order_release);
   const uint64_t last = last_.load(std::memory_order_acquire);
@@ -374,7 +380,8 @@ bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
     Entry& e = entry(value);
     if (closed_ || e.state.load(std::memory_order_acquire) >> pin_bits != value) continue;
     const hsa_signal_t signal{e.signal.load(std::memory_order_relaxed)};
-    // Only from 1: a signal that has fired stays fired. Pollers look at error_ and need no wake-up.
+    // Only from 1: a signal that has fired keeps its value. Pollers check error_ and need no
+    // wake-up.
     if (aql::has_interrupt(signal)) hsa_signal_cas_screlease(signal, 1, -1);
   }
   changed_.notify_all();
@@ -383,7 +390,7 @@ bool Timeline::note_failure(hsa_status_t status, std::string text) noexcept {
 
 std::string_view remedy(const Failure& failure) noexcept {
   using Fault = Session::MemoryFault;
-  return failure.status == Fault::status ? Fault::remedy : "make a new queue";
+  return failure.status == Fault::status ? Fault::remedy : "create a new queue";
 }
 
 Failure Timeline::failure() const {

@@ -1,28 +1,35 @@
-// The order of a queue's publications, and where waits for them happen.
+// Timeline: the order of a queue's publications, and the waits for them.
 //
-// Each publication gets the next value and one completion signal. Invariant 5 makes completion monotonic: the packet with the signal
-// has its barrier bit set, so a fired signal means that this value and all lower ones are complete.
+// Each publication gets the next value and one completion signal. Invariant 5 makes completion
+// monotonic: the packet with the signal has its barrier bit set, so a fired signal means that this
+// value and all lower ones are complete.
 //
-// Who may call what
-//   owner      begin, cancel, reclaim, has_room: the thread that owns the queue.
-//   any thread is_done, wait, times, fail, failed, failure, last_begun, close.
-//   the drain  begin_lookout, end_lookout (completion_thread.hpp).
-// The owner takes no lock and never waits here; waiters and the owner meet in atomics only. Who asks from another thread counts as a
-// visitor while it may look at a signal or at the watched error source; close() waits until the last visitor has left.
+// Thread safety:
+//   owner       begin, cancel, reclaim, has_room: the thread that owns the queue. It takes no lock
+//               and never waits here; it synchronizes with waiters through atomics only.
+//   any thread  is_done, wait, times, fail, failed, failure, last_begun, close. A thread counts as
+//               a visitor while it may read a signal or the watched error source; close() waits for
+//               the last visitor.
+//   completion thread  begin_lookout, end_lookout (completion_thread.hpp).
 //
-// Waiting. ROCr 5.2.3 lets only the first blocked waiter of a signal sleep and has the others spin (interrupt_signal.cpp,
-// WaitRelaxed), so all blocking waiters of one publication elect a leader that waits in ROCr, and the others sleep on a condition variable.
-// A leader pins its publication: the owner does not reuse its signal until the leader has left. On an event-less signal ROCr would spin;
-// there the leader polls with growing pauses, at most 4 ms.
+// Waiting: ROCr 5.2.3 lets only the first blocked waiter of a signal sleep; others spin
+// (interrupt_signal.cpp, WaitRelaxed). So the blocked waiters of a publication elect a leader that
+// waits in ROCr, and the others sleep on a condition variable. A leader pins its publication: the
+// owner does not reuse the signal until the leader has left. On a signal without an event ROCr
+// would spin; there the leader polls with growing pauses of at most 4 ms.
 //
-// Failure. After fail() every publication that has not completed ends with the failure, now and later; waiters are woken by poking their
-// signals. What had completed before stays complete. No signal is looked at again, so a wait that has thrown ends the lifetime of the caller's.
-// An error found in the watched source is a failure from then on, whatever the source reads later. So is a signal that has become negative, which is how a copy
-// reports that it has failed; it is found by who looks at that publication.
+// Errors: after fail(), every publication that has not completed ends with the failure, now and
+// later. Waiters are woken by changing their signals. Completed publications stay complete. No
+// signal is read again, so the caller may destroy its signal after a wait has thrown. An error in
+// the watched source becomes a permanent failure once any thread reads it. So does a negative
+// signal value, with which a failed copy reports its error; the next check of that publication
+// finds it.
 //
-// Lifetime. Timelines are never freed, because Completions are plain values that may outlive everything: a Queue takes one from a process-wide
-// list and returns it. Values only grow over all of a timeline's lives, so all of an earlier life read as complete. Therefore only a life that
-// lost publications keeps its timeline for good, as the one place that knows of the loss; every other one is used again, failed or not.
+// Lifetime: timelines are never freed, because Completions are plain values that may outlive every
+// other object. A Queue takes a timeline from a process-wide list and returns it. Values keep
+// growing across uses, so all values of an earlier use read as complete. A timeline whose use lost
+// publications is therefore never reused: it is the only record of the loss. All others are reused,
+// failed or not.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -49,27 +56,28 @@ class CompletionThread;
 
 enum class WaitMode : uint8_t {
   active,   // spin: lowest latency, one core busy
-  blocked,  // sleep in the driver: no core busy, 5-50 us more latency
+  blocked,  // sleep in the driver: no core busy, 5-50 us added latency
   hybrid,   // spin for WaitPolicy::spin, then sleep
 };
 
-// Behind the spin window ROCr 5.2.3 polls for another 200 us before it sleeps (interrupt_signal.cpp, WaitRelaxed). So a longer window of ours makes no
-// wait earlier and every long one dearer: with 20 us a wait of 24 ms takes 1.7 % of a core in all, with 100 us 2.3 %, measured with
-// tools/wait_bench, whose README has the figures.
+// After the spin window, ROCr 5.2.3 polls for another 200 us before it sleeps
+// (interrupt_signal.cpp, WaitRelaxed). A longer window therefore ends no wait earlier and makes
+// every long wait more expensive. A wait of 24 ms takes 1.7 % of a core with 20 us and 2.3 % with
+// 100 us (tools/bench/wait; figures in its README).
 struct WaitPolicy {
   WaitMode mode = WaitMode::hybrid;
   std::chrono::nanoseconds spin = std::chrono::microseconds(20);
 };
 
-// Why a queue died.
+// Why a queue failed.
 struct Failure {
   hsa_status_t status = HSA_STATUS_SUCCESS;
   std::string text;
 };
-// What to do about it.
+// What the caller can do about it.
 std::string_view remedy(const Failure& failure) noexcept;
 
-// Start and end of a packet on the device, in nanoseconds of the system's monotonic domain.
+// Start and end of a packet on the device, in nanoseconds of the system's monotonic clock domain.
 struct PacketTime {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
@@ -80,11 +88,11 @@ enum class WaitResult : uint8_t { done, timed_out, failed };
 
 class Timeline {
  public:
-  // One from the process-wide list, for `capacity` publications at a time.
+  // Takes a timeline for up to `capacity` unfinished publications from the process-wide list.
   static Timeline& acquire(uint32_t capacity);
-  // Closes it and gives it back to the list.
+  // Closes the timeline and returns it to the list.
   void release() noexcept;
-  // Timelines in existence and how many of them are free.
+  // Number of timelines, and how many are free.
   struct Census {
     size_t all = 0, free = 0;
   };
@@ -93,67 +101,76 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  // Owner. Reads the times of a completed publication; called under the timeline's lock.
+  // Owner functions. ReadTimes reads the times of a completed publication, under the timeline's
+  // lock.
   using ReadTimes = std::function<void(std::vector<PacketTime>& times)>;
 
   bool has_room() const noexcept { return last_.load(std::memory_order_relaxed) - reclaimed_ < capacity_; }
   uint32_t capacity() const noexcept { return capacity_; }
-  // For tables with a place for each unfinished publication: `capacity` rounded up to a power of two, and the place of one.
+  // For tables with one place per unfinished publication: `capacity` rounded up to a power of two,
+  // and a publication's place.
   size_t places() const noexcept { return mask_ + 1; }
   size_t place(uint64_t value) const noexcept { return value & mask_; }
   uint32_t pending() const noexcept {
     return static_cast<uint32_t>(last_.load(std::memory_order_relaxed) - reclaimed_);
   }
-  // Registers the next publication; its signal holds 1. There is room.
+  // Registers the next publication. Its signal holds 1. Requires has_room().
   uint64_t begin(hsa_signal_t signal) noexcept;
-  // Takes back the last begin(): nothing was published and the value was shown to nobody.
+  // Reverts the last begin(). Requires that nothing was published and that no other thread received
+  // the value.
   void cancel() noexcept;
-  // Marks the last begun publication as timed; `read` serves times() until it is reclaimed, and once more then.
+  // Marks the last begun publication as timed. times() calls `read` until the publication is
+  // reclaimed; reclaiming calls it once more.
   void time(ReadTimes read);
-  // Calls on_reclaimed(value, signal) for up to `limit` finished publications, in order, whose signal no waiter uses any more.
+  // Calls on_reclaimed(value, signal) for up to `limit` finished publications, in order, whose
+  // signals no waiter uses any more.
   template <class F>
   uint32_t reclaim(uint32_t limit, F&& on_reclaimed) noexcept;
   uint64_t oldest_pending() const noexcept { return reclaimed_ + 1; }
-  // Of a publication that has not been reclaimed.
+  // Requires a publication that has not been reclaimed.
   hsa_signal_t signal_of(uint64_t value) noexcept {
     return {entry(value).signal.load(std::memory_order_relaxed)};
   }
 
-  // Any thread.
+  // Functions for any thread.
   uint64_t last_begun() const noexcept { return last_.load(std::memory_order_acquire); }
   bool is_done(uint64_t value) noexcept;
-  // Whether somebody has found it complete already: a load.
+  // True if an earlier check found it complete. Cost: one load.
   bool is_known(uint64_t value) const noexcept { return noted(value); }
   WaitResult wait(uint64_t value, WaitPolicy policy, Deadline deadline) noexcept;
-  // Times of a done, timed publication; empty if it was not timed or more than capacity() publications have followed.
+  // Returns times of a complete, timed publication. Empty if it was not timed or more than
+  // capacity() publications have followed.
   std::vector<PacketTime> times(uint64_t value);
 
-  // The first failure counts; of later calls only the answer: true if publications are lost.
+  // Records the first failure; later calls change nothing. Returns true if publications are lost.
   bool fail(hsa_status_t status, std::string text) noexcept;
   bool failed() noexcept {
     if (error_.load(std::memory_order_acquire) != HSA_STATUS_SUCCESS) return true;
     return watched_.load(std::memory_order_acquire) != nullptr && watched_failed();
   }
-  // Packets of `dependent` wait on the device for `value`: should that be lost, now or later, they would wait for ever, so `dependent` fails, too. Allocates for the first
-  // value of each dependent.
+  // Packets of `dependent` wait on the device for `value`. If `value` is lost, now or later, they
+  // would wait forever, so `dependent` fails, too. Allocates for the first value of each dependent.
   void fail_too(Timeline& dependent, uint64_t value);
-  // What failed() found.
+  // Requires failed().
   Failure failure() const;
-  // Set by fail(); the error source of the queue's writer.
+  // Set by fail(). Also the error source of the queue's writer.
   const std::atomic<hsa_status_t>& error() const noexcept { return error_; }
-  // A second error source, set by the owner of a borrowed queue; it lives until close(). Sleeping waiters look at it four times a second.
+  // Sets a second error source, which the owner of a borrowed queue writes and which must live
+  // until close(). Sleeping waiters check it four times a second.
   void watch(const std::atomic<hsa_status_t>* source) noexcept {
     watched_.store(source, std::memory_order_release);
   }
 
-  // For who sleeps on the signals of several timelines at once. `leads`: `signal` is the one to sleep on, nobody else does, and end_lookout() is
-  // called afterwards, soon after the publication has finished. `led`: a thread sleeps on it, and wakes the drain when it has left.
+  // For a thread that sleeps on the signals of several timelines. `leads`: sleep on `signal`, as
+  // its only waiter, and call end_lookout() soon after the publication has finished. `led`: another
+  // thread sleeps on it and wakes the completion thread when it leaves.
   enum class Lookout : uint8_t { finished, leads, led, without_event };
   Lookout begin_lookout(uint64_t value, hsa_signal_t& signal) noexcept;
   void end_lookout(uint64_t value) noexcept;
 
-  // The signals are about to go, after everything has completed or failed. Notes what has completed, with its times, and waits for visitors:
-  // after it no signal and no watched source is looked at, and no ReadTimes called.
+  // Call before the signals are destroyed, once every publication has completed or failed. Records
+  // completed publications with their times and waits for visitors. After it, no signal or watched
+  // source is read and no ReadTimes is called.
   void close() noexcept;
 
  private:
@@ -161,14 +178,16 @@ class Timeline {
   explicit Timeline(uint32_t capacity);
 
   struct Entry {
-    // value << 8 | pins. Zero value: reclaimed. A leader's pin and the owner's reclaim exclude each other by compare-and-swap.
+    // value << 8 | pins. Value zero: reclaimed. Compare-and-swap makes a leader's pin and the
+    // owner's reclaim exclusive.
     std::atomic<uint64_t> state{0};
     std::atomic<uint64_t> signal{0};
     std::atomic<bool> timed{false};
     bool led = false;     // a leader waits in ROCr; under mutex_
-    bool relied = false;  // the drain waits for the leader to leave; under mutex_
+    bool relied = false;  // the completion thread relies on the leader's wake-up; under mutex_
   };
-  // Of the timed publication that used the place last; under mutex_. Apart, because most publications are not timed.
+  // Times of the timed publication that last used the place; under mutex_. Stored separately
+  // because most publications are not timed.
   struct Times {
     uint64_t value = 0;
     ReadTimes read;
@@ -178,7 +197,8 @@ class Timeline {
   static constexpr uint64_t pin_bits = 8;
   static constexpr uint64_t state_of(uint64_t value) noexcept { return value << pin_bits; }
   Entry& entry(uint64_t value) noexcept { return entries_[place(value)]; }
-  // A thread that may look at signals. False if it must not, because they may have gone: then only what was noted counts.
+  // A thread that may read signals. Converts to false if signals may already be destroyed: then
+  // only recorded completions count.
   class Visit {
    public:
     explicit Visit(Timeline& timeline) noexcept : timeline_(timeline), inside_(timeline.enter()) {}
@@ -195,7 +215,7 @@ class Timeline {
   };
 
   bool enter() noexcept;
-  // Release: close() sees this thread's last look at a signal done.
+  // Release: close() sees that this thread's last read of a signal has happened.
   void leave() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
   void wake_completion_thread() noexcept;
 
@@ -207,7 +227,7 @@ class Timeline {
   void advance(uint64_t value) noexcept;
   void note_completed() noexcept;
   bool note_failure(hsa_status_t status, std::string text) noexcept;
-  // fired() for the owner, who alone gives signals a new use.
+  // fired() for the owner, the only thread that reuses signals.
   bool fired_for_owner(hsa_signal_t signal, uint64_t value) const noexcept;
   bool try_reclaim(uint64_t value) noexcept;
   bool watched_failed() noexcept;
@@ -228,16 +248,17 @@ class Timeline {
   std::atomic<bool> closed_{false};
   std::atomic<uint32_t> visitors_{0};
 
-  mutable std::mutex mutex_;  // waiters, failure text, times; never taken by an untimed submission
+  // Protects waiters, failure text and times. An untimed submission never takes it.
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   Failure failure_;
   struct Dependent {
     Timeline* timeline;
-    uint64_t value;  // the highest that it waits for
+    uint64_t value;  // highest value that it waits for
   };
   std::vector<Dependent> dependents_;  // under mutex_
 
-  detail::AwaitedList awaited_;  // under the drain's mutex
+  detail::AwaitedList awaited_;  // under the completion thread's mutex
   std::atomic<bool> is_awaited_{false};
 };
 
@@ -246,8 +267,9 @@ inline uint64_t Timeline::begin(hsa_signal_t signal) noexcept {
   Entry& e = entry(value);
   e.timed.store(false, std::memory_order_relaxed);
   e.signal.store(signal.handle, std::memory_order_relaxed);
-  // Release: who finds the value finds its signal. No more is needed against fail(), which may look at last_ too early to see this publication: who
-  // waits for it looks at error_ under the mutex that fail() holds, and either sees the failure or has shown fail() the publication.
+  // Release: a thread that sees the value also sees its signal. This is enough against fail(),
+  // which may load last_ too early to see this publication. A waiter checks error_ under the mutex
+  // that fail() holds, so it either sees the failure or has made the publication visible to fail().
   e.state.store(state_of(value), std::memory_order_release);
   last_.store(value, std::memory_order_release);
   return value;
@@ -261,7 +283,8 @@ inline bool Timeline::fired_for_owner(hsa_signal_t signal, uint64_t value) const
 
 inline void Timeline::advance(uint64_t value) noexcept {
   uint64_t known = done_.load(std::memory_order_relaxed);
-  // Release: who sees the value done sees what the packets wrote, through the acquire load of the signal.
+  // Release: a thread that sees the value as done also sees the packets' writes, through the
+  // acquire load of the signal.
   while (known < value && !done_.compare_exchange_weak(known, value, std::memory_order_acq_rel)) {
   }
 }

@@ -1,6 +1,7 @@
-// What ends the work of a timeline from outside: the end of the Runtime, and memory faults of its agent. Private to the engine.
+// Fails a timeline when the Runtime ends or its agent has a memory fault. Private to the engine.
+// Each owner of a timeline and of the resources its work uses holds a TimelineWatch.
 //
-// Who owns a timeline, and what its work uses, has one of these. Thread safety: one owner; what it listens to comes on any thread.
+// Thread safety: one owner. Session callbacks may run on any thread.
 #pragma once
 
 #include <atomic>
@@ -15,25 +16,26 @@ namespace uptempo::detail {
 
 class TimelineWatch {
  public:
-  // Without ROCr: nothing ends anything.
+  // Without ROCr: watches nothing.
   TimelineWatch() = default;
   explicit TimelineWatch(std::shared_ptr<Session> session) noexcept : session_(std::move(session)) {}
   TimelineWatch(const TimelineWatch&) = delete;
   TimelineWatch& operator=(const TimelineWatch&) = delete;
   ~TimelineWatch() { stop(); }
 
-  // From here on both fail the timeline, and the end of the Runtime closes it. A fault is claimed while publications are unfinished, or `open_packets` is not zero:
-  // packets that no publication covers yet. Throws Error.
+  // After this call, a memory fault or the end of the Runtime fails the timeline; the end of the
+  // Runtime also closes it. The watch claims a fault while publications are unfinished or
+  // `open_packets` (packets that no publication covers yet) is not zero. Throws Error.
   void start(Timeline& timeline, const Agent& gpu, const std::atomic<uint32_t>* open_packets = nullptr);
-  // Before the timeline is released. What is unfinished then is given up.
+  // Call before releasing the timeline. Gives up unfinished work.
   void stop() noexcept;
 
-  // False after the end of the Runtime: no signal, queue or memory is left.
+  // False after the end of the Runtime: signals, queues and memory no longer exist.
   bool usable() const noexcept { return !session_ || session_->alive(); }
 
  private:
   bool has_open_packets() const noexcept {
-    // Acquire: who finds none finds the publication that covers them.
+    // Acquire: a thread that loads zero sees the publication that covers the packets.
     return open_packets_ != nullptr && open_packets_->load(std::memory_order_acquire) != 0;
   }
 
