@@ -11,7 +11,8 @@
 namespace uptempo {
 namespace {
 
-// Attribute numbers of hsa_ext_amd.h and hsa.h share one parameter type and no enumeration.
+// hsa_ext_amd.h and hsa.h define attributes in different enumerations for one parameter type, hence
+// int.
 template <class T>
 void get(hsa_agent_t agent, int attribute, T& out, const char* name) {
   check(hsa_agent_get_info(agent, static_cast<hsa_agent_info_t>(attribute), &out), "hsa_agent_get_info",
@@ -32,7 +33,7 @@ hsa_status_t append_isa(hsa_isa_t isa, void* data) {
   std::string name(length, '\0');
   status = hsa_isa_get_info_alt(isa, HSA_ISA_INFO_NAME, name.data());
   if (status != HSA_STATUS_SUCCESS) return status;
-  name.resize(std::strlen(name.c_str()));  // the length counts the terminating zero
+  name.resize(std::strlen(name.c_str()));  // the reported length includes the terminating zero
   static_cast<std::vector<std::string>*>(data)->push_back(std::move(name));
   return HSA_STATUS_SUCCESS;
 }
@@ -97,8 +98,8 @@ const std::string& Agent::isa() const {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA,
                  .call = "Agent::isa",
                  .asked = fmt::format("the instruction set of agent {}", name()),
-                 .found = "it has none",
-                 .remedy = "take a GPU agent"});
+                 .found = "the agent has none",
+                 .remedy = "use a GPU agent"});
   }
   return properties_->isas.front();
 }

@@ -1,8 +1,9 @@
-// A device that executes AQL packets (a GPU), or the host: its HSA handle and its properties, read once.
+// Agent: an HSA agent, either a device that executes AQL packets (a GPU) or the host. Holds the
+// handle and the properties, which are read once.
 //
-// Agent is a value: copying it copies a pointer, and so does moving, which leaves the source as it
-// is. Properties stay readable after the Runtime has gone; the handle is then void.
 // Thread safety: immutable.
+// Lifetime: a value; a copy shares the properties, and a move copies. Properties stay readable after the Runtime ends;
+// the handle becomes invalid.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -16,9 +17,10 @@ namespace uptempo {
 
 struct AgentProperties {
   std::string name;          // "gfx90a"
-  std::string product_name;  // "AMD Instinct MI210"; empty where the driver does not say
+  std::string product_name;  // "AMD Instinct MI210"; empty if the driver does not report it
   hsa_device_type_t type = HSA_DEVICE_TYPE_CPU;
-  std::vector<std::string> isas;  // "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", the preferred one first
+  // "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", preferred one first.
+  std::vector<std::string> isas;
   uint32_t node = 0;              // driver's node number
   uint32_t compute_units = 0;
   uint32_t simds_per_compute_unit = 0;
@@ -35,20 +37,21 @@ struct AgentProperties {
   uint32_t chip_id = 0;       // PCI device id
   uint32_t bdf_id = 0;        // PCI bus, device, function: bus << 8 | device << 3 | function
   uint32_t clock_mhz = 0;     // highest engine clock
-  uint64_t timestamp_hz = 0;  // of hsa_amd_profiling_* times, which are in the system's domain
+  // Frequency of hsa_amd_profiling_* times, which use the system clock domain.
+  uint64_t timestamp_hz = 0;
 };
 
 class Agent {
  public:
-  // Reads all properties. Throws Error if HSA refuses one of the mandatory ones.
+  // Reads all properties. Throws Error if HSA does not report a mandatory one.
   explicit Agent(hsa_agent_t handle);
-  Agent(const Agent&) noexcept = default;  // no move: what was moved from would have no properties
+  Agent(const Agent&) noexcept = default;  // copies instead of moving: no Agent is without properties
   Agent& operator=(const Agent&) noexcept = default;
 
   hsa_agent_t handle() const noexcept { return handle_; }
   const AgentProperties& properties() const noexcept { return *properties_; }
   const std::string& name() const noexcept { return properties_->name; }
-  const std::string& isa() const;  // the preferred one; throws Error for an agent without
+  const std::string& isa() const;  // the preferred one; throws Error if the agent has none
   bool is_gpu() const noexcept { return properties_->type == HSA_DEVICE_TYPE_GPU; }
 
   friend bool operator==(const Agent& a, const Agent& b) noexcept {

@@ -8,12 +8,14 @@
 namespace uptempo {
 namespace {
 
-// All threads' blocks, and the sum of those whose thread has ended. Never destroyed: threads may end after static destructors.
+// The blocks of all threads, and the sum of those of ended threads. Never destroyed: threads may
+// end after static destructors.
 struct Registry {
   std::mutex mutex;
   std::vector<const detail::CounterBlock*> live;
   Counters retired;
-  // For threads that still count in destructors after their own block has gone; those who do so at the same time may lose a count.
+  // For threads that count in destructors after their own block is destroyed. Threads that do so
+  // concurrently may lose counts.
   detail::CounterBlock late;
   Registry() { live.push_back(&late); }
 };

@@ -1,14 +1,17 @@
-// Counts of what costs time: the figures beside every measurement of this library.
+// Counters of expensive operations in this process.
 //
 //   const Counters before = Counters::now();
 //   ...
 //   const Counters spent = Counters::now() - before;     // spent.doorbells, spent.host_waits, ...
 //
-// The counts are of the whole process. Each thread adds to a block of its own with plain (relaxed, unlocked) stores, so that counting
-// costs no more than the additions and never makes two threads meet. The block is allocated at a thread's first count.
+// Each thread counts in its own block with plain (relaxed, unlocked) stores, so counting costs only
+// the additions and never synchronizes threads.
 //
-// Thread safety: now() and count() from any thread. now() sums all threads' blocks under a lock, and never on a hot path; work that another
-// thread is doing meanwhile may be counted partly. Work that happened before now() (in the C++ sense) is counted completely.
+// Thread safety: now() and count() may be called from any thread. Work that happens before now()
+// (in the C++ sense) is counted completely; concurrent work of other threads may be counted in
+// part.
+// Cost: the first count of a thread allocates its block. now() takes a lock and sums the blocks of
+// all threads; do not call it on a hot path.
 #pragma once
 
 #include <atomic>
@@ -17,49 +20,49 @@
 
 namespace uptempo {
 
-// One line for each counter: name, then what is counted.
-#define UPTEMPO_COUNTERS(X)                                                                   \
-  X(signals_created, "HSA signals created")                                                   \
-  X(signals_pooled, "signals taken from a pool")                                              \
-  X(kernarg_allocations, "allocations of kernarg memory")                                     \
-  X(kernarg_blocks, "kernarg blocks of a pool that were published")                           \
-  X(spills, "kernarg blocks larger than a slab, in memory of their own")                      \
-  X(spill_bytes, "bytes of these")                                                            \
-  X(argument_hits, "launches of a launcher whose arguments lay ready")                        \
-  X(argument_misses, "launches of a launcher that wrote their arguments")                     \
-  X(argument_bytes_saved, "bytes of arguments that were not written, because they lay ready") \
-  X(batches, "batches published")                                                             \
-  X(packets, "packets published")                                                             \
-  X(barrier_bits, "packets with their barrier bit set")                                       \
-  X(system_acquires, "packets that acquire at system scope")                                  \
-  X(system_releases, "packets that release at system scope")                                  \
-  X(completion_signals, "packets that carry a completion signal")                             \
-  X(doorbells, "doorbell stores")                                                             \
-  X(markers, "barrier packets of streams that carry a completion signal")                     \
-  X(markers_elided, "markers that were not needed: nothing new, or nothing unfinished")       \
-  X(wait_packets, "barrier packets that wait for signals of other queues")                    \
-  X(waits_elided, "waits of streams that took no signal: over, or implied by another")        \
-  X(host_waits, "waits of the host for a completion")                                         \
-  X(blocked_waits, "of these, waits that slept in the runtime")                               \
-  X(completion_thread_wake_ups, "wake-ups of the drain thread that found something finished")             \
-  X(completions_handed_back, "awaited completions that the drain thread handed back")                         \
-  X(memory_allocations, "allocations from HSA memory pools, kernargs included")               \
-  X(bytes_to_device, "bytes copied from host to device")                                      \
-  X(bytes_to_host, "bytes copied from device to host")                                        \
-  X(bytes_staged, "of these, bytes that passed through a staging buffer")                     \
-  X(pins, "host ranges pinned for a copy")                                                    \
-  X(unpins, "host ranges unpinned after a copy")                                              \
-  X(copies_pinned, "copies to or from pinned host memory, by a copy engine")                  \
-  X(copies_pinned_for_once, "copies of pageable host memory that was pinned for the copy")    \
-  X(copies_staged, "copies of pageable host memory through a staging buffer")                 \
-  X(copies_on_device, "copies between device buffers")                                        \
-  X(fills, "device buffers filled with a pattern")                                            \
-  X(copies_by_engine, "copies of streams that a copy engine carried out")                     \
-  X(copies_by_kernel, "copies and fills of streams that a kernel carried out")                \
-  X(copies_by_host, "copies and fills of streams that the host carried out at once")          \
-  X(host_duties, "ends of copies that the host owed: out of staging, unpinned")               \
-  X(frees_deferred, "buffers given back in the order of a stream")                            \
-  X(late_faults, "GPU memory faults taken for those of work that had been given up")
+// One line per counter: name and description.
+#define UPTEMPO_COUNTERS(X)                                                                \
+  X(signals_created, "HSA signals created")                                                \
+  X(signals_pooled, "signals taken from a pool")                                           \
+  X(kernarg_allocations, "allocations of kernarg memory")                                  \
+  X(kernarg_blocks, "pooled kernarg blocks published")                                     \
+  X(spills, "kernarg blocks larger than a slab, each allocated separately")                \
+  X(spill_bytes, "bytes of these blocks")                                                  \
+  X(argument_hits, "launches of a launcher whose arguments were already written")          \
+  X(argument_misses, "launches of a launcher that wrote their arguments")                  \
+  X(argument_bytes_saved, "bytes of arguments that did not have to be written again")      \
+  X(batches, "batches published")                                                          \
+  X(packets, "packets published")                                                          \
+  X(barrier_bits, "packets with their barrier bit set")                                    \
+  X(system_acquires, "packets that acquire at system scope")                               \
+  X(system_releases, "packets that release at system scope")                               \
+  X(completion_signals, "packets that carry a completion signal")                          \
+  X(doorbells, "doorbell stores")                                                          \
+  X(markers, "barrier packets of streams that carry a completion signal")                  \
+  X(markers_elided, "markers omitted: nothing new, or nothing unfinished")                 \
+  X(wait_packets, "barrier packets that wait for signals of other queues")                 \
+  X(waits_elided, "waits of streams without a signal: complete, or implied by another")    \
+  X(host_waits, "waits of the host for a completion")                                      \
+  X(blocked_waits, "of these, waits that slept in the runtime")                            \
+  X(completion_thread_wake_ups, "completion thread wake-ups that found finished work")     \
+  X(completions_handed_back, "awaited completions that the completion thread reported")    \
+  X(memory_allocations, "allocations from HSA memory pools, kernargs included")            \
+  X(bytes_to_device, "bytes copied from host to device")                                   \
+  X(bytes_to_host, "bytes copied from device to host")                                     \
+  X(bytes_staged, "of these, bytes that passed through a staging buffer")                  \
+  X(pins, "host ranges pinned for a copy")                                                 \
+  X(unpins, "host ranges unpinned after a copy")                                           \
+  X(copies_pinned, "copies to or from pinned host memory, by a copy engine")               \
+  X(copies_pinned_for_once, "copies of pageable host memory that was pinned for the copy") \
+  X(copies_staged, "copies of pageable host memory through a staging buffer")              \
+  X(copies_on_device, "copies between device buffers")                                     \
+  X(fills, "device buffers filled with a pattern")                                         \
+  X(copies_by_engine, "copies of streams by a copy engine")                                \
+  X(copies_by_kernel, "copies and fills of streams by a kernel")                           \
+  X(copies_by_host, "copies and fills of streams by the host, at once")                    \
+  X(host_duties, "host work at the end of a copy: copying out of staging, unpinning")      \
+  X(frees_deferred, "buffers freed in the order of a stream")                              \
+  X(late_faults, "GPU memory faults attributed to work that was given up")
 
 struct Counters {
 #define UPTEMPO_COUNTER_FIELD(name, text) uint64_t name = 0;
@@ -85,14 +88,14 @@ struct Counters {
 
 namespace detail {
 
-// The calling thread's block. One writer; the reader is Counters::now(), hence atomics.
+// The counters of one thread. Only that thread writes; Counters::now() reads, hence atomics.
 struct CounterBlock {
 #define UPTEMPO_COUNTER_ATOMIC(name, text) std::atomic<uint64_t> name{0};
   UPTEMPO_COUNTERS(UPTEMPO_COUNTER_ATOMIC)
 #undef UPTEMPO_COUNTER_ATOMIC
 };
 
-// The calling thread's block, once it has counted something.
+// Null until the calling thread first counts.
 inline constinit thread_local CounterBlock* block_of_this_thread = nullptr;
 CounterBlock& make_block_of_this_thread() noexcept;
 
@@ -101,7 +104,7 @@ inline CounterBlock& counters_of_this_thread() noexcept {
   return block != nullptr ? *block : make_block_of_this_thread();
 }
 
-// Relaxed load and store, not an atomic addition: nobody else writes a thread's block.
+// Relaxed load and store instead of an atomic addition: no other thread writes this block.
 inline void count(std::atomic<uint64_t>& counter, uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }

@@ -13,7 +13,8 @@ struct StatusName {
   const char* name;
 };
 
-// hsa.h and hsa_ext_amd.h. hsa_status_string answers only while the runtime is initialised, and errors of hsa_init come before that.
+// hsa.h and hsa_ext_amd.h. hsa_status_string works only while the runtime is initialised, but
+// errors of hsa_init occur before.
 constexpr StatusName status_names[] = {
     {HSA_STATUS_SUCCESS, "HSA_STATUS_SUCCESS"},
     {HSA_STATUS_INFO_BREAK, "HSA_STATUS_INFO_BREAK"},

@@ -1,7 +1,8 @@
-// What went wrong, in the five facts that somebody needs to act on it.
+// Error: a failure, as five facts that the caller needs to act on it.
 //
-// Thrown by everything that sets up (runtime, memory, programs, queues) and by the hot path only when the device has failed or a
-// deadline has passed. what() is one sentence made of the facts; the facts stay readable one by one.
+// Thrown by all set-up functions (runtime, memory, programs, queues). Hot-path functions throw it
+// only if the device has failed or a deadline has passed. what() joins the facts into one sentence;
+// each fact can also be read separately.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -14,11 +15,13 @@
 namespace uptempo {
 
 struct ErrorFacts {
-  hsa_status_t status = HSA_STATUS_ERROR;  // what HSA answered, or the status that comes closest
-  std::string call;                        // the function that failed: "hsa_queue_create", "Program::kernel"
-  std::string asked;                       // what was asked of it
-  std::string found;   // what there was instead; for a choice, every candidate and why it was rejected
-  std::string remedy;  // what to do about it
+  hsa_status_t status = HSA_STATUS_ERROR;  // status returned by HSA, or the closest one
+  // the function that failed: "hsa_queue_create", "Program::kernel"
+  std::string call;
+  std::string asked;                       // what the caller requested
+  // What was found instead; for a choice, every candidate and why it was rejected.
+  std::string found;
+  std::string remedy;  // what the caller can do
 };
 
 class Error : public std::runtime_error {
@@ -35,10 +38,12 @@ class Error : public std::runtime_error {
   std::shared_ptr<const ErrorFacts> facts_;  // shared: copying an exception must not throw
 };
 
-// HSA's own name of a status ("HSA_STATUS_ERROR_OUT_OF_RESOURCES"); its number where it has none. Works before hsa_init.
+// Returns HSA's name of a status ("HSA_STATUS_ERROR_OUT_OF_RESOURCES"), or its number if it has no
+// name. Works before hsa_init.
 std::string status_name(hsa_status_t status);
 
-// Throws unless `status` is success (or, as hsa_iterate_* return it, HSA_STATUS_INFO_BREAK). Nothing is built when it is.
+// Throws unless `status` is HSA_STATUS_SUCCESS or HSA_STATUS_INFO_BREAK (returned by
+// hsa_iterate_*). Builds no string on success.
 inline void check(hsa_status_t status, std::string_view call, std::string_view asked = {},
                   std::string_view remedy = {});
 

@@ -1,16 +1,17 @@
-// Whether handles are checked, and the tags that the checks compare. Private to engine.
+// Handle checks: the compile-time switch, and the tags that the checks compare. Private to engine.
 //
-// Handle checks find uses of a handle after the library has recycled what it names: a CommandRef after
-// its batch was submitted, a kernarg block or a completion signal of the caller that an unfinished
-// publication still uses, a pooled signal or slab that is given back twice.
+// Handle checks find uses of a handle after the library has recycled its object: a CommandRef after
+// its batch was submitted; a caller's kernarg block or completion signal that an unfinished
+// publication still uses; a pooled signal or slab that is returned twice.
 //
-// The CMake option UPTEMPO_CHECK_HANDLES turns them on. It is ON by default for the build type Debug and
-// OFF otherwise. The checks add members to public classes, so the library and its users must agree: the
-// target uptempo::engine passes the definition on, and BatchSubmitter's constructor takes a HandleChecks,
-// so that a disagreement does not link. Where the checks are off they leave nothing in objects or code.
+// The CMake option UPTEMPO_CHECK_HANDLES turns them on. It is ON by default for the build type
+// Debug and OFF otherwise. The checks add members to public classes, so the library and its users
+// must agree: the target uptempo::engine exports the definition, and BatchSubmitter's constructor
+// takes a HandleChecks, so that a mismatch fails to link. When off, the checks leave nothing in
+// objects or code.
 //
-// Errors: misuse by the program throws Error. Misuse within the library writes a sentence to stderr and
-// aborts.
+// Errors: misuse by the program throws Error. Misuse within the library writes a sentence to stderr
+// and aborts.
 #pragma once
 
 #include <cstdint>

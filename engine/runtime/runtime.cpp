@@ -90,10 +90,10 @@ Agent Runtime::gpu(size_t index) const {
   }
   throw Error({.status = HSA_STATUS_ERROR_INVALID_AGENT,
                .call = "Runtime::gpu",
-               .asked = fmt::format("no GPU agent of number {}", index),
+               .asked = fmt::format("no GPU agent with index {}", index),
                .found = fmt::format("{} agents: {}", agents_.size(), rejected),
                .remedy = gpus_.empty() ? "check that the amdgpu driver sees a GPU, or run under uptempo-vgpu"
-                                       : fmt::format("take a number below {}", gpus_.size())});
+                                       : fmt::format("use an index below {}", gpus_.size())});
 }
 
 }  // namespace uptempo

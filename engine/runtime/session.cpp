@@ -10,18 +10,21 @@
 namespace uptempo {
 namespace {
 
-// Process-wide, never destroyed: objects in static storage may ask for the session after static destructors have run.
+// Process-wide, never destroyed: static objects may request the session after static destructors
+// have run.
 struct Process {
   std::mutex mutex;  // orders hsa_init and hsa_shut_down of successive sessions
   std::weak_ptr<Session> owners;
-  // For what follows. Not held during hsa_shut_down, which joins the thread that on_system_event runs on.
+  // Protects the members below. Not held during hsa_shut_down, which joins the thread that runs
+  // on_system_event.
   std::mutex session_mutex;
   std::weak_ptr<Session> session;
-  uintptr_t sessions = 0;  // started so far
-  // Not the session's: who else uses HSA keeps its queues, and the thread that reports faults, alive behind the session's end.
+  uintptr_t sessions = 0;  // number started so far
+  // Not in the Session: another user of HSA keeps its queues and ROCr's fault-reporting thread
+  // alive after the session ends.
   std::vector<uint64_t> given_up;  // agents
 
-  // The session started last, if anything holds it still: also one that has ended.
+  // The session started last, running or ended, if a pointer to it still exists.
   std::shared_ptr<Session> latest() {
     const std::lock_guard lock(session_mutex);
     return session.lock();
@@ -62,12 +65,13 @@ std::string describe(const hsa_amd_gpu_memory_fault_info_t& fault) {
   for (const FaultReason& reason : fault_reasons) {
     if ((fault.fault_reason_mask & reason.bit) != 0) reasons += fmt::format(", {}", reason.text);
   }
-  return fmt::format("the GPU accessed address 0x{:x}, which it must not{}", fault.virtual_address, reasons);
+  return fmt::format("the GPU accessed address 0x{:x}, which it may not access{}", fault.virtual_address,
+                     reasons);
 }
 
 }  // namespace
 
-// Ends the session with the last owner while plain pointers to it, which objects hold, live on.
+// Ends the session with its last owner, although objects still hold plain pointers to it.
 struct Session::Starter {
   std::shared_ptr<Session> session;
   explicit Starter(std::shared_ptr<Session> s) : session(std::move(s)) {}
@@ -87,9 +91,9 @@ std::shared_ptr<Session> Session::current() {
   if (!session) {
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "uptempo",
-                 .asked = "an object of the runtime",
-                 .found = "no Runtime is alive",
-                 .remedy = "make a Runtime first and keep it while its objects are in use"});
+                 .asked = "an object that needs a Runtime",
+                 .found = "no Runtime exists",
+                 .remedy = "create a Runtime first and keep it while its objects are in use"});
   }
   return session;
 }
@@ -104,7 +108,7 @@ std::shared_ptr<Session> Session::start() {
         {.status = status,
          .call = "hsa_init",
          .asked = "the HSA runtime",
-         .found = "it does not start: as a rule because /dev/kfd is missing or not accessible",
+         .found = "it does not start; usually /dev/kfd is missing or not accessible",
          .remedy =
              "load the amdgpu driver and join the group that owns /dev/kfd, or run under uptempo-vgpu"});
   }
@@ -112,10 +116,12 @@ std::shared_ptr<Session> Session::start() {
   uintptr_t number = 0;
   {
     const std::lock_guard session_lock(process().session_mutex);
-    if (is_first_user) process().given_up.clear();  // nothing of an earlier life of HSA's reports here
+    // No event of an earlier HSA initialisation can arrive here.
+    if (is_first_user) process().given_up.clear();
     number = ++process().sessions;
   }
-  // Handlers die with HSA, so each session registers its own. Where somebody else has kept HSA alive that of the last one is still there.
+  // HSA drops handlers when it shuts down, so each session registers one. If another user kept HSA
+  // initialised, the last session's handler is still registered.
   hsa_amd_register_system_event_handler(&Session::on_system_event, reinterpret_cast<void*>(number));
   auto starter = std::make_shared<Starter>(session);
   std::shared_ptr<Session> owner(std::move(starter), session.get());
@@ -156,7 +162,7 @@ void Session::end() noexcept {
     {
       const std::lock_guard lock(mutex_);
       if (entries_.empty()) return;
-      // The last one of the first kind.
+      // The latest entry of the first kind.
       auto last = entries_.lower_bound(Ticket{entries_.begin()->first.first, UINT64_MAX});
       ticket = std::prev(last)->first;
     }
@@ -193,17 +199,17 @@ bool Session::tell(const hsa_amd_gpu_memory_fault_info_t& found) {
 }
 
 hsa_status_t Session::on_system_event(const hsa_amd_event_t* event, void* number) {
-  // ROCr aborts if every handler answers with an error.
+  // ROCr aborts if every handler returns an error.
   if (event->event_type != HSA_AMD_GPU_MEMORY_FAULT_EVENT) return HSA_STATUS_ERROR;
   {
     const std::lock_guard lock(process().session_mutex);
     if (reinterpret_cast<uintptr_t>(number) != process().sessions) return HSA_STATUS_ERROR;
   }
   const hsa_amd_gpu_memory_fault_info_t& fault = event->memory_fault;
-  // An ended session, too: what it has taken from under its objects may have been running until then.
+  // Also an ended session: work on resources that it released may have run until then.
   const std::shared_ptr<Session> session = process().latest();
   if (session && session->tell(fault)) return HSA_STATUS_SUCCESS;
-  // Behind the listeners: who gives work up says so before it stops listening.
+  // After the listeners: an owner calls give_up() before it stops listening.
   const std::lock_guard lock(process().session_mutex);
   const std::vector<uint64_t>& agents = process().given_up;
   if (std::ranges::find(agents, fault.agent.handle) == agents.end()) return HSA_STATUS_ERROR;

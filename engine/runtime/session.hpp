@@ -1,11 +1,13 @@
-// The process's one initialisation of HSA, and the list of everything that was made in it.
+// Session: one initialisation of HSA in this process, and the list of all objects made in it.
 //
-// hsa_init is called when the first Runtime of the process appears and hsa_shut_down when the last one goes. Objects of this library
-// that are still alive then (statics, leaked ones) were given back by the session first: queues, then executables, signals and
-// memory, latest first. Their destructors find an ended session and do nothing. So tear-down returns every byte whatever
-// the order of destruction, also when other users keep HSA itself initialised, and a new session can start in the same process.
+// The first Runtime of the process calls hsa_init; the last one calls hsa_shut_down. Before that,
+// the session releases objects of this library that are still alive (static or leaked ones):
+// queues, then executables, signals and memory, latest first. Their destructors then find an ended
+// session and do nothing. Tear-down therefore frees every byte in any order of destruction, even if
+// other users keep HSA initialised, and a new session can start in the same process.
 //
-// Thread safety: all functions from any thread. Cost: one lock and one map operation for each object made or destroyed, none else.
+// Thread safety: every function may be called from any thread.
+// Cost: one lock and one map operation per object created or destroyed.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -25,7 +27,7 @@ namespace uptempo {
 
 class Session {
  public:
-  // What is released first when a session ends comes first.
+  // Order of release at the end of a session.
   enum class Kind : uint8_t { listener, completion_thread, queue, executable, signal, memory };
   using Release = void (*)(uint64_t handle) noexcept;
   using Ticket = std::pair<Kind, uint64_t>;
@@ -37,44 +39,49 @@ class Session {
     hsa_agent_t agent;
     std::string text;  // address and reasons
   };
-  // True: the fault ends work of the listener's, which will report it.
+  // Returns true if the fault ends work of the listener, which will then report it.
   using FaultListener = std::function<bool(const MemoryFault&)>;
 
-  // The running session. Throws Error when there is none.
+  // Returns the running session. Throws Error if there is none.
   static std::shared_ptr<Session> current();
-  // The same, but null when there is none.
+  // Returns the running session, or null.
   static std::shared_ptr<Session> running() noexcept;
-  // The running session, started if need be; it ends with the last pointer that start() has handed out.
+  // Returns the running session; starts one if there is none. It ends when the last pointer that
+  // start() returned is destroyed.
   static std::shared_ptr<Session> start();
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   Ticket adopt(Kind kind, uint64_t handle, Release release);
-  // Releases what the ticket stands for; nothing if the session, or someone else, has done so.
+  // Releases the ticket's object. Does nothing if it has already been released.
   void give_back(Ticket ticket) noexcept;
-  // Takes it off the list without releasing it.
+  // Removes the entry without releasing the object.
   void forget(Ticket ticket) noexcept;
   bool alive() const noexcept { return alive_.load(std::memory_order_acquire); }
 
-  // The listener is called on a thread of ROCr when the GPU has accessed memory that it must not; of HSA it may call signal functions
-  // only. A fault that no listener claims, and that cannot be of work that was given up, goes its way as if this library were not there: to the handlers that others have
-  // registered, and if none of those takes it either, ROCr prints agent, address and reason and aborts the process.
-  // Faults of the past are told here at once: the driver has stopped the agent's queues for good, and ROCr reports no second fault
-  // (runtime.cpp:1290 at 5.2.3), so that work begun later would be waited for without end.
+  // Calls the listener, on a ROCr thread, when the GPU has faulted on a memory access. The listener
+  // may call only HSA's signal functions. Past faults are reported at once: the driver has stopped
+  // the agent's queues permanently and ROCr reports no second fault (runtime.cpp:1290 at 5.2.3), so
+  // later work would be waited for forever.
+  // A fault that no listener claims, and that cannot belong to given-up work, is passed on to
+  // handlers registered by others. If none of them handles it, ROCr prints agent, address and
+  // reason and aborts the process.
   uint64_t listen(FaultListener listener);
   void stop_listening(uint64_t id) noexcept;
 
-  // Work of the agent will be waited for no longer, though the device may still carry it out, or the event of its fault may be under way: the driver and ROCr take their time
-  // for it, and nothing tells when that is over. A fault of the agent says neither which queue it was nor when, so from here on one that no listener claims is taken for
-  // that work's: it is counted (Counters::late_faults), and ends what there is on the agent as any other does. Called before stop_listening().
+  // Marks the agent's unfinished work as no longer awaited. The device may still execute it, or its
+  // fault event may still be on the way; neither the driver nor ROCr reports when that is over. A
+  // fault event names neither queue nor time. So from now on, a fault of this agent that no
+  // listener claims is attributed to that work: it is counted (Counters::late_faults) and ends
+  // everything on the agent like any other fault. Call before stop_listening().
   static void give_up(hsa_agent_t agent);
 
  private:
   struct Starter;
   Session() = default;
   void end() noexcept;
-  // Whether a listener claims it.
+  // Reports a fault to the listeners. Returns true if one claims it.
   bool tell(const hsa_amd_gpu_memory_fault_info_t& found);
   static hsa_status_t on_system_event(const hsa_amd_event_t* event, void* number);
 
@@ -87,14 +94,15 @@ class Session {
   std::mutex mutex_;
   std::atomic<uint64_t> next_{0};
   std::map<Ticket, Entry> entries_;
-  // Recursive, because a listener may be removed by what it sets off; held while listeners run, so that a removed one runs no more.
+  // Recursive, because a listener's effects may remove a listener. Held while listeners run, so a
+  // removed listener no longer runs.
   std::recursive_mutex listeners_mutex_;
   std::map<uint64_t, FaultListener> listeners_;
   std::vector<MemoryFault> faults_;
 };
 
-// One HSA handle of a session. Move-only; given back by the destructor or by the session's end, whichever comes first, unless one of
-// leave_to_session() and forget() has said otherwise.
+// One HSA handle of a session. Move-only. Released by the destructor or at the session's end,
+// whichever comes first, unless leave_to_session() or forget() was called.
 class Owned {
  public:
   Owned() = default;
@@ -119,12 +127,13 @@ class Owned {
     if (session_) session_->give_back(ticket_);
     leave_to_session();
   }
-  // Gives up the handle, which lives on until the session's end: something in flight may still use it.
+  // Drops the handle; the object lives until the session's end, because work in flight may still
+  // use it.
   void leave_to_session() noexcept {
     session_.reset();
     handle_ = 0;
   }
-  // Gives up the handle, which is never released.
+  // Drops the handle; the object is never released.
   void forget() noexcept {
     if (session_) session_->forget(ticket_);
     leave_to_session();

@@ -23,16 +23,16 @@ void destroy_interrupt(uint64_t handle) noexcept {
 
 hsa_signal_t create(hsa_signal_value_t initial, SignalKind kind) {
   hsa_signal_t signal{};
-  // An event-less signal is one that only GPUs wait on, as ROCr sees it (hsa_ext_amd.cpp:445 at 5.2.3).
+  // ROCr treats a signal that only GPUs wait on as event-less (hsa_ext_amd.cpp:445 at 5.2.3).
   check(hsa_amd_signal_create(initial, 0, nullptr,
                               kind == SignalKind::event_less ? HSA_AMD_SIGNAL_AMD_GPU_ONLY : 0, &signal),
         "hsa_amd_signal_create",
         kind == SignalKind::interrupt ? "an interrupt signal" : "an event-less signal",
-        "destroy signals that are no longer used, or make pools smaller");
+        "destroy unused signals, or make pools smaller");
   return signal;
 }
 
-// ROCr can be told to do without: then all signals are event-less, and that is nobody's shortage.
+// HSA_ENABLE_INTERRUPT=0 makes all of ROCr's signals event-less; this is not a shortage of events.
 bool events_in_use() noexcept {
   const char* const variable = std::getenv("HSA_ENABLE_INTERRUPT");
   return variable == nullptr || std::strcmp(variable, "0") != 0;
@@ -49,7 +49,7 @@ bool events_in_use() noexcept {
                             "and the driver has 4095 events for the process, ROCr's own included",
                             what_ran_out, use.in_use, use.budget),
        .remedy =
-           "lower QueueOptions::publications, destroy queues and signals that are no longer used, raise "
+           "lower QueueOptions::publications, destroy unused queues and signals, raise "
            "SignalBudget::interrupts, or allow signals without event (SignalBudget::Beyond)"});
 }
 

@@ -1,11 +1,13 @@
-// One HSA signal, owned.
+// Signal: owns one HSA signal.
 //
-// Creating one costs 10-50 us, because an interrupt signal may allocate a driver event, of which a process has 4096: make signals in
-// set-up, or take them from a SignalPool. Every interrupt signal counts against the process's budget (signal_budget.hpp). Beyond it, and where ROCr
-// 5.2.3 silently hands out a signal without event because the driver has none left, the budget says whether that is an Error or not;
-// `interrupt()` says what was really got. A blocked wait of HSA on an event-less signal spins.
+// Every interrupt signal counts against the process's budget (signal_budget.hpp).
+// SignalBudget::Beyond decides whether construction throws Error once the budget is used up, or
+// when ROCr 5.2.3 silently returns a signal without an event because the driver has none left.
+// interrupt() reports which kind was created. A blocked HSA wait on an event-less signal spins.
 //
-// Thread safety: as HSA signals, any thread; the object itself is move-only with one owner.
+// Thread safety: HSA signals may be used from any thread. The object is move-only with one owner.
+// Cost: creation takes 10-50 us, because an interrupt signal may allocate a driver event, and a
+// process has 4096. Create signals during set-up, or take them from a SignalPool.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -24,29 +26,32 @@ enum class SignalKind : uint8_t {
 
 namespace detail {
 
-// The longest sleep before deadlines and failures are looked at again; also what a lost interrupt costs at most.
+// Longest sleep before deadlines and failures are checked again; also the highest cost of a lost
+// interrupt.
 inline constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(250);
 
-// Pauses between looks at a signal that nobody can sleep on double from the first to the longest: seen late by no more than the time waited, and 250
-// looks a second at 10 to 20 us of CPU time each are below 1 % of a core. (Once a millisecond was 2.3 %, measured on two busy cores.)
+// Pauses between polls of an event-less signal double from the first to the longest, so completion
+// is seen late by at most the time already waited. 250 polls per second at 10 to 20 us of CPU time
+// each are below 1 % of a core. (Polling every millisecond took 2.3 %, measured on two busy cores.)
 inline constexpr std::chrono::nanoseconds first_pause = std::chrono::microseconds(10);
 inline constexpr std::chrono::nanoseconds longest_pause = std::chrono::milliseconds(4);
 
-// What hsa_signal_wait_* take: ticks of the system's clock.
+// Converts to system clock ticks, the unit of hsa_signal_wait_*.
 uint64_t ticks_in(std::chrono::nanoseconds duration) noexcept;
 
 }  // namespace detail
 
 class Signal {
  public:
-  // Throws Error if HSA or the budget has none left.
+  // Throws Error if HSA or the budget has no signal left.
   explicit Signal(SignalKind asked = SignalKind::interrupt, hsa_signal_value_t initial = 1);
 
   hsa_signal_t handle() const noexcept { return {owned_.handle()}; }
   // True if completion can wake a sleeping waiter.
   bool interrupt() const noexcept { return interrupt_; }
   bool alive() const noexcept { return owned_.alive(); }
-  // Gives up the signal, which lives on until the end of the Runtime: something in flight may still use it.
+  // Drops ownership; the signal lives until the end of the Runtime, because work in flight may
+  // still use it.
   void leave_to_session() noexcept { owned_.leave_to_session(); }
 
  private:

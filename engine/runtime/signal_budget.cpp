@@ -5,7 +5,7 @@
 namespace uptempo {
 namespace {
 
-// Relaxed throughout: these are numbers, and nothing else is read because of them.
+// Relaxed throughout: no other data depends on these numbers.
 constexpr auto relaxed = std::memory_order_relaxed;
 
 std::atomic<uint32_t> limit{SignalBudget{}.interrupts};

@@ -1,18 +1,20 @@
-// How many interrupt signals this library may have in the process, and how many it has.
+// SignalBudget limits the interrupt signals that this library may use in the process.
 //
-// Each takes an event of the kernel driver, which gives 4,095 to a process (KFD_SIGNAL_EVENT_LIMIT of linux/kfd_ioctl.h; slot 0 is unused), to
-// everybody in it: ROCr takes some for itself and about two for each queue, HIP one for each of its own signals. When they have run out
-// ROCr hands out signals that nobody can sleep on, without a word, and so it does to everybody else. A budget keeps this
-// library from being the one that takes them all, and says so where it ends.
+// Each interrupt signal takes an event of the kernel driver, which grants 4,095 to a process
+// (KFD_SIGNAL_EVENT_LIMIT of linux/kfd_ioctl.h; slot 0 is unused). All users in the process share
+// them: ROCr takes some for itself and about two per queue; HIP takes one per signal of its own.
+// When none is left, ROCr silently returns signals that no thread can sleep on, to every user. The
+// budget keeps this library from exhausting the events and reports when its limit is reached.
 //
 //   set_signal_budget({.interrupts = 512});
-//   Queue queue{gpu};                        // 64 of them; throws Error when that would be more than 512
+//   Queue queue{gpu};                        // 64 of them; throws Error if that exceeds 512
 //   signal_use().in_use;
 //
-// Events are not given back to the driver before the Runtime ends: ROCr keeps those of destroyed signals for its next ones. So what counts for
-// the others of the process is `peak`.
+// ROCr keeps the events of destroyed signals for new ones and returns none before the Runtime ends.
+// So `peak` is the number that other users of the process cannot use.
 //
-// Thread safety: all functions from any thread. Cost: an atomic operation for each signal made or destroyed.
+// Thread safety: every function may be called from any thread.
+// Cost: one atomic operation per signal created or destroyed.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +22,33 @@
 namespace uptempo {
 
 struct SignalBudget {
-  // What to do when an interrupt signal is asked for and the budget is used up, or the driver has no event left.
+  // Action if an interrupt signal is requested but the budget is used up or the driver has no event
+  // left.
   enum class Beyond : uint8_t {
-    refuse,      // Error
-    event_less,  // a signal without event: a blocked wait for it polls (timeline.hpp)
+    refuse,      // throw Error
+    event_less,  // create a signal without an event: a blocked wait polls (timeline.hpp)
   };
-  uint32_t interrupts = 3584;  // leaves 511 to the others of the process
+  uint32_t interrupts = 3584;  // leaves 511 to other users of the process
   Beyond beyond = Beyond::refuse;
 };
 
 struct SignalUse {
   uint32_t budget = 0;
-  uint32_t in_use = 0;    // interrupt signals of this library alive
-  uint32_t peak = 0;      // most of them at a time
-  uint64_t refused = 0;   // Errors thrown, since the process began
-  uint64_t replaced = 0;  // signals without event in place of interrupt signals, since the process began
+  uint32_t in_use = 0;    // live interrupt signals of this library
+  uint32_t peak = 0;      // highest in_use so far
+  uint64_t refused = 0;   // Errors thrown since the process began
+  // Signals without event created instead of interrupt signals, since the process began.
+  uint64_t replaced = 0;
 };
 
-// For signals made later; those there are stay. One budget for the process, whatever Runtime they belong to.
+// Applies to signals created later. One budget for the process, shared by all Runtimes.
 void set_signal_budget(const SignalBudget& budget) noexcept;
 SignalBudget signal_budget() noexcept;
 SignalUse signal_use() noexcept;
 
 namespace detail {
 
-// An interrupt signal's place in the budget: false if there is none.
+// Reserves a place in the budget. Returns false if there is none.
 bool reserve_interrupt() noexcept;
 void release_interrupt() noexcept;
 void note_refused() noexcept;

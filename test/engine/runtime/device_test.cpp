@@ -51,7 +51,7 @@ TEST_CASE("two runtimes share one session, which ends with the second", "[runtim
   }
   DeviceBuffer<int> still_works{first->gpu(), 1};
   first.reset();
-  CHECK(contains(error_of<Error>([] { Signal signal; }), "no Runtime is alive"));
+  CHECK(contains(error_of<Error>([] { Signal signal; }), "no Runtime exists"));
 }
 
 TEST_CASE("a runtime too old for what is asked is refused with both versions", "[runtime]") {
@@ -63,7 +63,7 @@ TEST_CASE("a runtime too old for what is asked is refused with both versions", "
 TEST_CASE("an agent that is not there is refused, naming those that are", "[runtime]") {
   const Runtime runtime;
   const std::string error = error_of<Error>([&] { runtime.gpu(99); });
-  CHECK(contains(error, "no GPU agent of number 99"));
+  CHECK(contains(error, "no GPU agent with index 99"));
   CHECK(contains(error, "is a CPU"));
   CHECK(contains(error, "is GPU 0"));
 }
