@@ -25,7 +25,7 @@ bool can_reach(hsa_agent_t agent, const Agent& owner) {
       {.status = HSA_STATUS_ERROR_INVALID_AGENT,
        .call = "allow_access",
        .asked = fmt::format("access to device memory of {} (node {})", owner.name(), owner.properties().node),
-       .found = fmt::format("it is out of reach of {}", who),
+       .found = fmt::format("{} cannot access it", who),
        .remedy = "copy through host memory"});
 }
 

@@ -1,6 +1,7 @@
-// Who may access an allocation besides the agent that it was made for. For set-up: each call is a system call for each agent.
+// Grants further agents access to an allocation.
 //
-// Thread safety: any thread, one at a time for one allocation. Each call replaces the agents of the one before; the owner keeps its access.
+// Thread safety: any thread; one call at a time per allocation.
+// Cost: one system call per agent. For set-up.
 #pragma once
 
 #include <span>
@@ -9,13 +10,16 @@
 
 namespace uptempo {
 
-// Whether `agent` can be given access to device memory of `owner` (hsa_amd_agent_memory_pool_get_info; NEVER_ALLOWED says no).
+// True if `agent` can be granted access to device memory of `owner`
+// (hsa_amd_agent_memory_pool_get_info does not return NEVER_ALLOWED).
 bool can_reach(const Agent& agent, const Agent& owner);
 
-// Gives these agents access to `memory`, which is an allocation of device memory of `owner`. Throws Error that names each agent out of whose reach it is; then nothing
-// is changed.
+// Grants these agents access to `memory`, an allocation of `owner`'s device memory. Replaces the
+// agents of the previous call; the owner keeps its access. Throws Error, which names each agent
+// that cannot reach the memory; then nothing changes.
 void allow_access(const Agent& owner, const void* memory, std::span<const Agent> agents);
-// Gives the host access to device memory (a large BAR, or an APU). Throws Error where the host cannot reach it.
+// Grants the host access to device memory (a large BAR, or an APU), replacing the agents of the
+// previous call. Throws Error if the host cannot reach it.
 void allow_host_access(const Agent& owner, const void* memory);
 
 }  // namespace uptempo

@@ -1,11 +1,15 @@
 // Typed RAII buffers over memory pools.
 //
-//   DeviceBuffer<uint32_t> keys{gpu, 32768};    the GPU's memory; the host does not touch it, copies do
-//   PinnedBuffer<uint32_t> host{gpu, 32768};    host memory that the GPU and the copy engines reach without a detour
-//   KernargBuffer          args{gpu, 256};      host memory for kernel arguments
+//   DeviceBuffer<uint32_t> keys{gpu, 32768};  the GPU's memory; copies access it, the host does not
+//   PinnedBuffer<uint32_t> host{gpu, 32768};  host memory that the GPU and copy engines reach
+//                                             directly
+//   KernargBuffer          args{gpu, 256};    host memory for kernel arguments
 //
-// Contents are undefined until written. Lifetime: until the destructor or the end of the Runtime; a kernel or copy in flight that uses the
-// buffer must have completed before either. Thread safety: as a vector. Move-only.
+// Contents are undefined until written.
+//
+// Thread safety: thread-compatible.
+// Lifetime: until the destructor or the end of the Runtime. Kernels and copies that use the buffer
+// must have completed before either. Move-only.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +27,14 @@ namespace uptempo {
 
 namespace detail {
 
-// Throws Error where the product does not fit.
+// Throws Error if the product overflows.
 inline size_t bytes_for(size_t count, size_t size_bytes) {
   if (count > std::numeric_limits<size_t>::max() / size_bytes) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ALLOCATION,
                  .call = "buffer",
                  .asked = std::to_string(count) + " elements of " + std::to_string(size_bytes) + " bytes",
-                 .found = "more than an address can count",
-                 .remedy = "ask for less"});
+                 .found = "more than the address space holds",
+                 .remedy = "request fewer elements"});
   }
   return count * size_bytes;
 }
@@ -46,11 +50,11 @@ class DeviceBuffer {
   DeviceBuffer(const Agent& gpu, size_t count)
       : memory_(gpu, MemoryKind::device, detail::bytes_for(count, sizeof(T))) {}
 
-  // An address for kernels and copies; not for the host.
+  // An address for kernels and copies, not for the host.
   T* data() const noexcept { return static_cast<T*>(memory_.data()); }
   size_t size() const noexcept { return memory_.size_bytes() / sizeof(T); }
   size_t size_bytes() const noexcept { return memory_.size_bytes(); }
-  // The memory itself; the buffer is empty then.
+  // Returns the allocation; the buffer is then empty.
   Allocation release() noexcept { return std::move(memory_); }
 
  private:
@@ -75,7 +79,7 @@ class PinnedBuffer {
   T* begin() const noexcept { return data(); }
   T* end() const noexcept { return data() + size(); }
   std::span<T> span() const noexcept { return {data(), size()}; }
-  // The memory itself; the buffer is empty then.
+  // Returns the allocation; the buffer is then empty.
   Allocation release() noexcept { return std::move(memory_); }
   void leave_to_session() noexcept { memory_.leave_to_session(); }  // see pool.hpp
 
@@ -83,7 +87,7 @@ class PinnedBuffer {
   Allocation memory_;
 };
 
-// One block, or several, for kernel arguments; data() is 64-byte aligned at least.
+// One or more blocks for kernel arguments. data() is at least 64-byte aligned.
 class KernargBuffer {
  public:
   KernargBuffer() = default;

@@ -1,7 +1,10 @@
-// A range of pageable host memory made known to a GPU (hsa_amd_memory_lock), until the destructor. Move-only.
+// HostPin: pins a range of pageable host memory for a GPU (hsa_amd_memory_lock) until the
+// destructor. Move-only.
 //
-// Cost: two system calls, and time by the page; for one copy it pays from some MiB on. Pins and unpins are counted (counters.hpp).
-// Thread safety: as an int. After the end of the Runtime nothing is done.
+// Thread safety: thread-compatible.
+// Lifetime: after the end of the Runtime, the destructor does nothing.
+// Cost: two system calls, plus time per page. For a single copy, pinning pays off from some MiB.
+// counters.hpp counts pins and unpins.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +19,7 @@ namespace uptempo {
 class HostPin {
  public:
   HostPin() = default;
-  // Throws Error where memory is not mapped, or not writable.
+  // Throws Error if the memory is not mapped or not writable.
   HostPin(const Agent& gpu, void* host, size_t bytes);
   HostPin(HostPin&& other) noexcept
       : session_(std::move(other.session_)),
@@ -33,7 +36,7 @@ class HostPin {
 
   // Null for a pin that was moved from.
   void* device_address() const noexcept { return device_address_; }
-  // It stays pinned until the end of the Runtime: something in flight may still use it.
+  // Keeps the range pinned until the end of the Runtime, because work in flight may still use it.
   void leave_to_session() noexcept { host_ = nullptr; }
 
  private:

@@ -46,7 +46,7 @@ std::vector<hsa_agent_t> host_agents() {
   return hosts;
 }
 
-// Empty if the pool serves, else why it does not.
+// Returns why the pool cannot be used; empty if it can.
 std::string why_not(hsa_amd_memory_pool_t pool, MemoryKind kind, hsa_agent_t gpu) {
   const auto segment = pool_info<hsa_amd_segment_t>(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT);
   if (segment != HSA_AMD_SEGMENT_GLOBAL) return "not of the global segment";
@@ -61,7 +61,7 @@ std::string why_not(hsa_amd_memory_pool_t pool, MemoryKind kind, hsa_agent_t gpu
   hsa_amd_memory_pool_access_t access{};
   check(hsa_amd_agent_memory_pool_get_info(gpu, pool, HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS, &access),
         "hsa_amd_agent_memory_pool_get_info");
-  if (access == HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED) return "out of the GPU's reach";
+  if (access == HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED) return "not accessible to the GPU";
   return {};
 }
 
@@ -103,7 +103,7 @@ MemoryPool find_pool(const Agent& gpu, MemoryKind kind) {
   throw Error({.status = static_cast<hsa_status_t>(HSA_STATUS_ERROR_INVALID_MEMORY_POOL),
                .call = "find_pool",
                .asked = fmt::format("{} for agent {}", name_of(kind), gpu.name()),
-               .found = rejected.empty() ? "no pools at all" : rejected,
+               .found = rejected.empty() ? "no memory pools" : rejected,
                .remedy = "check the agent's pools with rocminfo"});
 }
 
@@ -116,7 +116,7 @@ Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes) : s
                  .call = "Allocation",
                  .asked = asked,
                  .found = "a size of zero",
-                 .remedy = "ask for at least one byte"});
+                 .remedy = "request at least one byte"});
   }
   void* data = nullptr;
   if (const hsa_status_t status = hsa_amd_memory_pool_allocate(pool.handle, size_bytes, 0, &data);
@@ -124,13 +124,13 @@ Allocation::Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes) : s
     throw Error({.status = status,
                  .call = "hsa_amd_memory_pool_allocate",
                  .asked = asked,
-                 .found = fmt::format("a pool of {} bytes that has no such room", pool.size_bytes),
-                 .remedy = "free buffers or ask for less"});
+                 .found = fmt::format("the pool of {} bytes has too little free memory", pool.size_bytes),
+                 .remedy = "free buffers or request less"});
   }
   owned_ = Owned(std::move(session), Session::Kind::memory, reinterpret_cast<uint64_t>(data),
                  [](uint64_t handle) noexcept { hsa_amd_memory_pool_free(reinterpret_cast<void*>(handle)); });
   if (kind != MemoryKind::device) {
-    // This replaces the set of agents; a pool's own agent keeps its access.
+    // Replaces the set of agents; the pool's own agent keeps its access.
     const hsa_agent_t agent = gpu.handle();
     check(hsa_amd_agents_allow_access(1, &agent, nullptr, data), "hsa_amd_agents_allow_access", asked);
   }

@@ -1,7 +1,9 @@
-// Memory pools: which of them serves which use, and allocations from them.
+// Finds the memory pool for a purpose, and allocates from it.
 //
-// Thread safety: all functions from any thread. Lifetime: an Allocation is given back by its destructor, or by the end of the
-// session, whichever comes first. Cost: an allocation is a system call or more (10-100 us); none belongs on a hot path.
+// Thread safety: every function may be called from any thread.
+// Lifetime: an Allocation is released by its destructor or by the end of the session, whichever
+// comes first.
+// Cost: an allocation takes one or more system calls (10-100 us). Do not allocate on a hot path.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -19,7 +21,8 @@ namespace uptempo {
 enum class MemoryKind : uint8_t {
   device,         // the GPU's own memory, coarse-grained: coherent at kernel boundaries only
   pinned,         // host memory that the GPU reads and writes, fine-grained
-  pinned_coarse,  // the same, coarse-grained: host and GPU see each other's stores at fences of system scope only
+  // The same, coarse-grained: host and GPU see each other's stores only at system-scope fences.
+  pinned_coarse,
   kernarg,        // host memory for kernel arguments: fine-grained, readable by the GPU
 };
 
@@ -30,25 +33,27 @@ struct MemoryPool {
   hsa_agent_t owner{};
   MemoryKind kind = MemoryKind::device;
   size_t size_bytes = 0;
-  size_t granule_bytes = 0;    // allocations are rounded up to it
-  size_t alignment_bytes = 0;  // of every allocation
+  size_t granule_bytes = 0;    // allocation sizes are rounded up to it
+  size_t alignment_bytes = 0;  // alignment of every allocation
 };
 
-// The pool that serves `kind` for that GPU. Throws Error that lists every pool and why it was rejected.
+// Returns the pool of this `kind` for the GPU. Throws Error, which lists every pool and why it was
+// rejected.
 MemoryPool find_pool(const Agent& gpu, MemoryKind kind);
 
-// Bytes of a pool that the GPU, and for host kinds also the host, may access. Move-only.
+// An allocation from a pool. The GPU may access it; so may the host, for host kinds. Move-only.
 class Allocation {
  public:
   Allocation() = default;
-  // Throws Error for 0 bytes, a pool exhausted, or access refused.
+  // Throws Error for 0 bytes, an exhausted pool, or refused access.
   Allocation(const Agent& gpu, MemoryKind kind, size_t size_bytes);
 
   void* data() const noexcept { return reinterpret_cast<void*>(owned_.handle()); }
   size_t size_bytes() const noexcept { return data() == nullptr ? 0 : size_bytes_; }
-  // False once the session has ended: data() is then a void address.
+  // False once the session has ended; data() is then invalid.
   bool alive() const noexcept { return owned_.alive(); }
-  // Gives up the memory, which lives on until the end of the Runtime: something in flight may still use it.
+  // Drops ownership; the memory lives until the end of the Runtime, because work in flight may
+  // still use it.
   void leave_to_session() noexcept { owned_.leave_to_session(); }
 
  private:

@@ -117,7 +117,7 @@ TEST_CASE("an impossible allocation says what was asked and what there was", "[m
   CHECK(contains(error_of<Error>([&] {
                    DeviceBuffer<uint64_t>{gpu, SIZE_MAX / 4};
                  }),
-                 "more than an address can count"));
+                 "more than the address space holds"));
   CHECK(contains(error_of<Error>([&] {
                    DeviceBuffer<char>{gpu, size_t{1} << 46};
                  }),
