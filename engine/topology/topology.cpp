@@ -16,11 +16,12 @@ void check_kmt(HSAKMT_STATUS status, const char* call) {
                .call = call,
                .asked = "the driver's topology",
                .found = fmt::format("hsakmt status {}", static_cast<int>(status)),
-               .remedy = "check that /dev/kfd is there and accessible, or run under uptempo-vgpu"});
+               .remedy = "check that /dev/kfd exists and is accessible, or run under uptempo-vgpu"});
 }
 
-// The driver opened, and its topology in hsakmt's hands. hsakmt keeps one snapshot for the process and forgets the old one, without freeing it,
-// when another is taken (topology.c, topology_take_snapshot); so ROCr's is used where there is one, and ours is dropped at the end.
+// Opens the driver and takes hsakmt's topology snapshot. hsakmt keeps one snapshot per process.
+// Taking another one leaks the old one (topology.c, topology_take_snapshot). So this class uses
+// ROCr's snapshot if there is one, and otherwise releases its own at the end.
 class Snapshot {
  public:
   Snapshot() {
@@ -92,7 +93,7 @@ std::vector<GpuTopology> read_gpu_topology() {
   for (uint32_t node = 0;; ++node) {
     HsaNodeProperties properties{};
     const HSAKMT_STATUS status = hsaKmtGetNodeProperties(node, &properties);
-    if (status == HSAKMT_STATUS_INVALID_NODE_UNIT) break;  // past the last
+    if (status == HSAKMT_STATUS_INVALID_NODE_UNIT) break;  // past the last node
     check_kmt(status, "hsaKmtGetNodeProperties");
     if (properties.NumFComputeCores != 0) gpus.push_back(describe(node, properties));
   }
@@ -109,7 +110,7 @@ GpuTopology gpu_topology(uint32_t node) {
                .call = "gpu_topology",
                .asked = fmt::format("the GPU of node {}", node),
                .found = known.empty() ? "no node is a GPU" : fmt::format("GPUs are nodes {}", known),
-               .remedy = "take AgentProperties::node of a GPU agent"});
+               .remedy = "use AgentProperties::node of a GPU agent"});
 }
 
 EventBudget event_budget() noexcept { return {}; }
