@@ -7,7 +7,7 @@
 namespace uptempo::detail {
 namespace {
 
-// What the driver gives at least.
+// The driver's smallest allocation.
 constexpr uint32_t page_bytes = 4096;
 
 }  // namespace
@@ -15,7 +15,8 @@ constexpr uint32_t page_bytes = 4096;
 bool ArgumentBlock::is_free() const noexcept { return std::ranges::all_of(uses, &QueueUse::is_over); }
 
 bool ArgumentBlock::serves_as_well(const DispatchShape& shape, const StreamQueue& in) noexcept {
-  // Among the words are the queue's address, where the kernel asks for it, and what depends on the grid.
+  // The words include the queue's address, if the kernel requests it, and values that depend on the
+  // grid.
   if (!std::ranges::equal(implicit, shape.implicit, {}, {}, &DispatchShape::Word::value)) return false;
   key = shape.key;
   queue = &in;
@@ -38,7 +39,7 @@ ArgumentBlocks::ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uin
       most_(most) {}
 
 ArgumentBlock* ArgumentBlocks::find_free() noexcept {
-  // Those that have never been used first: arguments that take turns are all kept then.
+  // Never-used blocks first, so that all alternating arguments stay stored.
   if (unused_ != blocks_.size()) return blocks_[unused_].get();
   for (size_t i = 0; i < blocks_.size(); ++i) {
     ArgumentBlock* const block = blocks_[hand_].get();
@@ -60,7 +61,7 @@ void ArgumentBlocks::grow() {
     block->block = memory.data() + i * block_bytes_;
     block->shadow = shadow.get() + i * block_bytes_;
     block->implicit.reserve(implicit_words_);
-    block->uses.reserve(8);  // queues of an agent are few
+    block->uses.reserve(8);  // an agent has few queues
     blocks_.push_back(std::move(block));
   }
   memory_.push_back(std::move(memory));

@@ -1,13 +1,19 @@
-// The arguments that a launcher keeps where kernels read them. Private to engine/stream.
+// ArgumentBlocks: the kernel arguments that a launcher keeps in kernel-readable memory. Private to
+// engine/stream.
 //
-// A block is written once and not again while a launch that reads it is unfinished: what is published does not change. Beside each lies a copy in ordinary memory, its shadow, with
-// which new arguments are compared. Blocks are few: a launch whose arguments are in none of them, while all are being read, uses the queue's own kernarg memory.
+// A block is not rewritten while an unfinished launch reads it: published data does not change.
+// Each block has a shadow, a copy in ordinary memory, which new arguments are compared with. There
+// are few blocks. If no block holds a launch's arguments and all are being read, the launch uses
+// the queue's own kernarg memory.
 //
-// Which block a launch is likely to need: the one that came after the last one the time before. For arguments that never change that is the same again, and
-// for those that take turns (two buffers that change places at every step) it is right as well, at one comparison. Where it is wrong the last one is asked, and then all others, but those hardly ever
-// any more once that has been in vain for some time: arguments that change with every launch are found in none.
+// Prediction: the block that followed the last-used block the previous time. This is right for
+// constant arguments and for alternating ones (two buffers swapped at each step), at the cost of
+// one comparison. If it is wrong, find() tries the last block, then all others. After many
+// unsuccessful searches it rarely tries the others, because arguments that change with every launch
+// match none.
 //
-// Thread safety: one owner. Lifetime: blocks until everything in uses() is over.
+// Thread safety: one owner.
+// Lifetime: blocks must live until everything in uses() is complete.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +28,23 @@
 namespace uptempo::detail {
 
 struct ArgumentBlock {
-  std::byte* block = nullptr;   // for kernels
-  std::byte* shadow = nullptr;  // of the whole block
-  ArgumentBlock* next = this;   // that was used after it
-  // What its hidden arguments are for. They are compared word by word where kernel, grid or queue are others.
+  std::byte* block = nullptr;   // read by kernels
+  std::byte* shadow = nullptr;  // copy of the whole block
+  ArgumentBlock* next = this;   // block used after this one
+  // The launch that its hidden arguments were written for. If kernel, grid or queue differ, they
+  // are compared word by word.
   DispatchShape::Key key;
   const StreamQueue* queue = nullptr;
   std::vector<uint64_t> implicit{};
-  std::vector<QueueUse> uses{};  // of each queue that has read it, the last
+  std::vector<QueueUse> uses{};  // per queue: the last use
 
   bool is_free() const noexcept;
-  // Whether a launch of that shape in that queue can read it, if its explicit arguments fit.
+  // True if a launch of that shape in that queue can read it, provided that its explicit arguments
+  // match.
   bool serves(const DispatchShape& shape, const StreamQueue& in) noexcept {
     return (queue == &in && key == shape.key) || serves_as_well(shape, in);
   }
-  // A launch with it is in the queue's epoch.
+  // Records a launch that reads the block, in an epoch of the queue.
   void note_use(StreamQueue& in, uint64_t epoch);
 
  private:
@@ -45,10 +53,11 @@ struct ArgumentBlock {
 
 class ArgumentBlocks {
  public:
-  // Allocates nothing yet. `agent` null: queues without ROCr.
+  // Allocates nothing yet. If `agent` is null, queues do not use ROCr.
   ArgumentBlocks(const Agent* agent, const KernelInfo& kernel, uint32_t most) noexcept;
 
-  // The block that a launch of that shape in that queue can read, and whose shadow `holds` its explicit arguments; or null.
+  // Returns the block that a launch of that shape in that queue can read and whose shadow `holds`
+  // its explicit arguments; otherwise null.
   template <class Holds>
   ArgumentBlock* find(const DispatchShape& shape, const StreamQueue& queue, Holds&& holds) noexcept {
     const auto fits = [&](ArgumentBlock& block) { return holds(block.shadow) && block.serves(shape, queue); };
@@ -64,23 +73,23 @@ class ArgumentBlocks {
     }
     return nullptr;
   }
-  // One that no launch reads, or null.
+  // Returns a block that no launch reads, or null.
   ArgumentBlock* find_free() noexcept;
   bool can_grow() const noexcept { return blocks_.size() < most_; }
-  // More blocks. Throws Error.
+  // Adds blocks. Throws Error.
   void grow();
 
-  // The block has been filled, for that shape and queue: its shadow is copied.
+  // Copies the block's shadow, which the caller has filled for that shape and queue.
   void write(ArgumentBlock& block, const DispatchShape& shape, const StreamQueue& queue);
-  // A launch has used it.
+  // Records that a launch has used the block.
   void note_last(ArgumentBlock& block) noexcept {
     if (last_ != nullptr) last_->next = &block;
     last_ = &block;
   }
 
-  // All launches that may read one of them.
+  // Returns all launches that may read a block.
   std::vector<QueueUse> uses() const;
-  // The memory of all of them, which none of them has any more.
+  // Transfers ownership of the memory of all blocks to the caller.
   std::shared_ptr<void> take_memory();
   size_t size() const noexcept { return blocks_.size(); }
 
@@ -95,9 +104,9 @@ class ArgumentBlocks {
   static constexpr uint32_t searches_in_a_row = 32;
 
   ArgumentBlock* last_ = nullptr;
-  uint32_t searches_ = 0;  // since one found something
-  size_t unused_ = 0;      // blocks from here on have never been used
-  size_t hand_ = 0;        // where the search for a free one goes on
+  uint32_t searches_ = 0;  // since the last successful search
+  size_t unused_ = 0;      // blocks from this index on have never been used
+  size_t hand_ = 0;        // index where the next search for a free block starts
 };
 
 }  // namespace uptempo::detail

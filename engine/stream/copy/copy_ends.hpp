@@ -1,4 +1,4 @@
-// What a stream's copy is made from and to, and how: the arguments of Stream::copy(), copy_2d(), fill() and fill_2d().
+// Arguments of Stream::copy(), copy_2d(), fill() and fill_2d(): targets, sources and options.
 //
 //   DeviceBuffer<float> x{gpu, n};
 //   std::vector<float> host(n);
@@ -6,28 +6,43 @@
 //   stream.copy(CopyTarget::device(x.data() + 16, 64), CopySource::pinned(p, 64));
 //   const CopyPath taken = stream.copy(y, x, {.path = CopyPath::kernel});
 //
-// Four places, by what reaches them. Device: of the stream's agent. Pinned: host memory that the agent reaches (PinnedBuffer). Pageable: any other host memory (a
-// vector, the stack). Peer: device memory of another agent, to which this one has access (engine/memory/access.hpp).
+// Places:
+//   device    memory of the stream's agent
+//   pinned    host memory that the agent can access (PinnedBuffer)
+//   pageable  any other host memory (a vector, the stack)
+//   peer      device memory of another agent, to which this agent has access
+//             (engine/memory/access.hpp)
 //
-// Paths, and where each can go.
-//   engine  a copy engine (SDMA), ordered by signals. All places; 1-D only. Not for a stream that waits for the host (Stream::wait(signal), or an event
-//           behind one): a copy engine carries out its ring in order, so a copy that waits for the host would hold up those of other streams.
-//   kernel  a kernel of kernels/transfer.cl on the stream's own hardware queue: no signal, no hand-over. All places, 1-D and 2-D, and fills.
-//   host    the calling thread, before the call returns. Where both ends are in reach of the host (pinned, pageable, and as a target device memory
-//           with .host_writes) and the stream is known to have nothing unfinished.
-// Automatic takes host up to CopyLimits::host_bytes, kernel up to CopyLimits::kernel_bytes, and the engine above; kernel where the engine cannot go. A path asked for
-// that cannot go is an Error that says why.
+// Paths:
+//   engine  A copy engine (SDMA), ordered by signals. All places, 1-D only. Not for a stream that
+//           waits for the host (Stream::wait(signal), or an event after one): a copy engine
+//           executes its ring in order, so a copy that waits for the host would delay those of
+//           other streams.
+//   kernel  A kernel of kernels/transfer.cl on the stream's own hardware queue; needs no signal and
+//           no hand-over. All places, 1-D and 2-D, and fills.
+//   host    The calling thread, before the call returns. Requires that the host can access both
+//           ends (pinned, pageable, or as a target device memory with .host_writes) and that the
+//           stream is known to have no unfinished work.
+// Automatic selects host up to CopyLimits::host_bytes, kernel up to CopyLimits::kernel_bytes, and
+// the engine above; it selects kernel if the engine cannot do the copy. If a requested path cannot
+// do the copy, the call throws Error with the reason.
 //
-// Pageable memory. Up to CopyLimits::stage_bytes it goes through pinned staging memory, above it is pinned for the copy (PageablePath chooses otherwise).
-//   to the device    staged: the bytes are taken at once, and the caller may change them when the call returns. Pinned: they must stay as they are until completion.
-//   to the host      the copy's last step is the host's, and whoever learns of the completion carries it out: Event::wait(), Event::ready(), Stream::synchronize(),
-//                    Stream::ready(), Streams::synchronize(). Only then are the bytes there. A Completion (Event::completion(), for co_await and descriptors) tells of the device's part
-//                    only: call ready() of the event after it.
-// Pageable memory belongs to the copy until then, at the latest until the Streams and all its streams have been destroyed.
-// A copy to the device from memory into which an earlier copy to the host still has to write waits for that one first, in the calling thread.
+// Pageable memory: up to CopyLimits::stage_bytes, a copy uses pinned staging memory; a larger one
+// pins the memory for the copy. PageablePath overrides this.
+//   to the device  Staged: the call reads the bytes before it returns; the caller may then change
+//                  them. Pinned: they must not change until completion.
+//   to the host    The host performs the last step, in the thread that observes completion:
+//                  Event::wait(), Event::ready(), Stream::synchronize(), Stream::ready(),
+//                  Streams::synchronize(). The bytes are valid only then. A Completion
+//                  (Event::completion(), for co_await and descriptors) covers only the device's
+//                  part: call the event's ready() after it.
+// Until then, and at most until the Streams and all its streams have been destroyed, the copy owns
+// the pageable memory. A copy to the device from memory that an earlier copy to the host has yet to
+// write waits for that copy first, in the calling thread.
 //
-// Coherence. A copy sees what the host wrote before the call, and what the stream did before it; what it writes is seen by what comes after it on the stream, and by whoever
-// waited for an event after it.
+// Coherence: a copy sees what the host wrote before the call and what the stream did before it.
+// Later work of the stream, and any thread that has waited for a later event, sees what the copy
+// wrote.
 #pragma once
 
 #include <cstddef>
@@ -50,15 +65,16 @@ struct CopyOptions {
   PageablePath pageable = PageablePath::automatic;
 };
 
-// Of the Streams; the defaults are measured, see engine/stream/README.md.
+// Limits of a Streams. The defaults are measured; see engine/stream/README.md.
 struct CopyLimits {
-  size_t host_bytes = 16 << 10;    // the largest copy by the host
-  size_t kernel_bytes = 4 << 10;   // the largest copy by a kernel where the engine would do as well
-  size_t stage_bytes = 2 << 20;    // the largest copy of pageable memory through staging
-  size_t staging_bytes = 8 << 20;  // staging memory, made with the first copy that needs some
-  size_t piece_bytes = 256 << 10;  // of it, for one step of a copy
+  size_t host_bytes = 16 << 10;    // largest copy by the host
+  size_t kernel_bytes = 4 << 10;   // largest copy by a kernel if the engine could also do it
+  size_t stage_bytes = 2 << 20;    // largest copy of pageable memory through staging
+  size_t staging_bytes = 8 << 20;  // staging memory, allocated by the first copy that needs it
+  size_t piece_bytes = 256 << 10;  // part of it that one step of a copy uses
   uint32_t engine_copies =
-      32;  // unfinished, of each direction: signals are made for so many with the first one
+      // Unfinished copies per direction. The first copy creates their signals.
+      32;
 };
 
 namespace detail {
@@ -70,8 +86,8 @@ struct CopyEnd {
   std::byte* data = nullptr;
   size_t size_bytes = 0;
   CopyPlace place = CopyPlace::device;
-  hsa_agent_t peer{0};       // whose memory it is, of a peer
-  bool host_writes = false;  // device memory that the host may store to
+  hsa_agent_t peer{0};       // owner of a peer's memory
+  bool host_writes = false;  // device memory that the host can write
 };
 
 }  // namespace detail
@@ -94,7 +110,7 @@ class CopyTarget {
     target.end_.peer = owner.handle();
     return target;
   }
-  // The host may store to this device memory, by allow_host_access().
+  // Declares that the host may write this device memory, after allow_host_access().
   CopyTarget host_writes() const noexcept {
     CopyTarget target = *this;
     target.end_.host_writes = true;
@@ -139,15 +155,16 @@ class CopySource {
  private:
   CopySource(const void* data, size_t bytes, detail::CopyPlace place)
       : end_{.data = static_cast<std::byte*>(const_cast<void*>(data)), .size_bytes = bytes, .place = place} {}
-  detail::CopyEnd end_;  // only read
+  detail::CopyEnd end_;  // read only
 };
 
-// Rows of a 2-D copy or fill: `height` of them, of `width_bytes`; a pitch is the distance from one row's start to the next one's.
+// Rows of a 2-D copy or fill: `height` rows of `width_bytes`. A pitch is the distance between the
+// starts of two consecutive rows.
 struct CopyRows {
   size_t width_bytes = 0;
   size_t height = 0;
   size_t to_pitch = 0;
-  size_t from_pitch = 0;  // not of a fill
+  size_t from_pitch = 0;  // unused by fills
 };
 
 }  // namespace uptempo

@@ -50,7 +50,7 @@ CopyLane::~CopyLane() {
   const bool lost = !timeline_.is_done(timeline_.last_begun());
   timeline_.close();
   watch_.stop();
-  if (watch_.usable() && lost) signals_.leave_to_session();  // the engine may still write to them
+  if (watch_.usable() && lost) signals_.leave_to_session();  // the engine may still write them
   timeline_.release();
 }
 
@@ -62,7 +62,7 @@ void CopyLane::check_failed() {
                .asked = fmt::format("a copy {} by a copy engine", options_.name),
                .found = failure.text,
                .remedy = failure.status == Session::MemoryFault::status ? Session::MemoryFault::remedy
-                                                                        : "make new Streams"});
+                                                                        : "create new Streams"});
 }
 
 uint64_t CopyLane::first_unfinished() noexcept {
@@ -73,7 +73,7 @@ uint64_t CopyLane::first_unfinished() noexcept {
 
 void CopyLane::reclaim() noexcept {
   const uint64_t next = first_unfinished(), finished = next - timeline_.oldest_pending();
-  // The copy behind it may still look at the signal of the last one that is complete.
+  // The next copy may still read the signal of the last complete one.
   const uint64_t due = next > timeline_.last_begun() ? finished : std::max(finished, uint64_t{1}) - 1;
   timeline_.reclaim(static_cast<uint32_t>(due), [this](uint64_t value, hsa_signal_t signal) noexcept {
     loans_[timeline_.place(value)].clear();
@@ -100,17 +100,17 @@ void CopyLane::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadli
         {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Stream::copy",
          .asked = fmt::format("a copy {} by a copy engine", options_.name),
-         .found = fmt::format("{} copies are unfinished, and other queues wait for signals of the rest "
-                              "of {}",
+         .found = fmt::format("{} of {} copies are unfinished; other queues still use the signals of the "
+                              "others",
                               timeline_.pending(), options_.copies),
-         .remedy = "wait for earlier copies, or make the Streams with more CopyLimits::engine_copies"});
+         .remedy = "wait for earlier copies, or create the Streams with a larger CopyLimits::engine_copies"});
   }
   const uint64_t next = first_unfinished();
   const bool waits = next <= timeline_.last_begun();
   lock.unlock();
   if (waits) {
     timeline_.wait(next, {}, deadline);
-  } else {  // a waiter still looks at what has completed, or another queue's packets do
+  } else {  // waiters or another queue's packets still use completed signals
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   lock.lock();
@@ -121,9 +121,9 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   std::vector<Borrowed> borrowed;
   {
     const std::lock_guard lock(mutex_);
-    borrowed.swap(borrowed_);  // for its capacity
+    borrowed.swap(borrowed_);  // reuses its capacity
   }
-  // Not under the lock: another track may be borrowing from this one.
+  // Not under the lock: another signal source may be borrowing from this one.
   for (const Event& event : after) {
     if (event.source_ == nullptr || event.source_ == this) continue;
     if (std::optional<Borrowed> one =
@@ -154,7 +154,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
   borrowed.clear();
   borrowed_.swap(borrowed);
   lock.unlock();
-  // The engine would wait for ever.
+  // Otherwise the engine would wait forever.
   for (const Event& event : after)
     if (event.source_ != nullptr && event.source_ != this &&
         !event.completion_.timeline_->is_known(event.completion_.value()))
@@ -163,7 +163,7 @@ Event CopyLane::copy(const Copy& copy, std::span<const Event> after) {
 }
 
 Event CopyLane::event_for_all() {
-  const std::lock_guard lock(mutex_);  // a copy that is being begun may yet be taken back
+  const std::lock_guard lock(mutex_);  // start_ may fail, which cancels the value just begun
   const uint64_t last = timeline_.last_begun();
   if (timeline_.is_done(last)) return {};
   return {*this, Completion(timeline_, last)};

@@ -1,16 +1,21 @@
-// Copies of one direction by a copy engine, one after the other. Private to engine/stream and its tests.
+// CopyLane: copies of one direction by a copy engine, one after the other. Private to engine/stream
+// and its tests.
 //
-// Each copy waits for the one before it, also where the engine would carry out both in order anyway: so its signal says that all before it are complete, and a
-// timeline can tell of them. It waits for the events of other tracks that it comes after, whose signals it borrows until it is itself reclaimed.
+// Order: each copy waits for the one before it, even where the engine executes both in order. So
+// its signal covers all earlier copies, and a timeline can track them. A copy also waits for events
+// of other signal sources; it borrows their signals until it is reclaimed.
 //
-// Nobody may wait here for what only the host can do: ROCr writes the waits into the engine's ring, which is carried out in order (amd_blit_sdma.cpp,
-// SubmitCommand), so later copies of all lanes of that engine would wait, too.
+// Requires: no copy may wait for an action of the host. ROCr writes waits into the engine's ring,
+// which executes in order (amd_blit_sdma.cpp, SubmitCommand), so later copies of all lanes on that
+// engine would wait, too.
 //
-// A copy that reports failure (a signal below zero) fails the lane, and so do a memory fault of the agent and the end of the Runtime: every copy that is unfinished then
-// ends with that Error, and every later one.
-//
-// Thread safety: every function from any thread; a lock is held while a copy is handed to ROCr, and never while something is waited for. Lifetime: the destructor waits for
-// copies up to CopyLaneOptions::drain; memory until completion.
+// Errors: a copy that reports failure (a negative signal value), a memory fault of the agent, and
+// the end of the Runtime fail the lane. Every unfinished and every later copy then ends with that
+// Error.
+// Thread safety: every function may be called from any thread. A lock is held while ROCr starts a
+// copy, never during a wait.
+// Lifetime: the destructor waits for copies up to CopyLaneOptions::drain. Copied memory must live
+// until completion.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -34,7 +39,7 @@ namespace uptempo::detail {
 
 struct CopyLaneOptions {
   std::string name{};    // for errors: "host to device"
-  uint32_t copies = 32;  // unfinished at a time
+  uint32_t copies = 32;  // most unfinished copies at a time
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
   std::chrono::nanoseconds drain = std::chrono::seconds(5);
 };
@@ -48,25 +53,27 @@ class CopyLane final : public SignalSource {
     hsa_agent_t from_agent{0};
     size_t bytes = 0;
   };
-  // Begins a copy that waits until all of `after` are zero and then decrements `done`.
+  // Starts a copy that waits until all `after` signals are zero, then decrements `done`.
   using Start =
       std::function<hsa_status_t(const Copy& copy, std::span<const hsa_signal_t> after, hsa_signal_t done)>;
 
-  // By hsa_amd_memory_async_copy. Makes the signals. Throws Error.
+  // Copies with hsa_amd_memory_async_copy. Creates the signals. Throws Error.
   CopyLane(const Agent& gpu, const CopyLaneOptions& options);
-  // Without ROCr; the signals are the caller's.
+  // Without ROCr; the caller owns the signals.
   CopyLane(Start start, std::span<const hsa_signal_t> signals, const CopyLaneOptions& options);
   ~CopyLane();
   CopyLane(const CopyLane&) = delete;
   CopyLane& operator=(const CopyLane&) = delete;
 
-  // Begins when the events are complete. Throws Error if ROCr refuses it, when room does not come in time, and if the lane has failed; then nothing has begun.
+  // The copy begins when the events are complete. Throws Error if ROCr refuses the copy, if no room
+  // becomes available in time, or if the lane has failed; then no copy has begun.
   Event copy(const Copy& copy, std::span<const Event> after);
-  // Everything begun so far. Empty where nothing is unfinished.
+  // Returns an event for all copies begun so far. Empty if none is unfinished.
   Event event_for_all();
-  // Nothing more will come. Returns when all is complete or lost, which it is at the deadline.
+  // Call after the last copy. Blocks until all copies are complete, or lost at the deadline.
   void finish(Deadline deadline) noexcept;
-  // Called, without the lock, when signals are short. Set before the lane is used.
+  // Sets the function that is called, without the lock, when signals are short. Call before using
+  // the lane.
   void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
 
   Timeline& source_timeline() noexcept override { return timeline_; }
@@ -87,8 +94,8 @@ class CopyLane final : public SignalSource {
   TimelineWatch watch_;
   std::function<void()> ask_;
   std::mutex mutex_;
-  std::vector<std::vector<SignalLoan>> loans_;  // of each unfinished copy, by place
-  std::vector<Borrowed> borrowed_;              // of the copy that is being begun
+  std::vector<std::vector<SignalLoan>> loans_;  // per unfinished copy, by place
+  std::vector<Borrowed> borrowed_;              // of the copy being started
   std::vector<hsa_signal_t> dependencies_;
 };
 

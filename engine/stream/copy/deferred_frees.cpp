@@ -9,7 +9,7 @@
 namespace uptempo::detail {
 namespace {
 
-// Also of work that is lost: then the device may still use the memory.
+// Also true for lost work: then the device may still use the memory.
 bool is_over(const Event& event, Allocation& memory) noexcept {
   try {
     return event.ready();

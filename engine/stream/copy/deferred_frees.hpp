@@ -1,9 +1,12 @@
-// Buffers that are given back when the work put on a stream before is complete. Private to engine/stream.
+// DeferredFrees: buffers that are freed once the stream's earlier work is complete. Private to
+// engine/stream.
 //
-// Giving memory back is a system call, so it happens only where its stream, or all streams, wait: Stream::free(), synchronize() and the destructor of the same stream, and
-// Streams::synchronize(). Never in a launch, and never in the synchronize() of another stream.
+// Freeing memory is a system call, so it happens only in calls that wait: Stream::free(),
+// synchronize() and the destructor of the same stream, and Streams::synchronize(). A launch, or
+// synchronize() of another stream, frees nothing.
 //
-// Thread safety: every function from any thread; no lock is held while memory is given back.
+// Thread safety: every function may be called from any thread. No lock is held while memory is
+// freed.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +26,9 @@ class DeferredFrees {
   DeferredFrees& operator=(const DeferredFrees&) = delete;
 
   void add(const void* stream, const Event& after, Allocation&& memory);
-  // Gives back what is due of one stream, or of all with null.
+  // Frees the due buffers of one stream, or of all streams if null.
   void give_back(const void* stream) noexcept;
-  // The stream has gone: what it leaves belongs to nobody.
+  // Call when the stream is destroyed. Its remaining buffers then belong to no stream.
   void orphan(const void* stream) noexcept;
   size_t size() noexcept;
 

@@ -21,7 +21,8 @@ void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& row
 void finish_pending_host_duties() noexcept { HostDuties::of_process().finish(); }
 
 HostDuties& HostDuties::of_process() {
-  static HostDuties* const duties = new HostDuties;  // events may be waited for by what destroys statics
+  // Destructors of static objects may wait for events.
+  static HostDuties* const duties = new HostDuties;
   return *duties;
 }
 
@@ -37,8 +38,8 @@ void HostDuties::finish() noexcept {
 }
 
 void HostDuties::finish_locked() noexcept {
-  // Who is complete is asked from the last to the first: then a copy that came before another one on the device is found complete if the other one is, and they are
-  // carried out in that order.
+  // Check from last to first. If a copy that executed earlier on the device precedes a complete
+  // one, it is then found complete, too, and their duties run in that order.
   ready_.assign(duties_.size(), false);
   bool any = false;
   for (size_t i = duties_.size(); i-- > 0;) any |= (ready_[i] = duties_[i].after.is_done());

@@ -1,11 +1,17 @@
-// What the host still has to do when copies of streams are complete on the device: bytes out of staging memory into pageable memory, and what a copy has used given back.
-// One list for the process, because an event says nothing of the streams that it follows from. Private to engine/stream and its tests.
+// HostDuties: host work that remains when stream copies are complete on the device. It copies bytes
+// from staging to pageable memory and releases the copy's resources. Private to engine/stream and
+// its tests. One list serves the process, because an event does not name the streams that it
+// follows.
 //
-// Whoever learns that something is complete calls finish_host_duties() before it says so; where nothing is owed that is one load. Each duty is carried out once, in the order in
-// which they were added as far as the device's order makes that visible, and before any call of finish() returns that could know of its completion.
+// Every function that observes completion calls finish_host_duties() before it reports it; if no
+// duty is pending, this costs one load. Each duty runs once. Duties run in the order of add(), as
+// far as the device's order makes that visible, and before any finish() returns that could observe
+// their completion.
 //
-// Thread safety: every function from any thread; a lock is held while the host copies. Lifetime: the list is never destroyed; an owner drops what is
-// left before the memory that its duties name goes.
+// Thread safety: every function may be called from any thread. A lock is held while the host
+// copies.
+// Lifetime: the list is never destroyed. An owner drops its remaining duties before it frees the
+// memory they use.
 #pragma once
 
 #include <atomic>
@@ -25,22 +31,22 @@ namespace uptempo::detail {
 
 struct HostDuty {
   TimelinePoint after;
-  // Rows to be copied by the host; none where something is only to be given back.
+  // Rows that the host copies; none if resources are only released.
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   CopyRows rows{};
-  // The caller's memory that is pinned, or is written by this duty or by the device.
+  // The caller's memory that is pinned, or that this duty or the device writes.
   const std::byte* used = nullptr;
   size_t used_bytes = 0;
   bool writes = false;
-  // Given back afterwards.
+  // Released afterwards.
   Staging::Chunk chunk{};
   HostPin pin{};
-  std::shared_ptr<Staging> staging{};  // of this copy alone
+  std::shared_ptr<Staging> staging{};  // used by this copy only
   const void* owner = nullptr;
 };
 
-// Copies row by row, and all at once where rows follow each other.
+// Copies row by row, or all rows at once if they are contiguous.
 void copy_rows_on_host(std::byte* to, const std::byte* from, const CopyRows& rows) noexcept;
 
 class HostDuties {
@@ -51,12 +57,13 @@ class HostDuties {
   HostDuties& operator=(const HostDuties&) = delete;
 
   void add(HostDuty duty);
-  // Carries out what is complete.
+  // Runs the duties whose copies are complete.
   void finish() noexcept;
   enum class Uses : uint8_t { writes, pins };
-  // When the last duty that uses a part of the range so is due. Nothing where none does.
+  // Returns the point at which the last duty that uses any part of the range in this way becomes
+  // due. Empty if there is none.
   std::optional<TimelinePoint> user_of(const std::byte* data, size_t bytes, Uses uses) noexcept;
-  // Forgets what is not complete.
+  // Drops the owner's duties that have not run.
   void drop(const void* owner) noexcept;
   size_t owed() noexcept;
 
@@ -64,7 +71,7 @@ class HostDuties {
   void finish_locked() noexcept;
 
   std::mutex mutex_;
-  std::vector<HostDuty> duties_;  // in the order of the calls
+  std::vector<HostDuty> duties_;  // in call order
   std::vector<bool> ready_;
 };
 

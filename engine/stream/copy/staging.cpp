@@ -9,7 +9,7 @@
 namespace uptempo::detail {
 namespace {
 
-// Of chunks: the line of every cache, and the unit in which the copy engines fetch.
+// Alignment of chunks: covers the line size of every cache, and the copy engines' fetch unit.
 constexpr size_t alignment = 256;
 
 }  // namespace
@@ -30,8 +30,8 @@ void Staging::cut() {
         {.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
          .call = "Streams",
          .asked = fmt::format("staging memory of {} bytes in pieces of {}", memory_.size(), piece_bytes_),
-         .found = "it holds no piece",
-         .remedy = "correct staging_bytes and piece_bytes of the CopyLimits"});
+         .found = "no piece fits in it",
+         .remedy = "correct CopyLimits::staging_bytes and piece_bytes"});
   }
   pieces_.resize(memory_.size() / piece_bytes_);
 }
@@ -50,7 +50,8 @@ std::optional<Staging::Chunk> Staging::try_take(size_t bytes) noexcept {
   const size_t taken = (bytes + alignment - 1) / alignment * alignment;
   const std::lock_guard lock(mutex_);
   if (current_ == none || used_ + bytes > piece_bytes_) {
-    // From the first one on: no more memory is used, and kept in caches, than is needed at a time.
+    // Search from the first piece, so that no more memory is used, and kept in caches, than needed
+    // at a time.
     const auto next = std::ranges::find_if(pieces_, is_free);
     if (next == pieces_.end()) return {};
     current_ = static_cast<size_t>(next - pieces_.begin());

@@ -1,10 +1,13 @@
-// Pinned memory through which copies of pageable memory go. Private to engine/stream and its tests.
+// Staging: pinned memory for copies of pageable memory. Private to engine/stream and its tests.
 //
-// It consists of pieces of equal size. Chunks are cut from one piece after another; a piece can be cut anew when no chunk of it is in the hands of
-// the host and the device has passed every point up to which it was promised one. Nothing is allocated after the constructor but the list of a piece's points, which has one for
-// each timeline.
+// The memory consists of pieces of equal size. Chunks are taken from one piece after another. A
+// piece becomes free when the host holds none of its chunks and the device has passed every point
+// recorded with use_until().
 //
-// Thread safety: every function from any thread. Lifetime: chunks go before the staging memory does. What the device may still use when that is destroyed is left to the session.
+// Thread safety: every function may be called from any thread.
+// Lifetime: chunks are destroyed before the staging memory. At destruction, memory that the device
+// may still use is left to the session.
+// Cost: after construction, only a piece's list of points allocates, with one point per timeline.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +24,7 @@
 
 namespace uptempo::detail {
 
-// A value of a timeline, which may be one that has not begun.
+// A value of a timeline; its publication may not have begun yet.
 struct TimelinePoint {
   Timeline* timeline = nullptr;  // null: reached
   uint64_t value = 0;
@@ -31,9 +34,9 @@ struct TimelinePoint {
 
 class Staging {
  public:
-  // Allocates. Throws Error, also where `size_bytes` holds no piece.
+  // Allocates. Throws Error, also if `size_bytes` is smaller than a piece.
   Staging(const Agent& gpu, size_t size_bytes, size_t piece_bytes);
-  // Over memory that lives as long as `keep`.
+  // Uses memory that lives as long as `keep`.
   Staging(std::span<std::byte> memory, size_t piece_bytes, std::shared_ptr<void> keep);
   ~Staging();
   Staging(const Staging&) = delete;
@@ -68,11 +71,12 @@ class Staging {
     std::byte* data_ = nullptr;
   };
 
-  // Of at most piece_bytes(). Nothing if no piece is free.
+  // Takes at most piece_bytes(). Empty if no piece is free.
   std::optional<Chunk> try_take(size_t bytes) noexcept;
-  // The device uses it until that point; the chunk itself may be destroyed at once.
+  // Records that the device uses the chunk until `point`. The chunk itself may be destroyed at
+  // once.
   void use_until(const Chunk& chunk, TimelinePoint point);
-  // A point that keeps a piece from being used again. Nothing if it is the host that keeps them.
+  // Returns a point that blocks the reuse of a piece. Empty if only the host blocks it.
   std::optional<TimelinePoint> unfinished() noexcept;
 
   size_t size_bytes() const noexcept { return memory_.size(); }
@@ -82,8 +86,8 @@ class Staging {
 
  private:
   struct Piece {
-    uint32_t chunks = 0;                  // in the hands of the host
-    std::vector<TimelinePoint> points{};  // of the device, one for each timeline
+    uint32_t chunks = 0;                  // held by the host
+    std::vector<TimelinePoint> points{};  // of the device, one per timeline
   };
   static constexpr size_t none = SIZE_MAX;
 
@@ -97,8 +101,8 @@ class Staging {
   const size_t piece_bytes_;
   std::mutex mutex_;
   std::vector<Piece> pieces_;
-  size_t current_ = none;  // that chunks are cut from
-  size_t used_ = 0;        // bytes of it
+  size_t current_ = none;  // piece that chunks are taken from
+  size_t used_ = 0;        // bytes used in that piece
 };
 
 }  // namespace uptempo::detail

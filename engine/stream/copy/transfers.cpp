@@ -30,7 +30,7 @@ TransferKernels load(const Agent& gpu) {
 }
 
 volatile uint32_t* hdp_flush_of(const Agent& gpu) {
-  // hsa_ext_amd.h continues the enumeration of hsa.h beyond its range.
+  // hsa_ext_amd.h extends the enumeration of hsa.h beyond its range.
   constexpr int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;
   hsa_amd_hdp_flush_t hdp{};
   check(hsa_agent_get_info(gpu.handle(), std::bit_cast<hsa_agent_info_t>(attribute), &hdp),
@@ -51,7 +51,7 @@ Transfers::Parts parts_of(const Agent& gpu) {
       .hdp_flush = hdp_flush_of(gpu)};
 }
 
-// What a work-item of the kernels copies at a time, and the size of their workgroups.
+// Bytes that a work-item copies at a time, and the workgroup size.
 constexpr size_t unit = 16;
 constexpr uint32_t workgroup = 256;
 
@@ -76,7 +76,7 @@ Transfers::Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneO
       of_lanes_(of_lanes),
       hooks_(std::move(hooks)),
       parts_(parts_of(gpu)),
-      // Staging memory goes with the Runtime: what is complete is carried out before.
+      // Staging memory ends with the Runtime, so run all completed duties before.
       session_end_(Session::current(), Session::Kind::listener, reinterpret_cast<uint64_t>(this),
                    [](uint64_t handle) noexcept {
                      HostDuties::of_process().finish();
@@ -94,7 +94,7 @@ Transfers::~Transfers() {
 
 CopyLane& Transfers::lane(CopyDirection direction) {
   const auto place = static_cast<size_t>(direction);
-  // Acquire: who finds a lane finds it made.
+  // Acquire: a thread that sees the lane sees it constructed.
   if (CopyLane* const made = lanes_made_[place].load(std::memory_order_acquire)) return *made;
   const std::lock_guard lock(mutex_);
   if (lanes_[place] == nullptr) {
@@ -139,14 +139,15 @@ Grid Transfers::grid(size_t width_bytes, size_t height) const noexcept {
   return Grid{x, y}.by(x, std::clamp(workgroup / x, 1u, y));
 }
 
-// Write-combining buffers are emptied first. What is read back over the bus comes behind the stores ahead of it.
+// Write-combining buffers are emptied first. A read over the bus returns only after all earlier
+// stores have arrived.
 void Transfers::flush_host_stores(const std::byte* last) const noexcept {
   if (parts_.hdp_flush != nullptr) {
     _mm_sfence();
     *parts_.hdp_flush = 1;
     static_cast<void>(*parts_.hdp_flush);
   } else {
-    _mm_mfence();  // the load, too
+    _mm_mfence();  // orders the load, too
     static_cast<void>(*static_cast<const volatile std::byte*>(last));
   }
 }
@@ -170,7 +171,7 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
                    .asked = fmt::format("{} bytes of staging memory for a copy of pageable memory", bytes),
                    .found = fmt::format("{} pieces of {} bytes, all in use by unfinished copies",
                                         all.pieces(), all.piece_bytes()),
-                   .remedy = "synchronize, make the Streams with more CopyLimits::staging_bytes, or copy "
+                   .remedy = "synchronize, create the Streams with a larger CopyLimits::staging_bytes, or copy "
                              "from pinned memory"});
     }
     hooks_.close_epochs();
@@ -196,7 +197,7 @@ void Transfers::await_users(const std::byte* data, size_t bytes, HostDuties::Use
                    .asked = fmt::format("a copy of {} bytes of pageable memory at {}", bytes, fmt::ptr(data)),
                    .found = result == WaitResult::failed
                                 ? "an earlier copy that uses this memory has failed"
-                                : "an earlier copy uses this memory, and does not end",
+                                : "an earlier copy that uses this memory does not complete",
                    .remedy = "synchronize with the stream of the earlier copy first"});
     }
     finish_host_duties();
@@ -214,7 +215,7 @@ void Transfers::require_reach(hsa_agent_t peer) {
                  .call = "Stream::copy",
                  .asked = fmt::format("a copy between {} (node {}) and its peer {} (node {})", agent_->name(),
                                       agent_->properties().node, owner.name(), owner.properties().node),
-                 .found = "the peer's memory is out of reach",
+                 .found = "this agent cannot access the peer's memory",
                  .remedy = "copy through host memory"});
   }
   reached_.push_back(peer);

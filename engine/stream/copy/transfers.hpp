@@ -1,7 +1,8 @@
-// What copies of an agent's streams go through: copy engines, kernels, staging memory; each made when it is first needed. Private to engine/stream and its tests, which may
-// make one without ROCr.
+// Transfers: the copy engines, kernels and staging memory for the copies of an agent's streams,
+// each created on first use. Private to engine/stream and its tests; tests can create one without
+// ROCr.
 //
-// Thread safety: every function from any thread.
+// Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ namespace uptempo::detail {
 
 enum class CopyDirection : uint8_t { to_device, to_host, between_devices };
 
-// kernels/transfer.cl.
+// Kernels of kernels/transfer.cl.
 struct TransferKernels {
   Kernel<uint8_t*, const uint8_t*, uint64_t> copy_bytes;
   Kernel<uint8_t*, const uint8_t*, uint64_t, uint64_t, uint64_t, uint64_t> copy_rows;
@@ -38,9 +39,11 @@ class Transfers {
     std::function<TransferKernels()> load_kernels{};
     std::function<std::shared_ptr<Staging>(size_t size_bytes, size_t piece_bytes)> make_staging{};
     uint32_t compute_units = 1;
-    volatile uint32_t* hdp_flush = nullptr;  // the register for it; null: there is no host data path to flush
+    // Register that flushes the host data path; null: no host data path to flush.
+    volatile uint32_t* hdp_flush = nullptr;
   };
-  // `ask_when_short`: see StreamQueue. `close_epochs` sees to it that all that is in hardware queues will be found complete.
+  // `ask_when_short`: see StreamQueue. `close_epochs` ensures that completion of all work in
+  // hardware queues can be observed.
   struct Hooks {
     std::function<void()> ask_when_short;
     std::function<void()> close_epochs;
@@ -48,7 +51,7 @@ class Transfers {
 
   Transfers(const Agent& gpu, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks);
   Transfers(Parts parts, const CopyLimits& limits, const CopyLaneOptions& of_lanes, Hooks hooks);
-  // Everything is complete or lost.
+  // Requires that all copies are complete or lost.
   ~Transfers();
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
@@ -57,27 +60,29 @@ class Transfers {
   // Throws Error.
   CopyLane& lane(CopyDirection direction);
   void for_each_lane(const std::function<void(CopyLane&)>& f);
-  // Throws Error where there is no code object for the agent; has_kernels() says whether there is.
+  // Throws Error if no code object matches the agent; has_kernels() tells in advance.
   const TransferKernels& kernels();
   bool has_kernels();
-  // As many work-items as are of use to a copy or a fill.
+  // The largest useful grid for a copy or a fill.
   Grid grid(size_t bytes) const noexcept;
   Grid grid(size_t width_bytes, size_t height) const noexcept;
 
-  // Returns when device memory has what the calling thread has stored there, over the bus; `last` is the last byte of it.
+  // Blocks until device memory holds what the calling thread has stored there over the bus. `last`
+  // is the last byte stored.
   void flush_host_stores(const std::byte* last) const noexcept;
 
-  // A chunk of the staging memory of all streams. Waits for one if need be, without a lock; throws Error when none comes in time.
+  // Takes a chunk of the shared staging memory. Waits, without a lock, if none is free; throws
+  // Error if none becomes free in time.
   Staging::Chunk take_staging(size_t bytes);
   Staging& staging();
-  // Staging memory for one copy alone.
+  // Allocates staging memory for one copy.
   std::shared_ptr<Staging> make_staging(size_t bytes) { return parts_.make_staging(bytes, bytes); }
-  // Waits, in the calling thread, until no unfinished copy uses that memory so. Throws Error when that does not come in time.
+  // Blocks until no unfinished copy uses that memory in this way. Throws Error on timeout.
   void await_users(const std::byte* data, size_t bytes, HostDuties::Uses uses);
 
   const Agent* agent() const noexcept { return agent_ ? &*agent_ : nullptr; }
   hsa_agent_t host() const noexcept { return host_; }
-  // Throws Error that names the agent if its memory is out of reach.
+  // Throws Error, which names the agent, if its memory is out of reach.
   void require_reach(hsa_agent_t peer);
 
  private:
@@ -89,7 +94,7 @@ class Transfers {
   const CopyLaneOptions of_lanes_;
   const Hooks hooks_;
   Parts parts_;
-  std::mutex mutex_;  // of what is made on demand
+  std::mutex mutex_;  // protects what is created on demand
   std::array<std::unique_ptr<CopyLane>, 3> lanes_;
   std::array<std::atomic<CopyLane*>, 3> lanes_made_{};
   std::once_flag kernels_once_, staging_once_;
