@@ -1,4 +1,4 @@
-// Runs a program as a user would, and keeps what it printed.
+// Runs a program in a child process and returns its exit code and output.
 #pragma once
 
 #include <fcntl.h>
@@ -16,17 +16,17 @@
 namespace uptempo::test {
 
 struct CommandResult {
-  int exit_code = -1;  // 128 + signal if one ended it
+  int exit_code = -1;  // 128 + signal number if a signal ended the program
   std::string out;
   std::string err;
 };
 
-// A directory of its own, removed with everything in it.
+// A temporary directory. The destructor removes it with its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
     std::string path = (std::filesystem::temp_directory_path() / "uptempo-test-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a directory like " + path);
+    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot create a directory like " + path);
     path_ = path;
   }
   ~TemporaryDirectory() {
@@ -49,7 +49,7 @@ inline std::string contents_of(const std::string& file) {
   return text.str();
 }
 
-// A program that was started and whose end has not been awaited.
+// A started program. The destructor waits for its end.
 class RunningCommand {
  public:
   explicit RunningCommand(const std::vector<std::string>& arguments) {

@@ -21,7 +21,7 @@
 
 namespace {
 
-// Where the meter is preloaded: reached without a call, which could allocate.
+// initial-exec: in a preloaded library, the general model calls a function that may allocate.
 [[gnu::tls_model("initial-exec")]] thread_local uint64_t allocations = 0;
 [[gnu::tls_model("initial-exec")]] thread_local uint64_t locks = 0;
 
@@ -29,7 +29,7 @@ namespace {
 
 #if UPTEMPO_COST_METER_WHOLE
 
-// glibc's own names for what is replaced here.
+// glibc's own names for the functions that this file replaces.
 extern "C" {
 void* __libc_malloc(size_t size) noexcept;
 void* __libc_calloc(size_t count, size_t size) noexcept;
@@ -68,13 +68,15 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   return real(mutex);
 }
 
-// What lies between these is left alone by the kernel.
+// The kernel does not trap system calls made from this address range.
 [[gnu::visibility("hidden")]] extern const char uptempo_meter_begin[], uptempo_meter_return[],
     uptempo_meter_end[];
 }
 
-// The call, with the registers that it was made with, and back to where RCX says: that register and R11 are lost in any call. The address waits beyond
-// the red zone, where handlers that run meanwhile leave it alone. Then the return from a handler.
+// uptempo_meter_begin makes the trapped call with its original registers, then jumps to the address
+// in RCX; the kernel destroys RCX and R11 in any system call. The stub keeps that address beyond
+// the red zone, where signal handlers do not overwrite it. uptempo_meter_return returns from a
+// handler.
 asm(R"(
   .pushsection .text.uptempo_meter, "ax", @progbits
   .globl uptempo_meter_begin, uptempo_meter_return, uptempo_meter_end
@@ -103,12 +105,12 @@ constexpr char allow = 0, block = 1;
 [[gnu::tls_model("initial-exec")]] thread_local volatile char selector = allow;
 [[gnu::tls_model("initial-exec")]] thread_local volatile uint64_t caught = 0;
 
-// The new thread or process would come back from the stub on a stack that knows nothing of it.
+// The stub's stack is not valid in the new thread or process.
 bool makes_a_thread_or_process(greg_t call) noexcept {
   return call == SYS_clone || call == SYS_clone3 || call == SYS_fork || call == SYS_vfork;
 }
 
-// The next call that is trapped would end the process.
+// With SIGSYS blocked, the next trapped call ends the process.
 bool blocks_sigsys(const gregset_t& registers) noexcept {
   if (registers[REG_RAX] != SYS_rt_sigprocmask || registers[REG_RDI] == SIG_UNBLOCK) return false;
   const auto* const mask = reinterpret_cast<const uint64_t*>(registers[REG_RSI]);
@@ -120,11 +122,11 @@ void on_system_call(int, siginfo_t*, void* raw) {
   auto& registers = context.uc_mcontext.gregs;
   if (sigismember(&context.uc_sigmask, SIGSEGV) == 0) caught = caught + 1;
   if (makes_a_thread_or_process(registers[REG_RAX]) || blocks_sigsys(registers)) {
-    selector = allow;  // and once more, to SYSCALL, two bytes
+    selector = allow;  // repeat SYSCALL (two bytes), not trapped
     registers[REG_RIP] -= 2;
     return;
   }
-  // The return from another handler finds its frame by the stack pointer, which the stub moves.
+  // rt_sigreturn finds its frame by the stack pointer, which uptempo_meter_begin moves.
   const bool returns = registers[REG_RAX] == SYS_rt_sigreturn;
   registers[REG_RCX] = registers[REG_RIP];
   registers[REG_RIP] = reinterpret_cast<greg_t>(returns ? uptempo_meter_return : uptempo_meter_begin);
@@ -136,7 +138,8 @@ bool trap_system_calls(bool on) noexcept {
                const_cast<char*>(&selector)) == 0;
 }
 
-// The kernel's form of struct sigaction, because the C library's has no way to name the code that returns from the handler.
+// The kernel's struct sigaction. The C library's has no field for the code that returns from the
+// handler.
 struct KernelAction {
   void (*handler)(int, siginfo_t*, void*) = nullptr;
   unsigned long flags = 0;

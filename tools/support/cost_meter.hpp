@@ -1,16 +1,24 @@
-// What a piece of code costs the calling thread: heap allocations, mutex locks, system calls.
+// Counts what a piece of code costs the calling thread: heap allocations, mutex locks, system
+// calls.
 //
-// Allocations and locks are counted by functions that stand before those of the libraries, so the meter is a library of objects: linked into a program, or
-// into a shared library that is preloaded. System calls are caught by the kernel's system call user dispatch (Linux 5.11, x86-64): each raises SIGSYS,
-// whose handler counts it and lets a stub make it, whose range of addresses the kernel leaves alone.
+// Allocations and locks: this library replaces malloc() and its relatives and pthread_mutex_lock().
+// It is therefore an object library, linked into a program or into a preloaded shared library.
 //
-// Not counted: calls made while SIGSEGV is blocked. Under uptempo-vgpu no program blocks it, but the device's own fault handler runs so: a doorbell that wakes
-// a sleeping virtual device costs its producer a fault and a wake-up, which on hardware does not exist. And calls after one that makes a thread or a
-// process or blocks SIGSYS, as pthread_create() does: it is counted, and lets all others pass.
+// System calls: the kernel's system call user dispatch (Linux 5.11, x86-64) raises SIGSYS for each
+// call. The handler counts the call, and a stub makes it from an address range that the kernel does
+// not trap.
 //
-// Under a sanitizer, whose runtime allocates, locks and calls the kernel inside instrumented code, operator new alone is counted.
+// Not counted:
+// - Calls made while SIGSEGV is blocked. Programs under uptempo-vgpu do not block it, but the
+//   device's fault handler runs so. A doorbell that wakes a sleeping virtual device costs its
+//   producer a fault and a wake-up, which hardware does not need.
+// - Calls after one that creates a thread or a process or blocks SIGSYS, as pthread_create() does.
+//   That call is counted; it ends the count.
 //
-// Thread safety: each thread measures itself; one measurement of the process at a time.
+// Sanitizers: only operator new is counted, because the sanitizer's runtime allocates, locks and
+// calls the kernel inside instrumented code.
+//
+// Thread safety: each thread measures itself; one measurement at a time in a process.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +27,7 @@
 namespace uptempo::support {
 
 struct Cost {
-  uint64_t allocations = 0;  // malloc() and its relatives, which operator new calls
+  uint64_t allocations = 0;  // malloc() and its relatives, also when operator new calls them
   uint64_t locks = 0;
   uint64_t system_calls = 0;
   Cost& operator+=(const Cost& other) noexcept {
@@ -33,7 +41,7 @@ struct Cost {
 
 Cost cost_of(const std::function<void()>& work);
 
-// False where system calls cannot be seen.
+// False where the kernel cannot trap system calls.
 bool sees_system_calls() noexcept;
 
 }  // namespace uptempo::support

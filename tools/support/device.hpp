@@ -1,4 +1,5 @@
-// The device that a program was told to run on, opened: hardware, or the virtual GPU by running the program again under uptempo-vgpu.
+// Opens the device that `--device` selects: hardware, or the virtual GPU, for which the program is
+// executed again under uptempo-vgpu.
 #pragma once
 
 #include <string>
@@ -12,10 +13,11 @@ class App;
 
 namespace uptempo::support {
 
-// `--device auto|hardware|virtual`, by default what `choice` holds; auto is hardware where /dev/kfd answers, else the virtual GPU.
+// Adds `--device auto|hardware|virtual`; the default is the value of `choice`. "auto" is hardware
+// where /dev/kfd answers, else the virtual GPU.
 void add_device_option(CLI::App& app, std::string& choice);
 
-// Cores that this process may use, and so the virtual GPU, which is part of it.
+// Number of cores that this process may use. The virtual GPU runs in this process and shares them.
 uint32_t usable_cores();
 
 struct Device {
@@ -23,16 +25,19 @@ struct Device {
   Agent gpu;
   bool is_virtual;
 
-  // "AMD Instinct MI210 (gfx90a)"
+  // for example "AMD Instinct MI210 (gfx90a)"
   std::string name() const;
-  // The first line of every report, at most 80 columns: the device, and that its times are a virtual GPU's where they are.
+  // The first line of every report, at most 80 columns: the device, and whether times are a virtual
+  // GPU's.
   std::string line() const;
-  // What to call a time in tables and charts: "time", or "virtual GPU time".
+  // Name of a time in tables and charts: "time" or "virtual GPU time".
   const char* time_name() const { return is_virtual ? "virtual GPU time" : "time"; }
 };
 
-// To be called before threads, output or HSA calls: the process may be replaced by the same program under uptempo-vgpu. Throws Unavailable where the
-// choice cannot be met. `launcher_options` are uptempo-vgpu's, of no effect on hardware or when the program already runs under it.
+// Opens the device. Call it before starting threads, writing output or calling HSA: it may replace
+// the process by the same program under uptempo-vgpu. `launcher_options` are passed to
+// uptempo-vgpu; they have no effect on hardware or when the program already runs under it.
+// Errors: Unavailable where the chosen device is missing.
 Device open_device(const std::string& choice, int argc, char** argv,
                    const std::vector<std::string>& launcher_options = {});
 

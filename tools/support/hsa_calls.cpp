@@ -13,10 +13,10 @@ constinit struct {
   Count allocations = 0, frees = 0, pins = 0, signals_created = 0, blocking_copies = 0, started_copies = 0;
 } made;
 
-// Relaxed: counts order nothing.
+// Relaxed: the counts order no other memory access.
 void count(Count& counter) noexcept { counter.fetch_add(1, std::memory_order_relaxed); }
 
-// ROCr's function of that name, behind the one here.
+// ROCr's function of that name.
 template <class Function>
 Function* next(const char* name, Function*) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

@@ -1,10 +1,11 @@
-// What a program asks of HSA, counted from outside of whatever asks.
+// Counts the HSA functions that a program calls, on any device.
 //
 //   const HsaCalls before = HsaCalls::now();
 //   ...
-//   const HsaCalls spent = HsaCalls::now() - before;     // spent.allocations, spent.signals_created, ...
+//   const HsaCalls spent = HsaCalls::now() - before;  // spent.allocations, ...
 //
-// Counted by functions that stand before ROCr's, which they go on to; so this is a library of objects, for programs. What ROCr calls within itself does not pass there. On any device.
+// Functions of this library replace ROCr's, count the call and forward it. It is therefore an
+// object library, linked into programs. Calls inside ROCr are not counted.
 //
 // Thread safety: any thread; the counts are of the whole process.
 #pragma once
@@ -14,13 +15,13 @@
 namespace uptempo::support {
 
 struct HsaCalls {
-  uint64_t allocations =
-      0;               // of memory that the device reaches: hsa_amd_memory_pool_allocate, hsa_memory_allocate
-  uint64_t frees = 0;  // hsa_amd_memory_pool_free, hsa_memory_free
-  uint64_t pins = 0;   // hsa_amd_memory_lock, hsa_amd_memory_lock_to_pool
+  // device-visible memory: hsa_amd_memory_pool_allocate, hsa_memory_allocate
+  uint64_t allocations = 0;
+  uint64_t frees = 0;            // hsa_amd_memory_pool_free, hsa_memory_free
+  uint64_t pins = 0;             // hsa_amd_memory_lock, hsa_amd_memory_lock_to_pool
   uint64_t signals_created = 0;  // hsa_signal_create, hsa_amd_signal_create
-  uint64_t blocking_copies = 0;  // which return when the bytes are there: hsa_memory_copy
-  uint64_t started_copies = 0;   // handed to a copy engine: hsa_amd_memory_async_copy
+  uint64_t blocking_copies = 0;  // copies that return when complete: hsa_memory_copy
+  uint64_t started_copies = 0;   // copies by a copy engine: hsa_amd_memory_async_copy
 
   static HsaCalls now() noexcept;
 

@@ -52,15 +52,14 @@ struct PacketQueue::State {
                  .call = "PacketQueue",
                  .asked = std::string(what),
                  .found = text,
-                 .remedy = "look at the packets, and at what their kernels access"});
+                 .remedy = "check the packets and the addresses that their kernels access"});
   }
   [[noreturn]] void throw_late(std::string_view what) {
-    throw Error(
-        {.status = HSA_STATUS_ERROR,
-         .call = "PacketQueue",
-         .asked = std::string(what) + " within " + std::to_string(patience.count()) + " s",
-         .found = "it is not complete",
-         .remedy = "look for a kernel that does not end, or a packet that waits for what stands behind it"});
+    throw Error({.status = HSA_STATUS_ERROR,
+                 .call = "PacketQueue",
+                 .asked = std::string(what) + " within " + std::to_string(patience.count()) + " s",
+                 .found = "it is not complete",
+                 .remedy = "look for a kernel that does not end, or a packet that waits for a later one"});
   }
 
   const std::chrono::seconds patience;
@@ -71,7 +70,7 @@ struct PacketQueue::State {
   uint64_t listener = 0;
   Signal flushed{SignalKind::interrupt, 0};
   QueueFacts facts;
-  Owned queue;  // its error callback uses what stands above
+  Owned queue;  // its error callback uses the members above
   aql::AqlQueueWriter writer;
 };
 
@@ -98,7 +97,7 @@ uint64_t PacketQueue::publish(std::span<const aql::Packet64> packets) {
                  .call = "PacketQueue::publish",
                  .asked = std::to_string(packets.size()) + " packets",
                  .found = aql::describe(result),
-                 .remedy = "look for a packet that waits for what stands behind it"});
+                 .remedy = "look for a packet that waits for a later one"});
   }
   return result.doorbells;
 }
@@ -109,14 +108,15 @@ void PacketQueue::wait(hsa_signal_t signal, std::string_view what, std::chrono::
   if (spin.count() > 0)
     value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, detail::ticks_in(spin),
                                       HSA_WAIT_STATE_ACTIVE);
-  // In slices, because a stopped queue never touches its signals.
+  // Wait in slices: a stopped queue never changes its signals.
   for (const Clock::time_point limit = Clock::now() + state_->patience; value >= 1;) {
     state_->require_alive(what);
     if (Clock::now() > limit) state_->throw_late(what);
     value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
                                       detail::ticks_in(detail::longest_sleep), HSA_WAIT_STATE_BLOCKED);
   }
-  // An acquire of our own: one inside ROCr, which is not instrumented, is invisible to a thread sanitizer.
+  // An acquire of our own: a thread sanitizer does not see the one inside ROCr, which is not
+  // instrumented.
   if (aql::load_acquire(signal) < 0)
     throw Error({.status = HSA_STATUS_ERROR,
                  .call = "hsa_amd_memory_async_copy",

@@ -1,8 +1,10 @@
-// An HSA queue for packets that are sent as they are: experiments with headers, which the engine's Queue would not let through.
+// An HSA queue that publishes packets as they are, for experiments with headers that the engine's
+// Queue does not allow.
 //
-// What fails is an Error at the next call: a packet that the device refuses, a memory fault of the agent, and a signal that does not come in time.
-//
-// Thread safety: one owner, the queue's only producer. Lifetime: within that of the Runtime.
+// Errors: a packet that the device refuses, a memory fault of the agent and a signal that does not
+// arrive in time are an Error at the next call.
+// Thread safety: one owner, the queue's only producer.
+// Lifetime: within that of the Runtime.
 #pragma once
 
 #include <chrono>
@@ -19,7 +21,8 @@ namespace uptempo::support {
 
 class PacketQueue {
  public:
-  // Of `packets` packets, or of as many as the agent allows. `patience` is how long a publication may wait for room, and anything for a signal. Throws Error.
+  // Creates a queue of `packets` packets, or of as many as the agent allows. `patience` limits how
+  // long publish() waits for room and wait() for a signal. Throws Error.
   PacketQueue(const Agent& gpu, uint32_t packets, std::chrono::seconds patience);
   PacketQueue(PacketQueue&&) noexcept;
   ~PacketQueue();
@@ -27,20 +30,24 @@ class PacketQueue {
   uint32_t ring_size() const noexcept;
   // hsa_queue_t::base_address.
   const void* ring() const noexcept;
-  // The index that the next packet will get.
+  // Index of the next packet.
   uint64_t next_index() const noexcept;
-  // What hidden arguments say about this queue.
+  // Facts about this queue that hidden kernel arguments need.
   const QueueFacts& facts() const noexcept;
-  // From now on the device writes begin and end of a packet into its completion signal. Throws Error.
+  // Enables time stamps: from now on the device writes a packet's begin and end into its completion
+  // signal. Throws Error.
   void enable_profiling();
 
-  // Finished packets, all of them; waits for room where there is none. Returns the number of doorbells rung. Throws Error.
+  // Publishes all `packets`, which must be complete; waits for room where the ring is full. Returns
+  // the number of doorbells rung. Throws Error.
   uint64_t publish(std::span<const aql::Packet64> packets);
-  // Until `signal` is below 1: for `spin` on the processor, then asleep. Throws Error, which calls what is waited for `what`; so for a signal below 0, with which a copy
-  // reports that it has failed.
+  // Waits until `signal` is below 1: for `spin` actively, then blocked.
+  // Errors: Error, whose text names the awaited thing by `what`; also for a value below 0, with
+  // which a copy reports failure.
   void wait(hsa_signal_t signal, std::string_view what, std::chrono::nanoseconds spin = {});
-  // Until everything in the queue is complete, and visible to everybody: a barrier packet with system scopes. Throws Error.
-  void flush(std::string_view what = "the barrier packet behind everything");
+  // Waits until all packets in the queue are complete and their writes are visible system-wide:
+  // publishes a barrier packet with system scopes. Throws Error.
+  void flush(std::string_view what = "the barrier packet after all others");
 
  private:
   struct State;

@@ -52,7 +52,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCo
 }
 
 void add_json_option(CLI::App& app, std::string& file) {
-  app.add_option("--json", file, "Write JSON; '-': to standard output, alone")->type_name("FILE|-");
+  app.add_option("--json", file, "Write JSON; '-' writes only JSON to standard output")->type_name("FILE|-");
 }
 
 std::string read_input(const std::string& file) {

@@ -1,5 +1,5 @@
-// What every command-line program of this tree does alike: exit codes, one-sentence errors, --version, JSON to a file or to standard output,
-// and a progress line that only a terminal sees.
+// Common behaviour of every command-line program of this tree: exit codes, one-sentence errors,
+// --version, JSON to a file or standard output, and a progress line for terminals only.
 #pragma once
 
 #include <functional>
@@ -16,36 +16,42 @@ namespace uptempo::support {
 
 enum ExitCode : int { exit_ok = 0, exit_measured_failure = 1, exit_usage = 2, exit_unavailable = 77 };
 
-// The command line asks for something that does not exist: exit code 2.
+// The command line asks for something that does not exist. Exit code 2.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What the program needs is not on this machine: exit code 77.
+// This machine lacks something that the program needs. Exit code 77.
 struct Unavailable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Of uptempo: "0.1.0".
+// Uptempo's version, for example "0.1.0".
 const char* version() noexcept;
 
-// Adds --version, parses, runs `body` and returns the exit code. Whatever goes wrong is one sentence on stderr, led by the program's
-// name: errors of the command line and UsageError end with 2, Unavailable with 77, any other exception with 1.
+// Adds --version, parses the command line, runs `body` and returns the exit code.
+// Errors: one sentence on stderr, after the program's name. Command-line errors and UsageError
+// return 2, Unavailable 77, any other exception 1.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitCode()>& body);
 
-// A CLI11 option of type `--json FILE`; "-" stands for standard output, which then carries nothing else.
+// Adds `--json FILE`. With "-" only JSON is written to standard output.
 void add_json_option(CLI::App& app, std::string& file);
 
-// What is in `file`, or comes from standard input if it is "-". Throws UsageError naming the file and the reason.
+// Returns the contents of `file`, or standard input if it is "-". Throws UsageError naming the file
+// and the reason.
 std::string read_input(const std::string& file);
 
-// Writes `text` to `file`, or to standard output if it is "-". Throws std::runtime_error naming the file and the reason.
+// Writes `text` to `file`, or to standard output if it is "-". Throws std::runtime_error naming the
+// file and the reason.
 void write_output(const std::string& file, std::string_view text);
 
-// Where the human-readable report goes: standard output, or nowhere when JSON takes its place (`json_file` is "-").
+// Writes the human-readable report to standard output, or nothing if JSON goes there (`json_file`
+// is "-").
 void print_report(const std::string& json_file, std::string_view text);
 
-// A line on stderr that overwrites itself, and vanishes at the end. Nothing at all unless stderr is a terminal. One owner.
+// A line on stderr that overwrites itself and disappears at the end. Writes nothing unless stderr
+// is a terminal.
+// Thread safety: one owner.
 class Progress {
  public:
   Progress();

@@ -1,5 +1,6 @@
-// Rounds in which whatever is measured takes one turn, in random order: a machine whose speed drifts treats all alike, and values of the same round may be
-// divided by each other.
+// Interleaved measurement: in each round every subject takes one turn, in random order. A drift of
+// the machine's speed affects all subjects alike, so values of the same round may be divided by
+// each other.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,15 @@ struct Rounds {
   uint64_t seed = 1;
 };
 
-// `--rounds N`, of which there must be `least`, and `--seed N`; by default what `rounds` holds.
+// Adds `--rounds N`, at least `least`, and `--seed N`; the defaults are the values of `rounds`.
 void add_rounds_options(CLI::App& app, Rounds& rounds, uint32_t least);
 
-// Calls `take` with each number below `turns` once a round, in an order that depends on the seed alone. A terminal sees which round it is.
+// Calls `take` with each number below `turns` once per round, in an order that depends on the seed
+// alone. Shows the round on a terminal.
 void take_turns(const Rounds& rounds, size_t turns, const std::function<void(size_t turn)>& take);
 
-// The same for as long as `enough` answers false; it is asked before each round, and told how many are over.
+// The same, until `enough` returns true. It is called before each round with the number of finished
+// rounds.
 void take_turns(uint64_t seed, size_t turns, const std::function<void(size_t turn)>& take,
                 const std::function<bool(uint32_t rounds)>& enough);
 

@@ -1,6 +1,6 @@
-// What software a measurement was made with, as far as it can be found out.
+// Versions of the software that a measurement was made with.
 //
-// Thread safety: any thread, but for environment_of() beside setenv().
+// Thread safety: any thread; environment_of() must not run concurrently with setenv().
 #pragma once
 
 #include <map>
@@ -10,12 +10,12 @@
 
 namespace uptempo::support {
 
-// Fields that cannot be found out are empty. To be called within the lifetime of a Runtime.
+// Unknown fields are empty. Construct it within the lifetime of a Runtime.
 struct Software {
   std::string hsa_version;   // "1.1"
-  std::string rocr_build;    // what the runtime says of itself
-  std::string rocr_library;  // the file that the runtime was loaded from: its name holds the version
-  std::string driver;        // of the module amdgpu; empty where it is the kernel's own
+  std::string rocr_build;    // the runtime's own description
+  std::string rocr_library;  // file that the runtime was loaded from; its name holds the version
+  std::string driver;        // version of the amdgpu module; empty if it is part of the kernel
   std::string kernel;        // uname -r
 };
 Software describe_software();
@@ -23,7 +23,7 @@ Software describe_software();
 // "Linux 6.1.0-18-amd64 x86_64"
 std::string operating_system();
 
-// The variables of the environment whose names begin with one of `prefixes`.
+// Environment variables whose names begin with one of `prefixes`.
 std::map<std::string, std::string> environment_of(const std::vector<std::string_view>& prefixes);
 
 }  // namespace uptempo::support

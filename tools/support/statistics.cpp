@@ -10,7 +10,7 @@ namespace uptempo::support {
 namespace {
 
 std::vector<double> sorted(std::span<const double> values) {
-  if (values.empty()) throw std::invalid_argument("the median of no values was asked for");
+  if (values.empty()) throw std::invalid_argument("median() needs at least one value");
   std::vector<double> copy(values.begin(), values.end());
   std::sort(copy.begin(), copy.end());
   return copy;
@@ -35,7 +35,8 @@ double median_absolute_deviation(std::span<const double> values) {
 MedianInterval median_interval(std::span<const double> values, double confidence) {
   const std::vector<double> ascending = sorted(values);
   const auto n = static_cast<double>(ascending.size());
-  // probability(k) of exactly k values below the true median; through logarithms, for 2^-n leaves the range of double at n = 1075.
+  // Probability that exactly k values are below the true median. Computed through logarithms,
+  // because 2^-n underflows double at n = 1075.
   const auto probability = [n](double k) {
     return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
   };
@@ -54,7 +55,8 @@ MedianInterval median_interval(std::span<const double> values, double confidence
 }
 
 MedianInterval median_ratio(std::span<const double> a, std::span<const double> b) {
-  if (a.size() != b.size()) throw std::invalid_argument("ratios of values that are not pairs were asked for");
+  if (a.size() != b.size())
+    throw std::invalid_argument("median_ratio() needs two ranges of the same length, at least 1");
   std::vector<double> ratios(a.size());
   std::transform(a.begin(), a.end(), b.begin(), ratios.begin(), std::divides<>());
   return median_interval(ratios);

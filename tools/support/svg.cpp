@@ -14,7 +14,7 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
-// Colours are declared for light ground; viewers that know prefers-color-scheme switch all of them together, ground included.
+// Colours are for a light ground; viewers that support prefers-color-scheme switch all of them.
 std::string svg_image(double width, double height, std::string_view title, std::string_view styles,
                       std::string_view dark_styles, std::string_view content) {
   return fmt::format(

@@ -1,4 +1,5 @@
-// What the charts of reports are made of: an image whose colours follow the viewer's scheme, and text in it.
+// Parts of the charts in reports: an image whose colours follow the viewer's colour scheme, and
+// text.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -8,12 +9,14 @@
 
 namespace uptempo::support {
 
-// An SVG image, complete in itself. `title` is what is read out; `content` is SVG. Every image has the classes ground, title, text and quiet; `styles` are those
-// of its own, and `dark_styles` what of them differs on dark ground.
+// A complete SVG image. `title` is for screen readers; `content` is SVG. Every image has the
+// classes ground, title, text and quiet. `styles` adds more, and `dark_styles` overrides them on a
+// dark ground.
 std::string svg_image(double width, double height, std::string_view title, std::string_view styles,
                       std::string_view dark_styles, std::string_view content);
 
-// A line of text, from (x, y) on or, with `anchor` "middle" or "end", about it or up to it. Markup in it is text.
+// A line of text at (x, y), which is its start or, with `anchor` "middle" or "end", its middle or
+// end. Escapes markup.
 std::string svg_text(double x, double y, const char* style, std::string_view text,
                      const char* anchor = "start");
 

@@ -1,6 +1,8 @@
-// A table of plain text: columns as wide as their widest cell, titles of several lines aligned at the bottom, a rule beneath them.
+// A plain-text table: each column is as wide as its widest cell, titles of several lines are
+// aligned at the bottom above a rule.
 //
-// Thread safety: one owner. Cells are counted in bytes: ASCII only.
+// Cells must be ASCII: widths are counted in bytes.
+// Thread safety: one owner.
 #pragma once
 
 #include <string>
@@ -11,7 +13,7 @@ namespace uptempo::support {
 enum class Align { left, right };
 
 struct Column {
-  std::string title;  // '\n' starts a further title line
+  std::string title;  // '\n' starts another title line
   Align align = Align::right;
 };
 
@@ -19,10 +21,10 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // One cell for each column; throws std::invalid_argument otherwise.
+  // Adds a row with one cell per column. Throws std::invalid_argument for another number of cells.
   void add_row(std::vector<std::string> cells);
 
-  // Lines end in '\n' and hold no trailing blanks.
+  // Lines end in '\n' and have no trailing blanks.
   std::string text() const;
 
  private:
