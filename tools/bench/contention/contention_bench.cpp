@@ -1,5 +1,7 @@
-// Several threads publish to one queue: writers over a SharedRing beside one mutex around an exclusive writer, and beside foreign writers, which claim slots on the visible
-// write index and so give up the rule that the others keep (aql/writer.hpp).
+// contention_bench: cost of a packet when several threads publish to one queue. Compares writers
+// over a SharedRing with one mutex around an exclusive writer, and with foreign writers. Foreign
+// writers claim slots on the visible write index and thereby break the rule that the other two keep
+// (aql/writer.hpp).
 #include <fmt/format.h>
 #include <hsa/amd_hsa_queue.h>
 #include <hsa/amd_hsa_signal.h>
@@ -28,7 +30,8 @@ namespace {
 using namespace uptempo;
 using Clock = std::chrono::steady_clock;
 
-// Packets of a run, all in the ring at a time: a multiple of every number of threads times every length of batch.
+// Packets of a run, all in the ring at once: a multiple of every number of threads times every
+// batch length.
 constexpr uint32_t kPackets = 61440;
 constexpr uint32_t kRing = 65536;
 constexpr std::array<uint32_t, 4> kThreads{1, 2, 4, 8};
@@ -48,7 +51,8 @@ struct Options {
   std::string json_file;
 };
 
-// A queue as ROCr lays it out, in plain memory: a device beside the threads would take one of the cores, and time the threads' contention with it.
+// A queue in plain memory, laid out as ROCr does. A running device would occupy one of the cores
+// and add its time to the measured contention.
 class MemoryQueue {
  public:
   MemoryQueue() : ring_(kRing) {
@@ -67,7 +71,7 @@ class MemoryQueue {
   uint64_t write_index() const { return abi_.write_dispatch_id; }
   uint64_t doorbell() const { return doorbell_; }
 
-  // Takes the oldest packet out, as a processor would. One thread.
+  // Removes the oldest packet, as a packet processor does. One thread.
   aql::Packet64 take() {
     aql::Packet64& slot = ring_[abi_.read_dispatch_id % kRing];
     const aql::Packet64 packet = slot;
@@ -84,12 +88,12 @@ class MemoryQueue {
 };
 
 struct Run {
-  double ns_per_packet =
-      0;  // of all threads together, from the common start until the last one has published its last batch
-  double doorbells = 0;  // per batch
+  double ns_per_packet = 0;  // all threads together, from the common start to the last publication
+  double doorbells = 0;      // per batch
 };
 
-// Packet `i` of thread `which`; what is in it else is what a dispatch has.
+// Identifies packet `i` of thread `which`. The number is stored as the kernarg address; the other
+// fields are a dispatch's.
 constexpr uint64_t number_of(uint64_t which, uint64_t i) { return which << 32 | i; }
 
 Run publish(MemoryQueue& queue, Way way, uint32_t threads, uint32_t batch) {
@@ -135,13 +139,14 @@ Run publish(MemoryQueue& queue, Way way, uint32_t threads, uint32_t batch) {
   const Clock::time_point start = Clock::now();
   go.store(true, std::memory_order_release);
   for (std::thread& thread : all) thread.join();
-  if (refused != 0) throw std::runtime_error(fmt::format("{} batches were refused", refused.load()));
+  if (refused != 0) throw std::runtime_error(fmt::format("publish() refused {} batches", refused.load()));
   const std::chrono::duration<double, std::nano> time = *std::ranges::max_element(ends) - start;
   return {.ns_per_packet = time.count() / kPackets,
           .doorbells = static_cast<double>(doorbells) / (kPackets / batch)};
 }
 
-// Empties the queue: every packet is there once, each thread's in order, each batch in one piece.
+// Empties the queue and checks it: every packet is there once, each thread's packets are in order,
+// and each batch is contiguous.
 void verify(MemoryQueue& queue, uint64_t first, Way way, uint32_t threads, uint32_t batch) {
   const auto refuse = [&](const std::string& what) {
     throw std::runtime_error(
@@ -160,14 +165,14 @@ void verify(MemoryQueue& queue, uint64_t first, Way way, uint32_t threads, uint3
     if (aql::packet_type(packet.header()) != aql::PacketType::kernel_dispatch || which >= threads)
       refuse(fmt::format("packet {} was not published", i));
     if (number != number_of(which, next[which]++))
-      refuse(fmt::format("packet {} is out of order, or there twice", i));
+      refuse(fmt::format("packet {} is out of order or was published twice", i));
     if (i % batch != 0 && number != before + 1)
-      refuse(fmt::format("the batch of packet {} is not in one piece", i));
+      refuse(fmt::format("the batch of packet {} is not contiguous", i));
     before = number;
   }
 }
 
-// A value for each round.
+// One value per round.
 struct Series {
   uint32_t threads = 0, batch = 0;
   std::array<std::vector<double>, kWays.size()> ns, doorbells;
@@ -196,7 +201,7 @@ std::vector<Series> measure(const Options& options) {
     verify(queue, first, way, series->threads, series->batch);
     return run;
   };
-  for (size_t i = 0; i < turns.size(); ++i) take(i);  // touches memory
+  for (size_t i = 0; i < turns.size(); ++i) take(i);  // untimed: touches the memory
   support::take_turns(options.rounds, turns.size(), [&](size_t i) {
     const Run run = take(i);
     const auto way = static_cast<size_t>(turns[i].way);
@@ -261,12 +266,12 @@ support::ExitCode run(const Options& options) {
   const uint32_t cores = support::usable_cores();
   const std::vector<Series> all = measure(options);
   std::string text = fmt::format(
-      "{} rounds in random order (seed {}), {} packets a run, into a ring in memory: no device\n{} core{}",
+      "{} rounds in random order (seed {}), {} packets per run, into a ring in memory: no device\n{} core{}",
       options.rounds.count, options.rounds.seed, kPackets, cores, cores == 1 ? "" : "s");
   if (*options.threads.rbegin() > cores)
-    text += ": more threads than cores wait for each other anyway, whatever they share";
+    text += ": with more threads than cores, threads also wait for a core";
   text += "\n\n" + table(all) +
-          "\nVerified after every run: each packet is there once, each thread's in order.\n";
+          "\nVerified after every run: each packet was published once, each thread's in order.\n";
   support::print_report(options.json_file, text);
   if (!options.json_file.empty()) {
     nlohmann::ordered_json out{{"cores", cores},
@@ -283,13 +288,13 @@ support::ExitCode run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What a packet costs the host when several threads publish to one queue.", "contention_bench");
+  CLI::App app("Host time per packet when several threads publish to one queue.", "contention_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 20);
-  app.add_option("--threads", options.threads, "Numbers of threads (1 2 4 8)")
+  app.add_option("--threads", options.threads, "Thread counts (1 2 4 8)")
       ->check(CLI::IsMember(std::set<uint32_t>(kThreads.begin(), kThreads.end())).description(""))
       ->type_name("N...");
-  app.add_option("--batch", options.batches, "Packets in a batch (1 8 120)")
+  app.add_option("--batch", options.batches, "Packets per batch (1 8 120)")
       ->check(CLI::IsMember(std::set<uint32_t>(kBatches.begin(), kBatches.end())).description(""))
       ->type_name("N...");
   support::add_json_option(app, options.json_file);

@@ -15,7 +15,7 @@ std::string text_of(Query query, Object object, Name name) {
 
 Pocl find_pocl() {
   cl_uint count = 0;
-  // CL_PLATFORM_NOT_FOUND_KHR (-1001) when the loader knows no driver at all.
+  // The loader returns CL_PLATFORM_NOT_FOUND_KHR (-1001) if it finds no driver.
   if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) count = 0;
   std::vector<cl_platform_id> platforms(count);
   if (count > 0) clGetPlatformIDs(count, platforms.data(), nullptr);
@@ -32,7 +32,7 @@ Pocl find_pocl() {
     others += (others.empty() ? "" : ", ") + name;
   }
   pocl.missing =
-      "PoCL has no device here: the OpenCL platforms found are: " + (others.empty() ? "none" : others) +
+      "PoCL has no device on this machine; OpenCL platforms found: " + (others.empty() ? "none" : others) +
       "; install pocl-opencl-icd";
   return pocl;
 }

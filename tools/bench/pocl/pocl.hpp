@@ -1,4 +1,5 @@
-// PoCL, found at run time through the OpenCL ICD loader: the platform "Portable Computing Language", whose device is the processor.
+// Finds PoCL at run time through the OpenCL ICD loader: the platform "Portable Computing Language",
+// whose device is the host processor.
 //
 // Thread safety: as OpenCL's, any thread.
 #pragma once
@@ -12,9 +13,9 @@ namespace uptempo::bench {
 
 struct Pocl {
   cl_device_id device = nullptr;
-  std::string name;     // the device's, e.g. "pthread-skylake-avx512-AMD EPYC"
-  std::string version;  // PoCL's
-  std::string missing;  // without a device: why, and what to install
+  std::string name;     // device name, for example "pthread-skylake-avx512-AMD EPYC"
+  std::string version;  // PoCL's version
+  std::string missing;  // if there is no device: the reason, and what to install
 };
 Pocl find_pocl();
 

@@ -1,7 +1,8 @@
-// Two ways of doing the same thing, timed in pairs.
+// Times two ways of doing the same work in pairs.
 //
-// Each pair runs both, back to back, and the one that goes first alternates, so that a machine whose speed drifts treats them alike. The
-// figure is the median of the pairs' ratios with its 95 % interval, not a ratio of medians.
+// Each pair runs both back to back and alternates which one is first, so that a drift of the
+// machine's speed affects both alike. The result is the median of the pairs' ratios with its 95 %
+// interval, not a ratio of medians.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct Comparison {
   support::MedianInterval ratio() const;  // ours / peer: below 1, ours is faster
 };
 
-// `ours` and `peer` return the microseconds that one run took. `progress` is told of each pair.
+// `ours` and `peer` return the microseconds of one run. `progress` is called for each pair.
 Comparison compare(uint32_t pairs, const std::function<double()>& ours, const std::function<double()>& peer,
                    const std::function<void(const std::string&)>& progress = {});
 

@@ -1,9 +1,12 @@
-// The peer: the bitonic sort of kernels/bitonic_sort.cl, from the same source text, run by PoCL on the host's cores.
+// The peer: the bitonic sort of kernels/bitonic_sort.cl, from the same source text, run by PoCL on
+// the host's cores.
 //
-// PoCL (platform "Portable Computing Language") is found at run time through the OpenCL ICD loader. Its work is laid out as ours is: one
-// in-order queue, workgroups of min(256, length/2), all kernels submitted at once, one wait at the end.
+// PoCL (platform "Portable Computing Language") is found at run time through the OpenCL ICD loader.
+// Its work is organised like ours: one in-order queue, workgroups of min(256, length/2), all
+// kernels submitted at once, one wait at the end.
 //
-// Thread safety: one owner. Lifetime: OpenCL objects are released by the destructor.
+// Thread safety: one owner.
+// Lifetime: the destructor releases the OpenCL objects.
 #pragma once
 
 #include <chrono>
@@ -16,18 +19,19 @@ namespace uptempo::bench {
 
 class PoclSort {
  public:
-  // Compiles the kernel and allocates room for `length` keys (a power of two, at least 2). Throws support::Unavailable when there is no
-  // OpenCL platform of PoCL's, naming those found; std::runtime_error naming the OpenCL call and its status on any other failure.
+  // Compiles the kernel and allocates room for `length` keys (a power of two, at least 2).
+  // Errors: support::Unavailable without a PoCL platform, naming the platforms found;
+  // std::runtime_error for any other failure, naming the OpenCL call and its status.
   explicit PoclSort(uint32_t length);
   ~PoclSort();
   PoclSort(const PoclSort&) = delete;
   PoclSort& operator=(const PoclSort&) = delete;
 
-  const std::string& device() const noexcept;   // e.g. "pthread-skylake-avx512-AMD EPYC"
-  const std::string& version() const noexcept;  // PoCL's
+  const std::string& device() const noexcept;   // for example "pthread-skylake-avx512-AMD EPYC"
+  const std::string& version() const noexcept;  // PoCL's version
 
-  // Sorts `length` keys ascending, in place. Returns the wall time of copy to the device, all kernels and copy back. The first call includes
-  // PoCL's compilation for the workgroup size.
+  // Sorts `length` keys ascending, in place. Returns the wall time of the copy to the device, all
+  // kernels and the copy back. The first call includes PoCL's compilation for the workgroup size.
   std::chrono::nanoseconds sort(std::span<uint32_t> keys);
 
  private:

@@ -52,7 +52,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
     require_sorted(copy, expected, "PoCL");
     return elapsed.count();
   };
-  // Untimed: PoCL compiles for the workgroup size at its first launch, the virtual GPU decodes the kernel.
+  // Untimed: at the first launch PoCL compiles for the workgroup size and the virtual GPU decodes
+  // the kernel.
   ours();
   peer();
 
@@ -81,7 +82,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Wall time of the fully optimised bitonic sort beside PoCL's, which runs the same\n"
+      "Compares the wall time of the fully optimised bitonic sort with PoCL's, which runs the same\n"
       "kernel source on the host's cores.",
       "sort_vs_pocl");
   Options options;
@@ -89,7 +90,7 @@ int main(int argc, char** argv) {
   app.add_option("--pairs", options.pairs, "Pairs of runs, at least 20 (40)")
       ->check(CLI::Range(20u, 100000u).description(""))
       ->type_name("N");
-  app.add_option("--max-ratio", options.max_ratio, "Exit with 1 if Uptempo / PoCL is above R")
+  app.add_option("--max-ratio", options.max_ratio, "Exit with 1 if the ratio Uptempo / PoCL is above R")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("R");
   support::add_device_option(app, options.device);

@@ -1,6 +1,6 @@
-// Kernels that differ in the size of their arguments: an address, and bytes up to that size of which the first and the last word are read.
+// Kernels that differ in the size of their arguments. Each reads the first and the last word.
 //
-//   arguments_of_N(uint* out, uint2 words[N / 8 - 1])       out[0] = first word of `words` + last one
+//   arguments_of_N(uint* out, uint2 words[N / 8 - 1])     out[0] = first word of `words` + last one
 #define ARGUMENTS_OF(BYTES)                                                           \
   typedef struct {                                                                    \
     uint2 pairs[BYTES / 8 - 1];                                                       \

@@ -1,4 +1,5 @@
-// stream_bench: from which size of the arguments on a launcher's skipping beats writing them. See README.md.
+// stream_bench: the argument size from which a launcher's skipping is cheaper than writing. See
+// README.md.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
@@ -29,7 +30,8 @@ struct Options {
   std::string json_file;
 };
 
-// Between two synchronisations: short of a queue's epoch, so that no launch has anything else to do.
+// Launches between two synchronisations: fewer than a queue's epoch, so that no launch does
+// additional work.
 constexpr uint32_t launches = 100;
 
 enum class Way : uint8_t { written, skipped, changed };
@@ -38,7 +40,7 @@ constexpr std::array ways{Way::written, Way::skipped, Way::changed};
 template <size_t Bytes>
 using Words = std::array<uint32_t, (Bytes - 8) / 4>;
 
-// Nanoseconds of the host for a launch. Throws std::runtime_error where a kernel has not found its arguments.
+// Host nanoseconds per launch. Throws std::runtime_error if a kernel did not read its arguments.
 template <size_t Bytes>
 class Launches {
  public:
@@ -52,7 +54,8 @@ class Launches {
     const Counters before = Counters::now();
     words_.back() = ++number_;
     words_.front() = 7;
-    launcher_.launch(stream_, Grid{1}, out_.data(), words_);  // what is to be skipped afterwards
+    // writes the arguments that later launches skip
+    launcher_.launch(stream_, Grid{1}, out_.data(), words_);
     const auto start = std::chrono::steady_clock::now();
     for (uint32_t i = 0; i < launches; ++i) {
       if (way == Way::changed) words_.back() = ++number_;
@@ -61,7 +64,7 @@ class Launches {
     const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
     stream_.synchronize();
     if (out_[0] != words_.front() + words_.back())
-      throw std::runtime_error(fmt::format("a kernel with {} bytes of arguments found others", Bytes));
+      throw std::runtime_error(fmt::format("a kernel with {} bytes of arguments read other values", Bytes));
     if (const uint64_t hits = (Counters::now() - before).argument_hits;
         hits != (way == Way::skipped ? launches : 0))
       throw std::runtime_error(fmt::format("{} of {} launches found their arguments ready", hits, launches));
@@ -100,7 +103,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   const Program program(device.gpu, kernels::arguments());
   std::vector<Size> all = sizes<16, 32, 64, 128, 256, 512, 1024, 2048, 4096>(device.gpu, streams, program);
   for (Size& size : all)
-    for (const Way way : ways) size.run(way);  // what is made at first use
+    for (const Way way : ways) size.run(way);  // untimed: creates the objects of first use
   support::take_turns(options.rounds, all.size() * ways.size(), [&](size_t turn) {
     Size& size = all[turn / ways.size()];
     const size_t way = turn % ways.size();
@@ -136,7 +139,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   }
   support::print_report(
       options.json_file,
-      fmt::format("Launches of a launcher, medians of {} rounds of {} ({}s of this machine's host):\n{}",
+      fmt::format("Launches of a launcher, medians of {} rounds of {} ({}s on this machine's host):\n{}",
                   options.rounds.count, launches, device.time_name(), table.text()));
   if (!options.json_file.empty()) {
     const nlohmann::json report{{"device", device.name()},
@@ -154,7 +157,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("From which size of the arguments on skipping them beats writing them.", "stream_bench");
+  CLI::App app("Argument size from which skipping is cheaper than writing.", "stream_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 6);
   support::add_device_option(app, options.device);

@@ -1,8 +1,10 @@
-// Nanoseconds per wave64 instruction, by class, on one core: hot loops of one kind of instruction, run by the gfx9 core without queue or driver.
+// Nanoseconds per wave64 instruction, by class, on one core. The gfx9 core runs hot loops of one
+// kind of instruction, without queue or driver.
 //
 //   vgpu_bench [avx512|avx2|baseline]
 //
-// Each figure is the best of several repetitions; the loop's own three scalar instructions are counted among the 64 of its body.
+// Each figure is the best of several repetitions. The 64 instructions of a loop's body include the
+// loop's own three scalar instructions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,8 +28,9 @@ constexpr GpuAddress kCode = 0x10000, kData = 0x1000000;
 constexpr size_t kDataBytes = 1 << 20;
 constexpr unsigned kBody = 64;
 
-// Registers of the wave before the loop: s[2:3] = data, s8 = iterations; v0 = 4 * lane, v1 = 16 * lane, v2..v7 small numbers, v12 a permutation of
-// 4 * lane spread over 16 KiB, v13 = 0; s[12:15] and flat_scratch lead to private memory at data, v[14:15] to its first dword, v[16:17] to LDS.
+// Registers of the wave before the loop: s[2:3] = data, s8 = iterations; v0 = 4 * lane, v1 = 16 *
+// lane, v2..v7 small numbers, v12 a permutation of 4 * lane over 16 KiB, v13 = 0; s[12:15] and
+// flat_scratch address private memory at data, v[14:15] its first dword, v[16:17] LDS.
 struct Case {
   std::string_view name;
   Words body;  // repeated to kBody instructions
@@ -60,7 +63,8 @@ const Case kCases[] = {
     {"branch: s_branch to the next instruction", {0xbf820000}, 1},
 };
 
-constexpr uint32_t kLoopEnd[] = {0x80888108, 0xbf078008};  // s_sub_u32 s8, s8, 1; s_cmp_lg_u32 s8, 0
+// s_sub_u32 s8, s8, 1; s_cmp_lg_u32 s8, 0
+constexpr uint32_t kLoopEnd[] = {0x80888108, 0xbf078008};
 constexpr uint32_t kBranchIfScc = 0xbf850000, kEndProgram = 0xbf810000;
 
 class Bench {
@@ -101,7 +105,7 @@ class Bench {
     return best;
   }
 
-  // Time to start a workgroup of four waves, per wave.
+  // Time per wave to start a workgroup of four waves.
   double start_nanoseconds() {
     double best = std::numeric_limits<double>::max();
     for (int repetition = 0; repetition < 7; ++repetition) {
@@ -173,7 +177,7 @@ int main(int argc, char** argv) {
   }
   for (const auto& [name, simd] : kSimds) {
     if (argc == 2 && argv[1] == name && !vector::use_simd(simd)) {
-      fmt::print(stderr, "vgpu_bench: this machine has no {}\n", name);
+      fmt::print(stderr, "vgpu_bench: this machine does not support {}\n", name);
       return 1;
     }
   }
@@ -182,7 +186,7 @@ int main(int argc, char** argv) {
     if (vector::simd_in_use() == simd) simd_name = name;
   }
   if (argc == 2 && simd_name != argv[1]) {
-    fmt::print(stderr, "vgpu_bench: unknown SIMD target {}; known are avx512, avx2, baseline\n", argv[1]);
+    fmt::print(stderr, "vgpu_bench: unknown SIMD target {}; use avx512, avx2 or baseline\n", argv[1]);
     return 2;
   }
   Bench bench;

@@ -1,4 +1,5 @@
-// wait_bench: what waiting costs, in time and in CPU time, for work from a microsecond to ten milliseconds. See README.md.
+// wait_bench: latency and CPU time of each way to wait, for work from a microsecond to ten
+// milliseconds. See README.md.
 #include <fmt/format.h>
 #include <time.h>
 #include <CLI/CLI.hpp>
@@ -47,7 +48,7 @@ std::vector<Way> ways() {
   return all;
 }
 
-// On the clock of the device's times (HSA_SYSTEM_INFO_TIMESTAMP), in nanoseconds.
+// Nanoseconds on the clock of the device's times (HSA_SYSTEM_INFO_TIMESTAMP).
 uint64_t device_now() {
   static const uint64_t hz = [] {
     uint64_t value = 0;
@@ -67,13 +68,13 @@ nanoseconds cpu_time() {
 
 // One wait.
 struct Sample {
-  double work_us = 0;    // the kernel, by the device's clock
-  double late_us = 0;    // from the kernel's end to the return of the wait
+  double work_us = 0;    // the kernel's duration on the device's clock
+  double late_us = 0;    // from the kernel's end to the return of wait()
   double waited_us = 0;  // from the submission to the return
-  double cpu_us = 0;     // of the waiting thread meanwhile
+  double cpu_us = 0;     // CPU time of the waiting thread in that interval
 };
 
-// A second thread that waits for the same completions, in the same way.
+// A second thread that waits for the same completions with the same policy.
 class Second {
  public:
   Second() : thread_([this] { run(); }) {}
@@ -91,7 +92,7 @@ class Second {
     ++asked_;
     asked_.notify_one();
   }
-  // When the wait returned, and the CPU time it took.
+  // The time at which wait() returned, and the CPU time that it took.
   std::pair<uint64_t, nanoseconds> answer() {
     while (answered_ != asked_) answered_.wait(answered_);
     return {end_, spent_};
@@ -126,7 +127,7 @@ class Bench {
         queue_(device.gpu),
         batch_(queue_, {.timing = Timing::batch}),
         out_(device.gpu, 2) {
-    // How long a turn of the kernel's loop takes, from two lengths: the rest is the same in both.
+    // Duration of one turn of the kernel's loop, from two lengths: the rest is equal in both.
     std::vector<double> slopes;
     for (int i = 0; i < 15; ++i) {
       const double brief = run(1'000, ways().front()).work_us;
@@ -138,7 +139,7 @@ class Bench {
 
   uint32_t turns_for(double work_us) const { return static_cast<uint32_t>(work_us / turn_us_); }
 
-  // Throws std::runtime_error if the wait returned before the kernel was complete and its result visible.
+  // Throws std::runtime_error if wait() returned before the kernel's result was visible.
   Sample run(uint32_t turns, const Way& way) {
     ++flag_;
     batch_.dispatch(spin_, Grid{1}, out_.data(), turns, flag_);
@@ -151,7 +152,8 @@ class Bench {
     uint64_t end = device_now();
     if (second_) std::tie(end, spent) = second_->answer();
     if (out_[0] != flag_)
-      throw std::runtime_error(fmt::format("{}: the wait returned before the kernel's result", way.name));
+      throw std::runtime_error(
+          fmt::format("{}: the wait returned before the kernel's result was visible", way.name));
     const PacketTime kernel = completion.times().front();
     const auto us = [](uint64_t from, uint64_t to) {
       return (static_cast<double>(to) - static_cast<double>(from)) / 1e3;
@@ -184,7 +186,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   support::print_report(options.json_file, device.line());
   Bench bench(device, options.second);
   const std::vector<Way> all = ways();
-  // A second thread comes too late for short work.
+  // For short work a second thread starts waiting too late.
   const std::vector<double> lengths = options.second
                                           ? std::vector<double>{300, 1'000, 3'000, 10'000}
                                           : std::vector<double>{1, 10, 30, 100, 300, 1'000, 3'000, 10'000};
@@ -209,7 +211,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   nlohmann::json results = nlohmann::json::array();
   for (size_t r = 0; r < rows.size(); ++r) {
     const Row& row = rows[r];
-    const Row& active = rows[r / all.size() * all.size()];  // of the same length
+    const Row& active = rows[r / all.size() * all.size()];  // the row of the same work length
     const auto ratio = support::median_ratio(row.late, active.late);
     const double work = support::median(row.work), late = support::median(row.late),
                  cores = support::median(row.cores);
@@ -224,7 +226,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
                        {"core_per_cent", cores}});
   }
   support::print_report(options.json_file,
-                        fmt::format("Waits of {} thread, medians of {} rounds ({}s of this machine):\n{}",
+                        fmt::format("Waits of {} thread, medians of {} rounds ({}s on this machine):\n{}",
                                     options.second ? "a second" : "one", options.rounds.count,
                                     device.time_name(), table.text()));
   if (!options.json_file.empty()) {
@@ -244,12 +246,10 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What waiting costs: how late each wait returns, and what part of a core it takes.",
-               "wait_bench");
+  CLI::App app("Cost of waiting: how late each wait returns, and its share of a core.", "wait_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 6);
-  app.add_flag("--second", options.second,
-               "Time a second thread that waits for the same work in the same way");
+  app.add_flag("--second", options.second, "Also time a second thread that waits for the same work");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

@@ -4,7 +4,7 @@
 
 namespace uptempo::vgpu::consume {
 
-// Since some fixed moment; differences of it are exact to a nanosecond for 50 days.
+// Nanoseconds since a fixed moment. Differences are exact to a nanosecond for 50 days.
 inline double now_ns() noexcept {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
       .count();

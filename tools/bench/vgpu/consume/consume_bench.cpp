@@ -1,4 +1,5 @@
-// What the command processor takes for packets, through ROCr and beside what the machine itself takes: README.md of this folder explains the rows.
+// Time of the command processor per packet and per round trip, through ROCr, compared with the
+// machine's own limits. README.md of this folder explains the rows.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -28,11 +29,11 @@ struct Options {
   bool bars = false;
 };
 
-constexpr unsigned kSleepUs = 3000;  // the device is asleep after 0.4 ms
+constexpr unsigned kSleepUs = 3000;  // the device sleeps after 0.4 ms
 constexpr size_t kTrips = 1000, kWakeUps = 8;
 constexpr unsigned kFedRings = 4;
 
-// How many queues, and packets enough for some milliseconds.
+// Number of queues, and enough packets for some milliseconds.
 struct BusyQueues {
   size_t queues;
   uint32_t packets;
@@ -91,7 +92,7 @@ Rows declared() {
   return rows;
 }
 
-// One value for each row but the last two.
+// Measures one value of each row, except the last two rows.
 std::vector<std::function<void()>> round_of(Measurer& measure, Rows& rows, int core) {
   const auto add = [&rows](std::string_view name, double value) { rows.add(name, value); };
   std::vector<std::function<void()>> round{
@@ -148,7 +149,8 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   if (const char* null_kernels = std::getenv("UPTEMPO_VGPU_NULL_KERNELS");
       null_kernels == nullptr || std::string_view(null_kernels) != "1")
     throw support::UsageError(
-        "this device executes kernels: start the program without uptempo-vgpu, or with its --null-kernels");
+        "this device executes kernels; start the program without uptempo-vgpu, or with uptempo-vgpu "
+        "--null-kernels");
   Cores cores{};
   try {
     cores = pin_host();
@@ -164,7 +166,7 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
   support::take_turns(options.rounds, round.size(), [&](size_t row) { measured(round[row]); });
   support::Progress progress;
   for (int sample = 0; sample < 6; ++sample) {
-    progress.show("nothing to do");
+    progress.show("idle device");
     rows.add("lone-packet", measure.lone_packet_cpu_ns(20) / 1000);
     rows.add("idle", measure.idle_share(16, 500) * 100);
   }
@@ -186,10 +188,10 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What the virtual GPU's command processor takes for packets.", "vgpu_consume_bench");
+  CLI::App app("Times the virtual GPU's command processor: packets and round trips.", "vgpu_consume_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 6);
-  app.add_flag("--bars", options.bars, "Exit with 1 when a bar is missed");
+  app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed");
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });
 }

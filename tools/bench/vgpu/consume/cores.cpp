@@ -11,7 +11,7 @@
 namespace uptempo::vgpu::consume {
 namespace {
 
-// The virtual GPU's threads are called vgpu-cp and vgpu-worker.
+// The virtual GPU's threads are named vgpu-cp and vgpu-worker.
 void for_each_device_thread(
     const std::function<void(const std::filesystem::path& task, const std::string& name)>& visit) {
   bool found = false;
@@ -22,7 +22,7 @@ void for_each_device_thread(
     found = true;
     visit(task.path(), name);
   }
-  if (!found) throw std::runtime_error("this process has no virtual GPU");
+  if (!found) throw std::runtime_error("this process runs without the virtual GPU");
 }
 
 }  // namespace
@@ -32,13 +32,14 @@ void pin(int core, pid_t thread) {
   CPU_ZERO(&set);
   CPU_SET(static_cast<size_t>(core), &set);
   if (sched_setaffinity(thread, sizeof set, &set) != 0)
-    throw std::runtime_error("core " + std::to_string(core) + " cannot be had");
+    throw std::runtime_error("core " + std::to_string(core) + " is not available to this process");
 }
 
 Cores pin_host() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
-    throw std::runtime_error("the program and the device need a core each: this process may use only one");
+    throw std::runtime_error(
+        "the program and the device need a core each, but this process may use only one");
   Cores cores{-1, -1};
   for (int core = 0; cores.other < 0; ++core) {
     if (!CPU_ISSET(static_cast<size_t>(core), &set)) continue;
@@ -57,7 +58,8 @@ void pin_device(int core) {
 double device_cpu_ns() {
   double sum = 0;
   for_each_device_thread([&sum](const std::filesystem::path& task, const std::string&) {
-    double ran_ns = 0;  // the first of schedstat's numbers (Linux, Documentation/scheduler/sched-stats.rst)
+    // the first number of schedstat (Linux, Documentation/scheduler/sched-stats.rst)
+    double ran_ns = 0;
     std::ifstream(task / "schedstat") >> ran_ns;
     sum += ran_ns;
   });

@@ -1,6 +1,7 @@
-// What the machine itself takes for what the command processor does: no packet processor made of a thread can be faster.
+// Floors: the machine's own time for what the command processor does. No packet processor that is a
+// thread can be faster.
 //
-// Each floor runs a thread of its own on `core`, which is not the caller's, and ends it before it returns.
+// Each floor runs a thread on `core`, which is not the caller's, and ends it before it returns.
 #pragma once
 
 #include <vector>
@@ -9,11 +10,13 @@
 
 namespace uptempo::vgpu::consume {
 
-// Nanoseconds per packet: another core takes the packets of a ring that this one has filled. It reads each header, copies the 64 bytes, stores INVALID and
-// looks at nothing. The queue's device sees none of it, because write index and doorbell stay what they were.
+// Nanoseconds per packet for another core to take the packets of a ring that this core filled. It
+// reads each header, copies the 64 bytes, stores INVALID and decodes nothing. The queue's device is
+// not involved, because write index and doorbell do not change.
 double take_ring(Queue& queue, const Packet& packet, int core);
 
-// Nanoseconds of each of `count` round trips: a line stored here, seen there, answered by another line.
+// Nanoseconds of each of `count` round trips: this core stores a line, the other core sees it and
+// answers in another line.
 std::vector<double> echoes(size_t count, int core);
 
 // The same from a thread that has slept in a futex for `pause_us`.

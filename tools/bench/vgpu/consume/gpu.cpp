@@ -28,7 +28,8 @@ void check(hsa_status_t status, const char* call) {
   throw std::runtime_error(std::string(call) + ": " + (text == nullptr ? "unknown status" : text));
 }
 
-// What a loader would have put into memory: a kernel descriptor (llvm/Support/AMDHSAKernelDescriptor.h) and its code.
+// The contents of memory after loading: a kernel descriptor (llvm/Support/AMDHSAKernelDescriptor.h)
+// and its code.
 struct alignas(4096) Gpu::KernelPage {
   struct {
     uint32_t segments[4] = {};
@@ -51,7 +52,7 @@ Gpu::Gpu() {
   if (hsa_iterate_agents(find_gpu, &agent_) != HSA_STATUS_INFO_BREAK)
     throw std::runtime_error("ROCr found no GPU agent");
   completed();
-  // Registered host memory is executable for the GPU (ROCT's fmm.c); memory of the pools is not.
+  // Registered host memory is executable for the GPU (ROCT's fmm.c); pool memory is not.
   kernel_page_ = std::make_unique<KernelPage>();
   void* address = nullptr;
   check(hsa_amd_memory_lock(kernel_page_.get(), sizeof(KernelPage), &agent_, 1, &address),
@@ -75,7 +76,8 @@ uint64_t Gpu::completed() const {
       reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"));
   uptempo_vgpu_packet_counts packets{};
   if (counts == nullptr || counts(&packets) != 0)
-    throw std::runtime_error("no virtual GPU counts packets in this process");
+    throw std::runtime_error(
+        "this process has no virtual GPU to count packets; start the program with uptempo-vgpu");
   return packets.dispatches + packets.others;
 }
 

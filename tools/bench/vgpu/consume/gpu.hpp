@@ -1,7 +1,8 @@
-// The virtual GPU as a program of its own sees it: through hsa.h, with queues and packets by hand, so that nothing but ROCr stands between what is
-// timed and the device.
+// The virtual GPU through hsa.h alone, with queues and packets written by hand. Only ROCr is
+// between the measurement and the device.
 //
-// Thread safety: one owner. What HSA refuses is a std::runtime_error that names the call.
+// Thread safety: one owner.
+// Errors: std::runtime_error naming the HSA call that failed.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -19,7 +20,8 @@ void check(hsa_status_t status, const char* call);
 
 class Gpu {
  public:
-  // Throws std::runtime_error when there is no GPU agent, or when the program does not run on the virtual GPU.
+  // Throws std::runtime_error if there is no GPU agent, or if the program does not run on the
+  // virtual GPU.
   Gpu();
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -28,10 +30,10 @@ class Gpu {
   hsa_agent_t agent() const noexcept { return agent_; }
   std::string name() const;
 
-  // A kernel that is one s_endpgm, without arguments: what a null dispatch names.
+  // A kernel without arguments that is one s_endpgm; null dispatches use it.
   uint64_t kernel_object() const noexcept { return kernel_object_; }
 
-  // Packets of any kind that the device has completed for this process.
+  // Number of packets of any kind that the device has completed for this process.
   uint64_t completed() const;
 
  private:
@@ -44,7 +46,8 @@ class Gpu {
 
 class Signal {
  public:
-  // Without `event` a completion is one decrement; with it the device also raises an event, and a store of the host's is an ioctl.
+  // Without `event` a completion is one decrement. With it, the device also raises an event, and a
+  // store by the host is an ioctl.
   explicit Signal(bool event = false);
   ~Signal() { hsa_signal_destroy(handle_); }
   Signal(const Signal&) = delete;
@@ -52,7 +55,8 @@ class Signal {
 
   hsa_signal_t handle() const noexcept { return handle_; }
   void set(hsa_signal_value_t value) const noexcept { hsa_signal_store_screlease(handle_, value); }
-  // Until it is 0. The shortest loop that the API allows: hsa_signal_wait adds half a microsecond of its own.
+  // Waits until the value is 0, in the shortest loop that the API allows: hsa_signal_wait adds half
+  // a microsecond.
   void spin() const noexcept {
     while (!fired()) {
     }
@@ -70,11 +74,12 @@ union Packet {
 };
 static_assert(sizeof(Packet) == 64);
 
-// Both with barrier bit, the dispatch with agent scope as in the middle of a batch. A null signal: none.
+// Both have the barrier bit; the dispatch has agent scope, as in the middle of a batch. A null
+// signal means none.
 Packet empty_barrier(hsa_signal_t completion = {0}, hsa_signal_t dependency = {0});
 Packet null_dispatch(const Gpu& gpu, hsa_signal_t completion = {0});
 
-// 64 bytes, of which the first four last and with release order.
+// Stores 64 bytes; the first four last, with release order.
 inline void store(Packet& slot, const Packet& packet) noexcept {
   for (size_t word = 1; word < std::size(packet.words); ++word) slot.words[word] = packet.words[word];
   std::atomic_ref<uint32_t>(slot.words[0]).store(packet.words[0], std::memory_order_release);
@@ -89,12 +94,12 @@ class Queue {
   Packet& slot(uint64_t index) const noexcept {
     return static_cast<Packet*>(queue_->base_address)[index & (queue_->size - 1)];
   }
-  // There is room for it; the caller sees to that.
+  // Writes the next packet. The caller ensures that there is room.
   void write(const Packet& packet) noexcept {
     store(slot(next_), packet);
     hsa_queue_store_write_index_screlease(queue_.get(), ++next_);
   }
-  // All that has been written.
+  // Rings the doorbell for all packets written.
   void ring() const noexcept {
     hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(next_ - 1));
   }

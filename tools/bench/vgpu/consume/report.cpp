@@ -28,7 +28,7 @@ void Rows::declare(std::string_view name, std::string_view unit, std::string_vie
 
 const Row& Rows::at(std::string_view name) const {
   const auto row = std::ranges::find(rows_, name, &Row::name);
-  if (row == rows_.end()) throw std::invalid_argument("there is no row " + std::string(name));
+  if (row == rows_.end()) throw std::invalid_argument("the report has no row " + std::string(name));
   return *row;
 }
 

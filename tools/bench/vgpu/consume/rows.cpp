@@ -22,7 +22,7 @@ void pause(unsigned microseconds) { std::this_thread::sleep_for(std::chrono::mic
 
 }  // namespace
 
-// Between construction and met() the device completes `packets` packets, no more and no fewer.
+// Checks that the device completes exactly `packets` packets between construction and met().
 class Measurer::Expect {
  public:
   Expect(const Gpu& gpu, uint64_t packets) : gpu_(gpu), goal_(gpu.completed() + packets) {}
@@ -45,7 +45,7 @@ void Measurer::fill(Queue& queue, const Packet& packet, uint64_t count) {
 }
 
 double Measurer::full_ring(Kind kind) {
-  const uint64_t count = kRing - 2;  // beside the gate and the packet that says that it is open
+  const uint64_t count = kRing - 2;  // all but the gate and the packet that reports that it is open
   const Expect expect(gpu_, kRing);
   gate_.set(1);
   begun_.set(1);
@@ -120,7 +120,8 @@ Measurer::Busy Measurer::busy_queues(size_t count, uint32_t packets) {
   }
   std::vector<Snapshot> snapshots;
   gate_.set(0);
-  // While every one of them has packets left. Now and then only: each look takes the line of a read index away from the device.
+  // Only while every queue has packets left. Reads are rare, because each takes the cache line of a
+  // read index from the device.
   constexpr double kBetweenLooksNs = 20'000, kLookNs = 10'000;
   for (double looked = 0;;) {
     const double now = now_ns();
@@ -135,7 +136,8 @@ Measurer::Busy Measurer::busy_queues(size_t count, uint32_t packets) {
       busy = busy && index != queue.written();
     }
     if (!busy) break;
-    const bool at_once = now_ns() - now < kLookNs;  // else this thread was interrupted between two queues
+    // false if this thread was interrupted between two queues
+    const bool at_once = now_ns() - now < kLookNs;
     if (begun && at_once) snapshots.push_back(std::move(snapshot));
   }
   for (const Queue& queue : all) queue.wait_until_empty();
@@ -146,7 +148,8 @@ Measurer::Busy Measurer::busy_queues(size_t count, uint32_t packets) {
   double consumed = 0;
   for (size_t queue = 0; queue < count; ++queue)
     consumed += static_cast<double>(last.read_indices[queue] - first.read_indices[queue]);
-  if (consumed < 0.5 * packets * static_cast<double>(count)) throw Interrupted();  // most of it was not seen
+  // most of the work was not observed
+  if (consumed < 0.5 * packets * static_cast<double>(count)) throw Interrupted();
   return {(last.ns - first.ns) / consumed, shares};
 }
 
@@ -175,7 +178,7 @@ Measurer::Beside Measurer::trips_beside(size_t count, uint32_t packets) {
     const uint64_t after = left();
     if (std::any_of(all.begin(), all.end(),
                     [](const Queue& queue) { return queue.written() == queue.read_index(); }))
-      break;  // a queue that ended meanwhile left more of the device to the trip
+      break;  // a queue that ended meanwhile left more device time to the trip
     result.trips.push_back(ns);
     result.overtaken.push_back(static_cast<double>(before - after));
     before = after;
