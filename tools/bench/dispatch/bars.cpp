@@ -14,12 +14,12 @@ namespace {
 
 enum class Bound : uint8_t { at_most, at_least };
 
-// Of the host's time for one dispatch, in the phase submit.
+// Limits the ratio of two rows' host time per dispatch, in the phase submit.
 struct RatioBar {
   const char* row;
   uint32_t batch;
   Bound bound;
-  double limit;  // times
+  double limit;  // ratio
   const char* other;
   uint32_t other_batch;
 };
@@ -34,12 +34,12 @@ constexpr RatioBar kRatios[] = {
     {"hip-graph", 120, Bound::at_least, 25, "uptempo-replay", 120},
     {"hip-graph", 1024, Bound::at_least, 25, "uptempo-replay", 1024},
     {"hip-graph", 8192, Bound::at_least, 25, "uptempo-replay", 8192},
-    // Flat from 120 to 8,192.
+    // The time is flat from 120 to 8,192.
     {"uptempo-batch", 8192, Bound::at_most, 1.25, "uptempo-batch", 120},
     {"uptempo-replay", 8192, Bound::at_most, 1.25, "uptempo-replay", 120},
 };
 
-// More than another row, of the host's time for one dispatch, in the phase submit.
+// Limits the difference of two rows' host time per dispatch, in the phase submit.
 struct DifferenceBar {
   const char* row;
   const char* other;
@@ -57,7 +57,7 @@ constexpr DifferenceBar kDifferences[] = {
     {"uptempo-planned-slices", "uptempo-prepared", 1024, kPlanningNs},
 };
 
-// In the steady state these cost none.
+// These rows must have a count of 0 in the steady state.
 struct FreeBar {
   const char* row;
   const CountKind& kind;
@@ -77,14 +77,14 @@ constexpr FreeBar kFree[] = {
     {"uptempo-replay-patched", kAllocations}, {"uptempo-replay-patched", kSystemCalls},
 };
 
-// No row that does a floor's work may be cheaper.
+// No row that does the floor's work may be cheaper than the floor.
 struct FloorBar {
   const char* floor;
-  std::vector<std::string_view> others;  // which do not do that work
+  std::vector<std::string_view> others;  // rows that do not do that work
 };
 const FloorBar kFloors[] = {
     {"floor-packets", {}},
-    // They write no kernargs, or not all of them.
+    // These write no kernargs, or not all of them.
     {"floor-packets-kernargs",
      {"floor-packets", "uptempo-launcher", "uptempo-replay", "uptempo-replay-patched"}},
 };
@@ -147,7 +147,7 @@ Judgement judge(const FreeBar& bar, const Results& results) {
     if (judgement.verdict == Verdict::not_judged || *count > most) {
       most = *count;
       judgement.found =
-          fmt::format("{:.3g} a batch of {}, phase {}", *count, series.batch, phase_name(series.phase));
+          fmt::format("{:.3g} per batch of {}, phase {}", *count, series.batch, phase_name(series.phase));
     }
     judgement.verdict = most > 0 ? Verdict::missed : Verdict::met;
   }
@@ -157,7 +157,7 @@ Judgement judge(const FreeBar& bar, const Results& results) {
 
 Judgement judge(const FloorBar& bar, const Results& results) {
   Judgement judgement{.bar = fmt::format("{}: no row is cheaper", bar.floor),
-                      .found = fmt::format("no figure of {} beside that of another row", bar.floor)};
+                      .found = fmt::format("no figure of {} and another row to compare", bar.floor)};
   support::MedianInterval least;
   for (const Series& series : results.all) {
     if (series.phase != Phase::submit || series.name == bar.floor ||

@@ -20,7 +20,7 @@ constexpr double kWidth = 860, kLeft = 70, kRight = 640, kLabels = 662;  // x
 constexpr double kTop = 84, kPanelHeight = 330, kPanelGap = 76;          // y
 constexpr double kLabelHeight = 16;
 
-// Rows of one family share a colour and differ in dashes.
+// Rows of a family share a colour and differ in dashes.
 struct Family {
   std::string_view prefix;
   const char* style;
@@ -39,7 +39,7 @@ struct Line {
   std::string name;
   const char* style = "";
   const char* dashes = "";
-  std::vector<const Series*> points;  // by ascending batch
+  std::vector<const Series*> points;  // by ascending batch length
   double label_y = 0;
 };
 
@@ -49,7 +49,7 @@ std::vector<Line> lines_of(const Report& report, Phase phase) {
   for (const Series& series : report.results.all) {
     auto line = std::ranges::find(lines, series.name, &Line::name);
     if (line == lines.end()) {
-      // Before the phase is looked at: a row has the same dashes in both panels.
+      // Assigned before filtering by phase, so that a row has the same dashes in both panels.
       const auto family = std::ranges::find_if(
           kFamilies, [&](const Family& each) { return series.name.starts_with(each.prefix); });
       const auto index = static_cast<size_t>(family - std::begin(kFamilies));
@@ -64,7 +64,7 @@ std::vector<Line> lines_of(const Report& report, Phase phase) {
   return lines;
 }
 
-// Where values lie: decades upwards, lengths of batch from left to right.
+// Positions of values: decades upwards, batch lengths from left to right.
 struct Scales {
   double low_decade, high_decade, top;
   uint32_t first_batch, last_batch;
@@ -95,10 +95,10 @@ std::string axes(const Scales& scales, const std::vector<uint32_t>& batches) {
                        bottom);
     out += svg_text(scales.x(batch), bottom + 17, "quiet", std::to_string(batch), "middle");
   }
-  return out + svg_text((kLeft + kRight) / 2, bottom + 36, "quiet", "dispatches in a batch", "middle");
+  return out + svg_text((kLeft + kRight) / 2, bottom + 36, "quiet", "dispatches per batch", "middle");
 }
 
-// Labels beside the ends of their lines, as near as their height allows.
+// Places each label next to the end of its line, as near as the label's height allows.
 void place_labels(std::vector<Line>& lines, const Scales& scales) {
   const auto end = [&](const Line& line) { return scales.y(line.points.back()->median()); };
   std::ranges::sort(lines, {}, end);
@@ -151,8 +151,8 @@ std::string panel(const Report& report, Phase phase, double top) {
   std::string out =
       svg_text(kLeft, top - 12, "text",
                fmt::format("{}: host ns per dispatch{}", phase_name(phase),
-                           phase == Phase::submit ? ", until the last packet is handed over"
-                                                  : ", until the host sees the last one complete"));
+                           phase == Phase::submit ? ", until the last packet is published"
+                                                  : ", until the host sees the last dispatch complete"));
   out += axes(scales, report.batches);
   for (const Line& line : lines) out += drawing(line, scales);
   return out;
@@ -168,17 +168,16 @@ std::string svg(const Report& report) {
     panels += drawn;
     if (!drawn.empty()) top += kPanelHeight + kPanelGap;
   }
-  if (panels.empty()) throw std::runtime_error("a chart of no figures was asked for");
+  if (panels.empty()) throw std::runtime_error("the report has no figures to draw");
   const std::string heading =
-      svg_text(20, 30, "title", "What a dispatch costs the host") +
+      svg_text(20, 30, "title", "Host time per dispatch") +
       svg_text(
           20, 51, "quiet",
           fmt::format("{}{}; kernels {}; medians of {} rounds, bars: 95 % intervals",
                       report.is_virtual ? "virtual GPU, not hardware: " : "", report.device,
                       report.kernels_executed ? "executed" : "not executed (null kernels)", report.rounds));
-  return support::svg_image(kWidth, top - kPanelGap + 50,
-                            "What a dispatch costs the host, by length of batch", kStyles, kDarkStyles,
-                            heading + panels);
+  return support::svg_image(kWidth, top - kPanelGap + 50, "Host time per dispatch, by batch length", kStyles,
+                            kDarkStyles, heading + panels);
 }
 
 }  // namespace uptempo::bench

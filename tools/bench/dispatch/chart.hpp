@@ -1,4 +1,5 @@
-// A chart of a report: host nanoseconds per dispatch over the length of the batch, both logarithmic, a panel for each phase and a line for each row.
+// A chart of a report: host nanoseconds per dispatch by batch length, both logarithmic, with a
+// panel for each phase and a line for each row.
 //
 // Thread safety: pure.
 #pragma once
@@ -9,7 +10,7 @@
 
 namespace uptempo::bench {
 
-// An SVG image, complete in itself. Throws std::runtime_error when the report has no figure.
+// A complete SVG image. Throws std::runtime_error if the report has no figures.
 std::string svg(const Report& report);
 
 }  // namespace uptempo::bench

@@ -1,4 +1,4 @@
-// The run that counts, from inside; and what is read from it.
+// The counting run, from inside, and the reader of its output.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ void count_into(uptempo_counts& counts, uptempo_count_t counter, F work) {
   counter([](void* f) { (*static_cast<F*>(f))(); }, &work, &counts);
 }
 
-// What the counters see of something that is known: a count of zero from one that sees nothing would be worth nothing.
+// Whether each counter sees a known event. A count of zero from a counter that sees nothing is
+// worthless.
 struct Seen {
   bool allocations, system_calls, hsa_calls;
 };
@@ -89,7 +90,7 @@ size_t count_within(const std::vector<uint64_t>& moments, const Window& window) 
 
 CountReport read(const ordered_json& in, const std::vector<uint64_t>& doorbells_ns,
                  const std::string& no_trace) {
-  if (in.at("format") != kFormat) throw std::runtime_error("its format is not " + std::string(kFormat));
+  if (in.at("format") != kFormat) throw std::runtime_error("its format must be " + std::string(kFormat));
   CountReport report;
   const auto is_seen = [&](const char* what, const char* why) {
     const bool yes = in.at("seen").at(what).get<bool>();
@@ -98,13 +99,13 @@ CountReport read(const ordered_json& in, const std::vector<uint64_t>& doorbells_
   };
   const bool allocations = is_seen("allocations", "the program's malloc() could not be replaced");
   const bool system_calls =
-      is_seen("system_calls", "the kernel offers no system call user dispatch (Linux 5.11)");
-  const bool hsa_calls = is_seen("hsa_calls", "this ROCr does not load the library that HSA_TOOLS_LIB names");
+      is_seen("system_calls", "the kernel has no system call user dispatch (Linux 5.11)");
+  const bool hsa_calls = is_seen("hsa_calls", "ROCr did not load the library named by HSA_TOOLS_LIB");
   bool doorbells = no_trace.empty();
   if (!doorbells) report.missing["doorbells"] = no_trace;
   if (doorbells && count_within(doorbells_ns, window_of(in.at("probe"))) == 0) {
     doorbells = false;
-    report.missing["doorbells"] = "the virtual GPU's trace does not have them all";
+    report.missing["doorbells"] = "the virtual GPU's trace is incomplete";
   }
   for (const ordered_json& row : in.at("results")) {
     const double batches = row.at("batches").get<double>();
@@ -143,10 +144,11 @@ const Counts* CountReport::find(std::string_view name, uint32_t batch, Phase pha
 ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& batches,
                    const std::function<void()>& probe) {
   const auto counter = reinterpret_cast<uptempo_count_t>(dlsym(RTLD_DEFAULT, UPTEMPO_COUNT_SYMBOL));
-  if (counter == nullptr) throw support::Unavailable("the library that counts is not preloaded");
+  if (counter == nullptr)
+    throw support::Unavailable("the counting library is not preloaded; --count-into is for internal use");
   const Seen sees = seen(counter);
   ordered_json results = ordered_json::array();
-  std::map<std::string_view, const Row*> variants;  // the one that is counted
+  std::map<std::string_view, const Row*> variants;  // the variant that is counted
   for (const Turn& turn : turns_of(rows, batches)) {
     const std::string_view name = row_name(turn.row->name());
     if (variants.try_emplace(name, turn.row).first->second != turn.row) continue;
@@ -162,7 +164,7 @@ ordered_json count(const Rows& rows, Check& check, const std::vector<uint32_t>& 
                        {"hsa_calls", counted.counts.hsa_calls},
                        {"windows", std::move(windows)}});
   }
-  // Last: a trace that has stopped before lacks this one.
+  // The probe comes last: a trace that stopped earlier lacks it.
   const uint64_t begin = now_ns();
   probe();
   return {{"format", kFormat},
@@ -178,9 +180,8 @@ CountReport read_counts(const std::string& text, const std::vector<uint64_t>& do
                         const std::string& no_trace) {
   try {
     return read(ordered_json::parse(text), doorbells_ns, no_trace);
-  } catch (const std::exception& error) {  // the parser's, too
-    throw std::runtime_error(std::string("the run that counts wrote something else than counts: ") +
-                             error.what());
+  } catch (const std::exception& error) {  // also the parser's
+    throw std::runtime_error(std::string("the counting run wrote invalid output: ") + error.what());
   }
 }
 

@@ -1,4 +1,5 @@
-// The run that counts, from outside: this program again, with the counters in front of it and, on the virtual GPU, its trace read as it is written.
+// The counting run, from outside: executes this program again with the counters preloaded and, on
+// the virtual GPU, reads its trace while it is written.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -35,7 +36,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string path = (fs::temp_directory_path() / "dispatch_bench-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) fail("cannot make a folder like " + path, errno);
+    if (mkdtemp(path.data()) == nullptr) fail("cannot create a directory like " + path, errno);
     path_ = path;
   }
   ~TemporaryFolder() {
@@ -50,16 +51,19 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Keeps the moments of the doorbells and forgets the packets, of which there are millions: hence a pipe.
+// Keeps the times of the doorbells and discards the packets. There are millions of packets, so the
+// trace is a pipe, not a file.
 class Doorbells {
  public:
   explicit Doorbells(const std::string& pipe) {
-    if (mkfifo(pipe.c_str(), 0600) != 0) fail("cannot make the pipe " + pipe, errno);
-    // Open for writing, too: the end of the pipe is not seen whenever a writer closes it, and nobody has to wait for the other.
+    if (mkfifo(pipe.c_str(), 0600) != 0) fail("cannot create the pipe " + pipe, errno);
+    // Also open for writing: the reader then does not see end-of-file when a writer closes the
+    // pipe, and open() does not block.
     descriptor_ = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (descriptor_ < 0) fail("cannot open the pipe " + pipe, errno);
     fcntl(descriptor_, F_SETPIPE_SZ,
-          1 << 20);  // read seldom, so as not to take the device's core; less is slower, no more
+          // polled rarely, to leave the device its core; a smaller pipe only makes the run slower
+          1 << 20);
   }
   ~Doorbells() { close(descriptor_); }
   Doorbells(const Doorbells&) = delete;
@@ -92,7 +96,7 @@ class Doorbells {
   std::vector<uint64_t> moments_;
 };
 
-// The environment of this process, but for what `changes` say.
+// This process's environment with `changes` applied.
 std::vector<std::string> environment(const std::vector<std::pair<std::string, std::string>>& changes) {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -154,19 +158,19 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
   const TemporaryFolder folder;
   Doorbells doorbells(folder.file("trace"));
   std::vector<std::string> command;
-  // The device's other options are in the environment already.
+  // The environment already holds the device's other options.
   if (on_virtual_gpu) command = {vgpu::find_launcher(), "--trace", folder.file("trace"), "--"};
   command.insert(command.end(), {program.string(), "--count-into", folder.file("counts")});
   command.insert(command.end(), arguments.begin(), arguments.end());
   const char* const preloaded = std::getenv("LD_PRELOAD");
-  // Last: a sanitizer's runtime insists on being the first.
+  // Last, because a sanitizer's runtime must be the first preloaded library.
   const std::string others = preloaded == nullptr ? "" : preloaded + std::string(":");
   Process process(command, environment({{"LD_PRELOAD", others + library}, {"HSA_TOOLS_LIB", library}}),
                   folder.file("errors"));
   const auto limit = std::chrono::steady_clock::now() + kLimit;
   while (!process.has_ended()) {
     if (std::chrono::steady_clock::now() > limit)
-      throw std::runtime_error("the run that counts took more than " + std::to_string(kLimit.count()) +
+      throw std::runtime_error("the counting run took more than " + std::to_string(kLimit.count()) +
                                " minutes");
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     doorbells.read_all();
@@ -175,10 +179,10 @@ CountReport count(const std::vector<std::string>& arguments, bool on_virtual_gpu
   if (!process.has_succeeded()) {
     std::string said = support::read_input(folder.file("errors"));
     std::ranges::replace(said, '\n', ' ');
-    throw std::runtime_error("the run that counts failed: " + said);
+    throw std::runtime_error("the counting run failed: " + said);
   }
   return read_counts(support::read_input(folder.file("counts")), doorbells.ascending_ns(),
-                     on_virtual_gpu ? "" : "hardware does not tell of its doorbells");
+                     on_virtual_gpu ? "" : "hardware has no trace of doorbells");
 }
 
 }  // namespace

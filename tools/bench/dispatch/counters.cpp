@@ -1,4 +1,4 @@
-// The library that counts; see counters.h.
+// The counting library; see counters.h.
 #include "tools/bench/dispatch/counters.h"
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 #include "tools/support/cost_meter.hpp"
 
-// One thunk for each entry of ROCr's tables, whatever its arguments are: it counts in the thread's own counter and goes on to the function that was there.
-// R11 is free at the start of any function.
+// One thunk for each entry of ROCr's tables, independent of the function's arguments: it increments
+// the thread's counter and jumps to the original function. R11 is free at the start of any
+// function.
 extern "C" {
 [[gnu::visibility("hidden"), gnu::tls_model("initial-exec")]] __thread uint64_t uptempo_hsa_calls = 0;
 [[gnu::visibility("hidden")]] void* uptempo_hsa_next[512] = {};
@@ -38,8 +39,9 @@ namespace {
 constexpr size_t kThunkBytes = 32, kThunks = std::size(uptempo_hsa_next);
 size_t used = 0;
 
-// ROCr's tables begin with their version, whose minor number is their size, and go on with pointers (hsa_api_trace.cpp); so one that has grown is understood.
-// Not from hsa_api_trace.h: Debian's includes files that it does not come with.
+// ROCr's tables begin with their version, whose minor number is their size, followed by pointers
+// (hsa_api_trace.cpp). Larger tables of newer versions work too. Defined here because Debian's
+// hsa_api_trace.h includes files that the package lacks.
 struct TableVersion {
   uint32_t major, size_bytes, step, reserved;
 };
@@ -70,7 +72,8 @@ void for_each_function(void* tables, F&& f) {
 
 }  // namespace
 
-// What ROCr calls in a library that HSA_TOOLS_LIB names. False: it has to do without, and no call is counted.
+// ROCr calls this in a library that HSA_TOOLS_LIB names. Returns false if ROCr's tables have more
+// entries than there are thunks: no call is counted then.
 extern "C" __attribute__((visibility("default"))) bool OnLoad(void* tables, uint64_t, uint64_t,
                                                               const char* const*) {
   size_t functions = 0;

@@ -1,10 +1,11 @@
-/* What code costs, counted from outside: a shared library of its own (counters.cpp), preloaded into the run that counts and named in HSA_TOOLS_LIB, so that
- * the run that is timed has nothing of it.
+/* Counts what code costs. A shared library (counters.cpp), preloaded into the counting run and
+ * named in HSA_TOOLS_LIB; the timed run does not load it.
  *
- * Allocations and system calls are tools/support/cost_meter.hpp's. HSA calls are those that arrive at ROCr's table of functions, which is where the library puts
- * itself as any tool does; what ROCr calls within itself does not pass there.
+ * Allocations and system calls are counted by tools/support/cost_meter.hpp. HSA calls are counted
+ * in ROCr's table of functions, where the library installs itself as any tool does; calls inside
+ * ROCr are not counted.
  *
- * Thread safety: counts are those of the calling thread; one measurement of the process at a time. */
+ * Thread safety: counts are the calling thread's; one measurement at a time in a process. */
 #ifndef UPTEMPO_DISPATCH_BENCH_COUNTERS_H
 #define UPTEMPO_DISPATCH_BENCH_COUNTERS_H
 
@@ -20,7 +21,7 @@ struct uptempo_counts {
   uint64_t hsa_calls;
 };
 
-/* Runs work(argument) and adds what it cost to *counts. */
+/* Runs work(argument) and adds its cost to *counts. */
 typedef void (*uptempo_count_t)(void (*work)(void*), void* argument, struct uptempo_counts* counts);
 #define UPTEMPO_COUNT_SYMBOL "uptempo_dispatch_bench_count"
 

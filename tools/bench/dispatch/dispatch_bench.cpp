@@ -33,18 +33,18 @@ struct Options {
   std::string compare_file;
   std::string svg_file;
   std::string only;
-  std::string count_file;  // set in the run that counts
+  std::string count_file;  // set in the counting run
 
   std::vector<uint32_t> batch_list() const { return {batches.begin(), batches.end()}; }
 };
 
-// What both runs need, the one that is timed and the one that counts.
+// Needed by both the timed and the counting run.
 struct Bench {
   explicit Bench(const Options& options, const support::Device& device);
 
   bench::Workload workload;
   std::shared_ptr<bench::RawQueue> raw;
-  bool executed;  // kernels are
+  bool executed;  // whether the device executes kernels
   bench::Rows rows;
   std::vector<bench::Peer> peers;
   std::unique_ptr<bench::Check> check;
@@ -55,11 +55,11 @@ Bench::Bench(const Options& options, const support::Device& device)
       raw(std::make_shared<bench::RawQueue>(workload)),
       executed(bench::executes_kernels(raw)) {
   if (options.kernels != "auto" && executed != (options.kernels == "real"))
-    throw support::UsageError(
-        fmt::format("--kernels {}, but this device {} kernels: {}", options.kernels,
-                    executed ? "executes" : "does not execute",
-                    device.is_virtual ? "do not start the program under uptempo-vgpu, it does that itself"
-                                      : "hardware executes all; use auto or real"));
+    throw support::UsageError(fmt::format(
+        "--kernels {}, but this device {} kernels: {}", options.kernels,
+        executed ? "executes" : "does not execute",
+        device.is_virtual ? "start the program without uptempo-vgpu; it starts uptempo-vgpu itself"
+                          : "hardware always executes them; use auto or real"));
   const auto add = [&](bench::Rows more) { std::ranges::move(more, std::back_inserter(rows)); };
   add(bench::floor_rows(raw));
   add(bench::hsa_rows(raw));
@@ -147,31 +147,29 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What a dispatch costs the host: this library beside what one would use instead.",
-               "dispatch_bench");
+  CLI::App app("Host time per dispatch: Uptempo compared with the HSA API, HIP and PoCL.", "dispatch_bench");
   Options options;
   support::add_rounds_options(app, options.rounds, 20);
-  app.add_option("--batch", options.batches, "Dispatches in a batch (1 8 120 1024 8192)")
+  app.add_option("--batch", options.batches, "Dispatches per batch (1 8 120 1024 8192)")
       ->check(CLI::Range(1u, bench::kMaxDispatches).description(""))
       ->type_name("N...");
-  app.add_option(
-         "--kernels", options.kernels,
-         "null: not executed, so that the dispatch is what is timed (the virtual GPU's default); real")
+  app.add_option("--kernels", options.kernels,
+                 "null: do not execute kernels, time only the dispatch (the virtual GPU's default); real")
       ->check(CLI::IsMember({"auto", "null", "real"}).description(""))
       ->type_name("K");
-  app.add_option("--only", options.only, "Only rows that have this in their names")->type_name("TEXT");
-  app.add_option("--peer", options.peer,
-                 "hip, pocl or none (hip): HIP's and PoCL's compilers do not fit into one process")
+  app.add_option("--only", options.only, "Only rows whose names contain TEXT")->type_name("TEXT");
+  app.add_option("--peer", options.peer, "hip, pocl or none (hip); HIP and PoCL cannot share a process")
       ->check(CLI::IsMember({"hip", "pocl", "none"}).description(""))
       ->type_name("P");
   app.add_flag("--variants", options.variants,
-               "Show every variant of the floor, not the best for each batch");
-  app.add_flag("--no-counts", options.no_counts, "Leave out the run that counts allocations and calls");
+               "Show every variant of the floors, not only the best per batch");
+  app.add_flag("--no-counts", options.no_counts, "Skip the run that counts allocations, calls and doorbells");
   app.add_flag("--bars", options.bars, "Exit with 1 if a bar is missed or cannot be judged");
   app.add_option("--svg", options.svg_file, "Write a chart")->type_name("FILE");
-  app.add_option("--compare", options.compare_file, "Also compare with an earlier report, written by --json")
+  app.add_option("--compare", options.compare_file, "Compare with an earlier report written by --json")
       ->type_name("OLD.json");
-  app.add_option("--count-into", options.count_file)->group("");  // what that run is told
+  // internal: makes this the counting run
+  app.add_option("--count-into", options.count_file)->group("");
   support::add_device_option(app, options.device);
   support::add_json_option(app, options.json_file);
   return support::run_program(app, argc, argv, [&] { return run(options, argc, argv); });

@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
   throw support::UsageError(fmt::format("--compare '{}': {}", file, why));
 }
 
-// Throws unless it is kReportFormat's, which ends in a number.
+// Throws unless the format is kReportFormat, which ends in a version number.
 void require_format(const ordered_json& in, const std::string& file) {
   const std::string_view ours = kReportFormat;
   const size_t dash = ours.rfind('-') + 1;
@@ -31,12 +31,13 @@ void require_format(const ordered_json& in, const std::string& file) {
                                                                         : std::nullopt;
   };
   if (!in.is_object() || !in.contains("format") || !in["format"].is_string())
-    refuse(file, "it is no report of dispatch_bench: it names no format");
+    refuse(file, "it is no report of dispatch_bench: it has no format field");
   const auto format = in["format"].get<std::string>();
   if (format == ours) return;
   if (format.starts_with(ours.substr(0, dash)) && version(format) > version(ours))
-    refuse(file, fmt::format("it was written by a newer dispatch_bench: its format is {}, this one reads {}",
-                             format, ours));
+    refuse(file,
+           fmt::format("it was written by a newer dispatch_bench: its format is {}, this version reads {}",
+                       format, ours));
   refuse(file, fmt::format("it is no report of dispatch_bench: its format is '{}', not {}", format, ours));
 }
 
@@ -49,10 +50,10 @@ Figure figure_of(const ordered_json& in) {
                 .high = in.at("high")};
   const auto phase = in.at("phase").get<std::string>();
   if (phase != phase_name(Phase::submit) && phase != phase_name(Phase::complete))
-    throw std::runtime_error("there is no phase '" + phase + "'");
+    throw std::runtime_error("unknown phase '" + phase + "'");
   if (phase == phase_name(Phase::complete)) figure.phase = Phase::complete;
   if (!(figure.low > 0 && figure.low <= figure.ns && figure.ns <= figure.high && std::isfinite(figure.high)))
-    throw std::runtime_error(fmt::format("{} of {} has figures that none can be: {} in {} .. {}", figure.name,
+    throw std::runtime_error(fmt::format("{} of {} has impossible figures: {} in {} .. {}", figure.name,
                                          figure.batch, figure.ns, figure.low, figure.high));
   return figure;
 }
@@ -102,15 +103,15 @@ EarlierReport parse_earlier(const std::string& text, const std::string& file) {
   try {
     in = ordered_json::parse(text);
   } catch (const ordered_json::parse_error& error) {
-    refuse(file, fmt::format("it is no JSON, or cut off at byte {} of {}", error.byte, text.size()));
-  } catch (const ordered_json::exception& error) {  // a number that none can hold
+    refuse(file, fmt::format("it is no JSON or is truncated at byte {} of {}", error.byte, text.size()));
+  } catch (const ordered_json::exception& error) {  // a number out of range
     refuse(file, fmt::format("it is damaged: {}", error.what()));
   }
   require_format(in, file);
   try {
     const auto kernels = in.at("kernels").get<std::string>();
     if (kernels != "real" && kernels != "null")
-      throw std::runtime_error("kernels are '" + kernels + "', neither real nor null");
+      throw std::runtime_error("kernels are '" + kernels + "', expected real or null");
     EarlierReport report{.file = file,
                          .device = in.at("device"),
                          .is_virtual = in.at("virtual_gpu"),
@@ -127,7 +128,7 @@ EarlierReport read_earlier(const std::string& file) { return parse_earlier(suppo
 
 void require_comparable(const EarlierReport& earlier, const Report& now) {
   if (earlier.is_virtual != now.is_virtual)
-    refuse(earlier.file, fmt::format("it was measured on {}, this is {}: their times are never compared",
+    refuse(earlier.file, fmt::format("it was measured on {}, this is {}: their times cannot be compared",
                                      earlier.is_virtual ? "the virtual GPU" : "hardware",
                                      now.is_virtual ? "the virtual GPU" : "hardware"));
   if (earlier.device != now.device)

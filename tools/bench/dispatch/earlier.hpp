@@ -1,9 +1,11 @@
-// An earlier report (`--json`), and how a new one compares with it: `dispatch_bench --compare OLD.json`.
+// Reads an earlier report (`--json`) and compares a new one with it: `dispatch_bench --compare
+// OLD.json`.
 //
-// Only what was measured under the same conditions is compared: device, virtual or not, kernels executed or not. The two runs were not interleaved, so
-// there are no ratios of rounds: a difference counts when the two 95 % intervals do not overlap.
+// Only reports of the same conditions are comparable: device, virtual or not, kernels executed or
+// not. The two runs were not interleaved, so there are no ratios of rounds. A difference counts if
+// the two 95 % intervals do not overlap.
 //
-// Thread safety: pure functions, but for read_earlier().
+// Thread safety: pure functions, except read_earlier().
 #pragma once
 
 #include <cstdint>
@@ -30,17 +32,18 @@ struct EarlierReport {
   std::vector<Figure> figures;
 };
 
-// Throws support::UsageError naming the file and what is wrong with it: it cannot be read, is cut off or no JSON, was not written by this program, was written by a newer one, or has figures
-// that none can be.
+// Errors: support::UsageError naming the file and the reason: it cannot be read, is truncated or no
+// JSON, is from another program or a newer version, or has impossible figures.
 EarlierReport read_earlier(const std::string& file);
 EarlierReport parse_earlier(const std::string& text, const std::string& file);
 
-// Throws support::UsageError naming the condition that differs. Looks at no results.
+// Throws support::UsageError naming the condition that differs. Does not read results.
 void require_comparable(const EarlierReport& earlier, const Report& now);
 
-// Every figure that either of them has.
+// Every figure of either report.
 std::string comparison_table(const EarlierReport& earlier, const Report& now);
-// [{"name":..,"batch":..,"phase":..,"old":..,"new":..,"ratio":..,"overlap":true}]; null where one has no figure.
+// [{"name":..,"batch":..,"phase":..,"old":..,"new":..,"ratio":..,"overlap":true}]; null where one
+// report has no figure.
 nlohmann::ordered_json comparison_json(const EarlierReport& earlier, const Report& now);
 
 }  // namespace uptempo::bench

@@ -25,7 +25,7 @@ class Tallies final : public Check {
   void after(const Row& row, const Load& load) override {
     for (uint32_t i = 0; i < load.dispatches(); ++i)
       if (workload_.tallies[i] != row.times(i, load))
-        throw std::runtime_error(fmt::format("{} (batches of {}): dispatch {} of {} was carried out {} times",
+        throw std::runtime_error(fmt::format("{} (batches of {}): dispatch {} of {} was executed {} times",
                                              row.name(), load.batch, i, load.dispatches(),
                                              workload_.tallies[i]));
   }
@@ -40,8 +40,7 @@ class DeviceCounts final : public Check {
       : tallies_(workload),
         query_(reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"))) {
     if (query_ == nullptr)
-      throw std::runtime_error(
-          "kernels can be left out on the virtual GPU alone: --kernels real executes them");
+      throw std::runtime_error("only the virtual GPU can skip kernels; use --kernels real");
   }
 
   void before(const Row& row, const Load& load) override {
@@ -53,14 +52,15 @@ class DeviceCounts final : public Check {
     const uint64_t carried_out = now() - dispatches_;
     if (carried_out != load.dispatches())
       throw std::runtime_error(
-          fmt::format("{} (batches of {}): {} dispatches were handed over, the device completed {}",
-                      row.name(), load.batch, load.dispatches(), carried_out));
+          fmt::format("{} (batches of {}): {} dispatches were submitted, the device completed {}", row.name(),
+                      load.batch, load.dispatches(), carried_out));
   }
 
  private:
   uint64_t now() const {
     uptempo_vgpu_packet_counts counts{};
-    if (query_(&counts) != 0) throw std::runtime_error("the virtual GPU does not say what it has completed");
+    if (query_(&counts) != 0)
+      throw std::runtime_error("the virtual GPU did not report its completed packets");
     return counts.dispatches;
   }
 

@@ -1,7 +1,8 @@
-// Times every row, and checks after every run that each dispatch was carried out exactly once.
+// Times every row, and checks after every run that each dispatch completed exactly once.
 //
-// Rows take turns in random order within each round, so that a machine whose speed drifts treats them alike; figures are medians over rounds, ratios
-// medians of the rounds' ratios, each with its 95 % interval.
+// Rows take turns in random order within each round, so that a drift of the machine's speed affects
+// all alike. Figures are medians over rounds, ratios medians of the rounds' ratios, each with its
+// 95 % interval.
 //
 // Thread safety: one owner.
 #pragma once
@@ -18,7 +19,7 @@
 
 namespace uptempo::bench {
 
-// One row at one length of batch in one phase: a value per round, and what was counted in another run.
+// One row at one batch length in one phase: a value per round, and the counts of the counting run.
 struct Series {
   std::string name;
   uint32_t batch = 0;
@@ -31,9 +32,9 @@ struct Series {
   friend bool operator==(const Series&, const Series&) = default;
 };
 
-// Medians of the rounds' ratios a / b. Both have a value for each round.
+// Median of the rounds' ratios a / b. Both must have a value for each round.
 support::MedianInterval ratio(const Series& a, const Series& b);
-// Of the rounds' differences a - b, in ns. The same holds.
+// Median of the rounds' differences a - b in ns. The same requirement.
 support::MedianInterval difference(const Series& a, const Series& b);
 
 class Results {
@@ -41,11 +42,12 @@ class Results {
   std::vector<Series> all;
 
   const Series* find(std::string_view name, uint32_t batch, Phase phase) const noexcept;
-  // Of the variants "NAME/..." keeps for each batch and phase the one with the lowest median, called NAME.
+  // Keeps, for each batch and phase, the variant of "NAME/..." with the lowest median, and names it
+  // NAME.
   void keep_best_variants();
 };
 
-// How a run is checked.
+// Checks a run.
 class Check {
  public:
   virtual ~Check() = default;
@@ -54,23 +56,26 @@ class Check {
   virtual void after(const Row& row, const Load& load) = 0;
 };
 
-// Kernels ran: each dispatch has left its mark, once.
+// For executed kernels: each dispatch has left its mark once.
 std::unique_ptr<Check> check_tallies(const Workload& workload);
-// Kernels were not executed: the virtual GPU says how many dispatches it has completed. Rows that do without the device are checked by their marks. Throws
-// std::runtime_error where it cannot be asked.
+// For kernels that were not executed: compares the number of dispatches that the virtual GPU
+// reports as completed. Rows that do not use the device are checked by their marks.
+// Errors: std::runtime_error where the device does not report it.
 std::unique_ptr<Check> check_device_counts(const Workload& workload);
 
-// A row's turn: one load, in one phase.
+// One turn of a row: one load in one phase.
 struct Turn {
   Row* row;
   Load load;
   Phase phase;
 };
 
-// Every load of these batches in every phase, as far as the rows take them: row by row, and `rows` must live as long.
+// Every load of these batches in every phase that the row supports, row by row. Lifetime: `rows`
+// must outlive the result.
 std::vector<Turn> turns_of(const Rows& rows, const std::vector<uint32_t>& batches);
 
-// Carries out and checks one load. `around` is given the function that is the phase, to be called once: what is measured is what that call takes.
+// Runs and checks one load. `around` receives the function that is the phase and must call it once;
+// the caller measures that call.
 template <class Around>
 void take(const Turn& turn, Check& check, Around&& around) {
   Row& row = *turn.row;
@@ -89,7 +94,8 @@ void take(const Turn& turn, Check& check, Around&& around) {
   check.after(row, turn.load);
 }
 
-// Before each run that is timed the same row runs untimed for `warm_up` dispatches, at least. Throws std::runtime_error when a check fails, Error when a row does.
+// Before each timed run the same row runs untimed for at least `warm_up` dispatches.
+// Errors: std::runtime_error if a check fails, Error if a row fails.
 Results run(const Rows& rows, Check& check, const std::vector<uint32_t>& batches,
             const support::Rounds& rounds, uint32_t warm_up = 1);
 

@@ -1,9 +1,12 @@
-// The floor: the bytes of a batch put into the ring and into kernarg memory by the cheapest stores known, then the write index and one doorbell. No
-// headers last, no room proven, nothing counted: no correct submitter can be cheaper, and none may look so.
+// The floors: writes the bytes of a batch into the ring and into kernarg memory by the cheapest
+// stores known, then the write index and one doorbell. Headers are not written last, room is not
+// checked, nothing is counted. No correct submitter can be cheaper.
 //
-// Which stores are cheapest depends on the machine and on the length of the batch, so all are tried (each is a row) and the report keeps the best:
-//   copied    from an image in memory       built       from registers
-//   ordinary  stores into the cache         streaming   stores past it, four to a line         wide   the same, one to a line (AVX-512)
+// Which stores are cheapest depends on the machine and on the batch length. Each kind is a row, and
+// the report keeps the best:
+//   copied     from an image in memory      built      from registers
+//   ordinary   stores into the cache        streaming  non-temporal stores, four per line
+//   wide       the same, one store per line (AVX-512)
 // Arguments are 12 bytes stored into the cache, or with `+lines` whole lines past it.
 #include <immintrin.h>
 
@@ -34,7 +37,7 @@ class Floor : public Row {
     load_ = load;
     raw_->prepare(load);
     packets_.resize(load.dispatches());
-    // Only where they are copied: two images share the cache less well than one.
+    // Only if they are copied: two images use more of the cache than one.
     if (copies_blocks()) blocks_.resize(load.dispatches());
     for (uint32_t i = 0; i < load.dispatches(); ++i) {
       const hsa_kernel_dispatch_packet_t packet = raw_->packet(load, i);
@@ -60,15 +63,16 @@ class Floor : public Row {
   }
 
  protected:
-  // `count` packets from `index` of the queue on, which are those from `dispatch` of the load on.
+  // Writes `count` packets at `index` of the queue: those from `dispatch` of the load.
   virtual void put(uint64_t index, uint32_t dispatch, uint32_t count) const noexcept = 0;
 
   virtual bool copies_blocks() const noexcept { return false; }
 
-  // How far apart two packets' kernarg addresses are, in the half of part 2 that holds them.
+  // Distance of two packets' kernarg addresses, in the half of part 2 that holds them.
   long long step() const noexcept { return raw_->kernargs(1) - raw_->kernargs(0); }
 
-  // A local of each put(): what lies in objects would be read again after every store.
+  // A local object of each put(): members of a longer-lived object would be reloaded after every
+  // store.
   template <Arguments kind>
   class Blocks {
    public:
@@ -95,7 +99,7 @@ class Floor : public Row {
   };
 
   const std::shared_ptr<RawQueue> raw_;
-  std::vector<Line> packets_, blocks_;  // of the load, as they have to arrive
+  std::vector<Line> packets_, blocks_;  // expected packets and kernarg blocks of the load
 
  private:
   void publish(uint64_t index) const noexcept {
@@ -149,7 +153,7 @@ class Narrow final : public Floor {
     if constexpr (!built) {
       for (uint32_t i = 0; i < count; ++i) copy(i);
     } else {
-      // Of a batch's packets all but the first and the last differ in the kernarg address alone.
+      // All packets of a batch except the first and the last differ in the kernarg address alone.
       copy(0);
       if (count > 2) {
         const Line interior = packets_[dispatch + 1];

@@ -7,7 +7,7 @@
 
 namespace {
 
-// As `tally` of kernels/basics.cl.
+// The same as `tally` of kernels/basics.cl.
 __global__ void tally(uint32_t* tallies, uint32_t dispatch) {
   if (threadIdx.x == 0) atomicAdd(&tallies[dispatch], 1u);
 }
@@ -16,7 +16,7 @@ constexpr uint32_t kItems = 64;
 
 struct State {
   hipStream_t stream = nullptr;
-  std::map<uint32_t, hipGraphExec_t> graphs;  // by length of batch
+  std::map<uint32_t, hipGraphExec_t> graphs;  // by batch length
   uint32_t batch = 0, repeats = 0;
   uint32_t* tallies = nullptr;
 } state;
@@ -68,7 +68,7 @@ const char* prepare(uint32_t batch, uint32_t repeats, uint32_t* tallies, int gra
   state.tallies = tallies;
   if (state.stream == nullptr) {
     if (const char* error = text(hipStreamCreateWithFlags(&state.stream, hipStreamNonBlocking))) return error;
-    // HIP loads code, and launches kernels of its own for that, at the first launch.
+    // At the first launch HIP loads code, which launches kernels of its own.
     if (const char* error = launch()) return error;
     if (const char* error = wait()) return error;
   }

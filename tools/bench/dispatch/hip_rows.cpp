@@ -1,5 +1,5 @@
-// HIP's own ways, as its users write them. Its queue is HIP's affair, so no gate is put into it: while a batch is handed over the device already
-// works on it.
+// Rows that use HIP as its users do. HIP owns its queue, so no gate is possible: the device works
+// while a batch is submitted.
 #include <stdexcept>
 
 #include "tools/bench/dispatch/hip_peer.h"
@@ -41,7 +41,7 @@ class Graph final : public HipRow {
   std::string_view name() const override { return "hip-graph"; }
   uint32_t times(uint32_t i, const Load& load) const override { return first_batch_again(i, load); }
   void prepare(const Load& load) override {
-    require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), 1), "preparing HIP's graphs");
+    require(hip_.prepare(load.batch, load.repeats, workload_.tallies.data(), 1), "preparing HIP graphs");
   }
   void submit(const Load&) override { require(hip_.launch_graphs(), "hipGraphLaunch"); }
 };

@@ -1,4 +1,4 @@
-// Loops on the HSA API as its users write them: everything through hsa.h, nothing of this library on the way.
+// Loops on the HSA API as its users write them, through hsa.h only, without this library.
 #include <atomic>
 
 #include "tools/bench/dispatch/raw_queue.hpp"
@@ -27,7 +27,7 @@ class HsaRow : public Row {
     return first;
   }
 
-  // The first words of a batch's packets, made once.
+  // First words of a batch's packets, computed once.
   struct Words {
     explicit Words(uint32_t batch)
         : first(first_word_of(0, batch)),
@@ -38,7 +38,7 @@ class HsaRow : public Row {
     uint32_t first, interior, last, last_index;
   };
 
-  // What a loop keeps in registers.
+  // Values that the loop keeps in registers.
   struct Target {
     explicit Target(const RawQueue& raw)
         : ring(raw.ring()),
@@ -48,7 +48,8 @@ class HsaRow : public Row {
           kernel_object(raw.workload().tally.info().object),
           tallies(raw.workload().tallies.data()) {}
 
-    // Writes dispatch `i` of the load into the slot of packet `index`, arguments first and header last.
+    // Writes dispatch `i` of the load into the slot of packet `index`: arguments first, header
+    // last.
     void write(uint64_t index, uint32_t i, uint32_t first_word, hsa_signal_t signal) const noexcept {
       auto* const arguments = reinterpret_cast<TallyArguments*>(kernargs + i * stride);
       arguments->tallies = tallies;
@@ -129,7 +130,7 @@ class DoorbellEach final : public HsaRow {
   }
 };
 
-// What tutorials show: system scope everywhere, a doorbell, a signal and a wait for each kernel.
+// As in tutorials: system scope everywhere, and a doorbell, a signal and a wait for each kernel.
 class Naive final : public HsaRow {
  public:
   using HsaRow::HsaRow;

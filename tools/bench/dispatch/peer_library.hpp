@@ -1,6 +1,7 @@
-// A peer's shared library, beside the program, and its only symbol.
+// Opens a peer's shared library in the program's directory and returns its only symbol.
 //
-// Thread safety: any thread. The library stays loaded.
+// Thread safety: any thread.
+// Lifetime: the library stays loaded.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,7 +11,7 @@
 
 namespace uptempo::bench {
 
-// Null, and `missing` says why.
+// Returns null and sets `missing` to the reason if that fails.
 template <class Function>
 Function open_peer(const char* library, const char* symbol, std::string& missing) {
   const auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path() / library;

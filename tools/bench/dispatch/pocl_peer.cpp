@@ -6,7 +6,7 @@
 
 namespace {
 
-// As `tally` of kernels/basics.cl.
+// The same as `tally` of kernels/basics.cl.
 constexpr const char* kSource =
     "kernel void tally(global uint* tallies, uint dispatch) {"
     "  if (get_local_id(0) == 0) atomic_inc(&tallies[dispatch]);"
@@ -46,7 +46,7 @@ const char* make(uint32_t* tallies, uint32_t count) {
   if (const char* error = failed("clCreateBuffer", status)) return error;
   if (const char* error = failed("clSetKernelArg", clSetKernelArg(state.kernel, 0, sizeof marks, &marks)))
     return error;
-  // Last: whoever sees it finds all the rest.
+  // Last: if the queue exists, everything else does.
   state.queue = clCreateCommandQueue(state.context, device, 0, &status);
   return failed("clCreateCommandQueue", status);
 }
@@ -71,7 +71,7 @@ const char* wait() { return failed("clFinish", clFinish(state.queue)); }
 const char* prepare(uint32_t* tallies, uint32_t count) {
   if (state.queue != nullptr) return nullptr;
   if (const char* error = make(tallies, count)) return error;
-  // PoCL compiles for the size of the workgroup at the first launch.
+  // PoCL compiles for the workgroup size at the first launch.
   if (const char* error = launch(1, 1)) return error;
   return wait();
 }

@@ -1,4 +1,5 @@
-// PoCL's own way. It works while it is handed more, as HIP does, and its kernels run on the host's cores.
+// The row that uses PoCL as its users do. PoCL starts work while more is submitted, as HIP does;
+// its kernels run on the host's cores.
 #include <stdexcept>
 
 #include "tools/bench/dispatch/peer_library.hpp"

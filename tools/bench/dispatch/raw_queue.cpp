@@ -46,10 +46,11 @@ RawQueue::RawQueue(const Workload& workload)
   uint32_t batches = 0;
   for (const uint32_t batch : kBatches) batches = std::max(batches, load_for(batch).repeats);
   for (uint32_t i = 0; i < batches; ++i) signals_.emplace_back();
-  // Once: what a row writes again later is the same, so whoever does not write leaves nothing wrong, and nobody finds its lines warmed up.
+  // Once: rows that write arguments later write the same values. Rows that write none therefore
+  // find correct ones, and no row finds its lines in the cache because of this initialisation.
   std::memset(kernargs_.data(), 0, kernargs_.size_bytes());
   for (uint32_t i = 0; i < kMaxDispatches; ++i) {
-    // The grid is one workgroup: hidden arguments are the same for every dispatch.
+    // The grid is one workgroup, so hidden arguments are the same for every dispatch.
     workload.tally.info().arguments.fill_hidden(kernargs(i), Grid{Workload::items}, {});
     const TallyArguments arguments{workload.tallies.data(), i};
     std::memcpy(kernargs(i), &arguments, sizeof arguments);

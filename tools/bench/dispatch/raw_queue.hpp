@@ -1,4 +1,5 @@
-// An HSA queue with its ring, kernarg blocks and signals in plain sight, for the rows that do without the engine. One serves them all, in turn.
+// An HSA queue with accessible ring, kernarg blocks and signals, for the rows that do not use the
+// engine. All these rows share one, in turn.
 //
 // Thread safety: one owner, the queue's only producer.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace uptempo::bench {
 
-// The kernel's explicit arguments, as they lie in a kernarg block.
+// The kernel's explicit arguments, as laid out in a kernarg block.
 struct TallyArguments {
   uint32_t* tallies;
   uint32_t dispatch;
@@ -34,19 +35,19 @@ class RawQueue {
     return static_cast<hsa_kernel_dispatch_packet_t*>(queue_->base_address);
   }
   uint64_t mask() const noexcept { return queue_->size - 1; }
-  // The block of dispatch `i` of a load, lines of its own, with its arguments.
+  // The kernarg block of dispatch `i` of a load, on separate cache lines, with its arguments.
   std::byte* kernargs(uint32_t i) const noexcept { return kernargs_.data() + size_t{i} * kernarg_stride_; }
-  // Of batch `i` of a load.
+  // The signal of batch `i` of a load.
   hsa_signal_t signal(uint32_t i) const noexcept { return signals_[i].handle(); }
 
-  // Dispatch `i` of a load, header included.
+  // Packet of dispatch `i` of a load, with header.
   hsa_kernel_dispatch_packet_t packet(const Load& load, uint32_t i) const noexcept;
 
-  // Every signal of the load is 1.
+  // Sets every signal of the load to 1.
   void prepare(const Load& load) noexcept;
   void close_gate() noexcept;
   void open_gate() noexcept;
-  // Every batch of the load.
+  // Waits for every batch of the load.
   void wait(const Load& load) const noexcept;
 
  private:
@@ -62,8 +63,8 @@ class RawQueue {
   Signal gate_{SignalKind::event_less, 0};
 };
 
-// Header and setup of dispatch `i` of `batch`: barrier bit on each, system scope where the batch begins and ends, agent scope between, as BatchSubmitter
-// plans it for dispatches of which it is told nothing.
+// Header and setup of dispatch `i` of `batch`: barrier bit on each, system scope at the batch's
+// ends, agent scope between, as BatchSubmitter plans it for dispatches without declarations.
 uint32_t first_word_of(uint32_t i, uint32_t batch) noexcept;
 
 }  // namespace uptempo::bench

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kPeer = "hsa-careful";
 
-// What others publish of their own machine: for orientation, not for ratios.
+// Published results of another machine: for orientation, not for ratios.
 struct Published {
   const char* name;
   uint32_t batch;
@@ -94,7 +94,7 @@ std::string table(const Report& report) {
       fmt::format("{} rounds in random order (seed {}), {} core{}; {}\n", report.rounds, report.seed,
                   report.cores, report.cores == 1 ? "" : "s",
                   report.kernels_executed ? "kernels are executed"
-                                          : "kernels are not executed: what is left is the dispatch");
+                                          : "kernels are not executed, only the dispatch is timed");
   for (const Peer& peer : report.peers)
     text += peer.missing.empty() ? fmt::format("{}: {}\n", peer.version, peer.note)
                                  : fmt::format("no {}: {}\n", peer.name, peer.missing);
@@ -113,14 +113,14 @@ std::string table(const Report& report) {
   text += "\nPublished, not measured here:\n";
   for (const Published& published : kPublished) text += published_text(published);
   text +=
-      fmt::format("\nCounted per batch by the thread that submits, in a run of its own: {}\n", count_kinds());
+      fmt::format("\nCounted per batch for the submitting thread, in a separate run: {}\n", count_kinds());
   for (const auto& [kind, reason] : report.not_counted)
     text += fmt::format("? {}: not counted: {}\n", kind, reason);
   if (report.not_counted.size() < std::size(kCountKinds))
     for (const Phase phase : {Phase::submit, Phase::complete})
       text +=
           '\n' + grid(report, phase, fmt::format("{},\ncounted per batch", phase_name(phase)), count_cell);
-  return text + "\nVerified after every run: each dispatch was carried out exactly once.\n";
+  return text + "\nVerified after every run: each dispatch completed exactly once.\n";
 }
 
 nlohmann::ordered_json json(const Report& report) {

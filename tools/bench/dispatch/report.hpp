@@ -1,4 +1,4 @@
-// What dispatch_bench prints and writes.
+// Text and JSON output of dispatch_bench.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace uptempo::bench {
 
-// Of the JSON. Its number grows when what stands there is understood no longer.
+// Format of the JSON. The number increases with every incompatible change.
 inline constexpr const char* kReportFormat = "uptempo-dispatch-bench-1";
 
 struct Report {
@@ -22,15 +22,19 @@ struct Report {
   std::vector<Peer> peers{};
   std::vector<uint32_t> batches{};
   Results results{};
-  std::map<std::string, std::string> not_counted{};  // by kind of count: why
+  std::map<std::string, std::string> not_counted{};  // by kind of count: the reason
 };
 
-// Rows down, lengths of batch across, one table for each phase; then the ratios to hsa-careful, and what was counted.
+// Rows down, batch lengths across, one table per phase; then the ratios to hsa-careful, and the
+// counts.
 std::string table(const Report& report);
 
-// Counts are per batch, and null where they could not be taken: `not_counted` says why.
-// {"device":..,"virtual_gpu":true,"kernels":"null",..,"results":[{"name":"uptempo-batch","batch":120,"phase":"submit","ns_per_dispatch":9.1,
-//  "low":9.0,"high":9.3,"allocations":0,"system_calls":0,"hsa_calls":0,"doorbells":1}],"not_counted":{},"ratios":[{"name":..,"to":"hsa-careful","batch":..,"phase":..,"ratio":..,"low":..,"high":..}]}
+// Counts are per batch, and null where they could not be taken; `not_counted` holds the reason.
+//   {"device":..,"virtual_gpu":true,"kernels":"null",..,
+//    "results":[{"name":"uptempo-batch","batch":120,"phase":"submit","ns_per_dispatch":9.1,
+//      "low":9.0,"high":9.3,"allocations":0,"system_calls":0,"hsa_calls":0,"doorbells":1}],
+//    "not_counted":{},
+//    "ratios":[{"name":..,"to":"hsa-careful","batch":..,"phase":..,"ratio":..,"low":..,"high":..}]}
 nlohmann::ordered_json json(const Report& report);
 
 }  // namespace uptempo::bench

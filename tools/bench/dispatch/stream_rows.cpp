@@ -1,4 +1,5 @@
-// Launches on a stream, one by one: each is published at once, and one event is recorded behind all of them. By themselves, and through a launcher.
+// Single launches on a stream, each published at once, with one event recorded after all of them:
+// by Stream and by a Launcher.
 #include <memory>
 #include <string_view>
 
@@ -42,7 +43,7 @@ class StreamRow : public Row {
   Stream stream_;
 };
 
-// With the same arguments always, those of the first dispatch, which the launcher has written once.
+// Always the arguments of the first dispatch, which the launcher has written once.
 class LauncherRow final : public StreamRow {
  public:
   explicit LauncherRow(const Workload& workload) : StreamRow(workload), launcher_(streams_, workload.tally) {}

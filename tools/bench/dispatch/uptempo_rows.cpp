@@ -1,4 +1,5 @@
-// This library's own ways. They share a queue, as the raw rows do: its publications hold as many of the process's 4,096 events.
+// Rows of this library's batches and recordings. They share one queue, as the raw rows do: its
+// publications use that many of the process's 4,096 events.
 #include <map>
 #include <memory>
 #include <string_view>
@@ -54,7 +55,7 @@ class Single final : public UptempoRow {
  public:
   using UptempoRow::UptempoRow;
   std::string_view name() const override { return "uptempo-single"; }
-  // Each is a publication with a signal of its own; the gate is one more.
+  // Each dispatch is a publication with its own signal; the gate is one more.
   uint32_t max_dispatches() const override { return kPublications - 1; }
 
   void submit(const Load& load) override {
@@ -65,7 +66,8 @@ class Single final : public UptempoRow {
   }
 };
 
-// The three ways to fill a batch: one dispatch after the other with kernel and grid, the same prepared, and all prepared ones at once.
+// Three ways to fill a batch: dispatch by dispatch with kernel and grid, dispatch by dispatch
+// prepared, and all prepared dispatches at once.
 template <class Fill>
 class Batch final : public UptempoRow {
  public:
@@ -85,14 +87,16 @@ class Batch final : public UptempoRow {
   const Fill fill_;
 };
 
-// Prepared dispatches, each of which declares what it reads and writes, and batches with the fewest fences. Again and again the first one of a load, as a program does that repeats its step,
-// with a submitter for each length as it would have for each of its steps; or each with other accesses than the one before, so that the plan is made anew.
+// Prepared dispatches that declare their reads and writes, in batches with the fewest fences.
+// Either the first batch of the load repeatedly, as a program repeats a step, with one submitter
+// per length as for separate steps; or with other accesses than the previous batch, so that the
+// plan is computed again.
 class Planned final : public UptempoRow {
  public:
   enum class Shape : uint8_t {
-    chain,   // each reads what the one before it wrote
-    slices,  // each has a slice of its own
-    anew,    // a chain that is declared otherwise than in the batch before
+    chain,   // each reads what the previous one wrote
+    slices,  // each has its own slice
+    anew,    // a chain that is declared differently than in the previous batch
   };
   Planned(const Workload& workload, std::shared_ptr<Queue> queue, Shape shape, std::string_view name)
       : UptempoRow(workload, std::move(queue)), shape_(shape), name_(name) {}
@@ -138,7 +142,7 @@ class Planned final : public UptempoRow {
   Step* step_ = nullptr;
 };
 
-// A recording for each length of batch, replayed for every batch of a load.
+// One recording per batch length, replayed for every batch of a load.
 class Replay : public UptempoRow {
  public:
   using UptempoRow::UptempoRow;
@@ -149,7 +153,7 @@ class Replay : public UptempoRow {
     UptempoRow::prepare(load);
     recorded_ = &recordings_[load.batch];
     if (recorded_->recording != nullptr) return;
-    // Every node of every batch of a load may be patched before the first replay has finished.
+    // Every node of every batch of a load may be patched before the first replay completes.
     recorded_->recording = std::make_unique<Recording>(
         *queue_, RecordingOptions{.spare_kernarg_bytes = size_t{64} * kMaxDispatches});
     for (uint32_t i = 0; i < load.batch; ++i)
@@ -172,7 +176,7 @@ class Replay : public UptempoRow {
   std::map<uint32_t, Recorded> recordings_;
 };
 
-// The same, with one argument of every node changed before each replay: the number of its dispatch.
+// The same, with one argument of every node changed before each replay: its dispatch number.
 class ReplayPatched final : public Replay {
  public:
   using Replay::Replay;

@@ -35,7 +35,8 @@ Results good() {
     results.all.push_back(steady("uptempo-batch", batch, 7));
     results.all.push_back(steady("uptempo-planned", batch, 29));
     results.all.push_back(steady("uptempo-planned-slices", batch, 28));
-    results.all.push_back(steady("uptempo-replay", batch, 4.5));  // below a floor whose work it does not do
+    // below a floor whose work it does not do
+    results.all.push_back(steady("uptempo-replay", batch, 4.5));
     results.all.push_back(steady("uptempo-replay-patched", batch, 4.8));
     results.all.push_back(steady("hip-launch", batch, 800, {2, 0, 4, 1}));
     results.all.push_back(steady("hip-graph", batch, 900, {2, 0, 4, 1}));
@@ -105,7 +106,7 @@ TEST_CASE("one allocation in any batch is one too many") {
   series(results, "uptempo-batch", 1024).counts.allocations = 0.01;
   const Judgement judgement = of(results, "uptempo-batch: no heap allocations");
   CHECK(judgement.verdict == Verdict::missed);
-  CHECK(judgement.found == "0.01 a batch of 1024, phase submit");
+  CHECK(judgement.found == "0.01 per batch of 1024, phase submit");
 }
 
 TEST_CASE("a floor is missed when another row is cheaper for certain, not by chance") {

@@ -50,7 +50,7 @@ TEST_CASE("a counter that did not see what is known has counted nothing") {
 TEST_CASE("doorbells are counted only from a trace that has the last of them") {
   const CountReport stopped = read_counts(written().dump(), {150}, "");
   CHECK(stopped.find("row", 8, Phase::submit)->doorbells == std::nullopt);
-  CHECK(stopped.missing.at("doorbells") == "the virtual GPU's trace does not have them all");
+  CHECK(stopped.missing.at("doorbells") == "the virtual GPU's trace is incomplete");
   const CountReport hardware = read_counts(written().dump(), {}, "no trace here");
   CHECK(hardware.find("row", 8, Phase::submit)->doorbells == std::nullopt);
   CHECK(hardware.missing.at("doorbells") == "no trace here");

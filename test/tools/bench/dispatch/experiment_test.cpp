@@ -1,4 +1,5 @@
-// How rows are timed and how their runs are checked; on a device, since the checks are about what it has done.
+// How rows are timed and how their runs are checked; on a device, since the checks are about what
+// it has done.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -189,9 +190,9 @@ TEST_CASE("a dispatch that was lost or carried out twice is found, by its marks 
     return error_of([&] { check.after(row, load); });
   };
   CHECK(outcome(*tallies, {0, 1, 2, 3}) == "no error");
-  CHECK(outcome(*tallies, {0, 1, 3}) == "row (batches of 4): dispatch 2 of 4 was carried out 0 times");
-  CHECK(outcome(*tallies, {0, 1, 1, 2, 3}) == "row (batches of 4): dispatch 1 of 4 was carried out 2 times");
+  CHECK(outcome(*tallies, {0, 1, 3}) == "row (batches of 4): dispatch 2 of 4 was executed 0 times");
+  CHECK(outcome(*tallies, {0, 1, 1, 2, 3}) == "row (batches of 4): dispatch 1 of 4 was executed 2 times");
   CHECK(outcome(*counts, {0, 1, 2, 3}) == "no error");
   CHECK(outcome(*counts, {0, 1, 3}) ==
-        "row (batches of 4): 4 dispatches were handed over, the device completed 3");
+        "row (batches of 4): 4 dispatches were submitted, the device completed 3");
 }
