@@ -22,13 +22,13 @@ std::vector<aql::Packet64> packets_from_words(const std::string& text) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), word, 16);
     if (error != std::errc() || end != digits.data() + digits.size()) {
       throw std::runtime_error("word " + std::to_string(words.size()) + ", '" + token +
-                               "', is no hexadecimal number of at most 32 bits");
+                               "', is not a hexadecimal number of at most 32 bits");
     }
     words.push_back(word);
   }
   if (words.empty() || words.size() % 16 != 0) {
     throw std::runtime_error(std::to_string(words.size()) +
-                             " words given; a packet has 16, so a multiple of 16 is needed");
+                             " words given; a packet has 16 words, so give a multiple of 16");
   }
   std::vector<aql::Packet64> packets(words.size() / 16);
   for (size_t i = 0; i < words.size(); ++i) packets[i / 16].word[i % 16] = words[i];
@@ -38,7 +38,7 @@ std::vector<aql::Packet64> packets_from_words(const std::string& text) {
 std::vector<aql::Packet64> packets_from_bytes(const std::string& bytes, const std::string& name) {
   if (bytes.empty() || bytes.size() % aql::packet_size_bytes != 0) {
     throw std::runtime_error("'" + name + "' holds " + std::to_string(bytes.size()) +
-                             " bytes; a ring is a multiple of 64 and not empty");
+                             " bytes; a ring has a multiple of 64 bytes and is not empty");
   }
   std::vector<aql::Packet64> packets(bytes.size() / aql::packet_size_bytes);
   std::memcpy(packets.data(), bytes.data(), bytes.size());
@@ -55,7 +55,7 @@ std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines, c
     auto event = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!event.is_object() || !event.contains("type") || !event["type"].is_string()) {
       throw std::runtime_error("line " + std::to_string(number) + " of '" + name +
-                               "' is no JSON object with a type");
+                               "' is not a JSON object with a type");
     }
     events.push_back(std::move(event));
   }

@@ -1,5 +1,7 @@
-// What aql_dump reads: packets as hexadecimal words or as raw bytes, and the virtual GPU's trace (format: tools/vgpu/device/trace.hpp).
-// All throw std::runtime_error naming the source, the place in it and what was expected.
+// Input of aql_dump: packets as hexadecimal words or as raw bytes, and the virtual GPU's trace
+// (format: tools/vgpu/device/trace.hpp).
+//
+// Errors: std::runtime_error naming the source, the position and what was expected.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +13,13 @@
 
 namespace uptempo::aql_dump {
 
-// Sixteen 32-bit words a packet, with or without 0x, separated by spaces, commas or lines.
+// Sixteen 32-bit words per packet, with or without 0x, separated by spaces, commas or lines.
 std::vector<aql::Packet64> packets_from_words(const std::string& text);
 
-// 64 bytes a packet, as copied from a ring.
+// 64 bytes per packet, as copied from a ring.
 std::vector<aql::Packet64> packets_from_bytes(const std::string& bytes, const std::string& name);
 
-// One JSON object a line; empty lines are skipped.
+// One JSON object per line; skips empty lines.
 std::vector<nlohmann::ordered_json> trace_from_lines(const std::string& lines, const std::string& name);
 
 }  // namespace uptempo::aql_dump

@@ -1,4 +1,4 @@
-// aql_dump: packets, ring dumps and traces as text.
+// aql_dump: prints packets, ring dumps and traces as text.
 #include <CLI/CLI.hpp>
 
 #include "tools/aql_dump/input.hpp"
@@ -9,18 +9,17 @@ using namespace uptempo;
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Prints AQL packets, ring dumps and packet traces as text, and names what is wrong with a packet.",
+      "Prints AQL packets, ring dumps and packet traces as text, and reports rules that a packet breaks.",
       "aql_dump");
   app.require_subcommand(1);
-  app.footer(
-      "Exit code: 0 nothing wrong, 1 a packet breaks a rule or the input cannot be understood, 2 usage.");
+  app.footer("Exit code: 0 no findings, 1 a packet breaks a rule or the input is malformed, 2 usage.");
   std::string json;
   support::add_json_option(app, json);
   app.fallthrough();
 
   std::vector<std::string> words;
-  auto* packet = app.add_subcommand("packet", "Packets given as 32-bit hexadecimal words, 16 each");
-  packet->add_option("words", words, "Words, in memory order; none: standard input");
+  auto* packet = app.add_subcommand("packet", "Packets as 32-bit hexadecimal words, 16 each");
+  packet->add_option("words", words, "Words in memory order; without any, standard input");
 
   std::string ring_file;
   uint64_t first = 0;
@@ -29,8 +28,8 @@ int main(int argc, char** argv) {
   auto* ring = app.add_subcommand("ring", "Packets as raw bytes, 64 each, as copied from a ring");
   ring->add_option("file", ring_file, "The file, or '-' for standard input")->required();
   ring->add_option("--first", first, "Index of the first packet")->capture_default_str();
-  ring->add_flag("--skip-invalid", skip_invalid, "Leave out slots that read INVALID");
-  for (auto* command : {packet, ring}) command->add_flag("--words", show_words, "Print the words as well");
+  ring->add_flag("--skip-invalid", skip_invalid, "Skip slots whose header is INVALID");
+  for (auto* command : {packet, ring}) command->add_flag("--words", show_words, "Also print the words");
 
   std::string trace_file;
   int64_t queue = -1;
@@ -38,7 +37,7 @@ int main(int argc, char** argv) {
   auto* trace = app.add_subcommand("trace", "A trace written by uptempo-vgpu --trace");
   trace->add_option("file", trace_file, "The file, or '-' for standard input")->required();
   trace->add_option("--queue", queue, "Only this queue")->check(CLI::NonNegativeNumber);
-  trace->add_flag("--summary", summary_only, "Only the totals of each queue");
+  trace->add_flag("--summary", summary_only, "Only totals per queue");
 
   return support::run_program(app, argc, argv, [&] {
     const auto emit = [&](const std::string& text, const nlohmann::ordered_json& document) {

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A field of a trace line as text; empty where the line does not have it. Strings lose their quotes.
+// A field of a trace line as text, strings without quotes; empty if the line lacks it.
 std::string field(const Json& event, const char* name) {
   const auto it = event.find(name);
   if (it == event.end()) return {};
@@ -23,7 +23,7 @@ bool flag(const Json& event, const char* name) {
   return it != event.end() && it->is_boolean() && it->get<bool>();
 }
 
-// Nanoseconds between the start and the end of an event, if it has both.
+// Nanoseconds between an event's start and end; empty without both.
 std::string duration(const Json& event) {
   const auto start = event.find("start_ns");
   const auto end = event.find("end_ns");
@@ -52,7 +52,7 @@ std::string event_line(const Json& event) {
   return line + duration(event);
 }
 
-// What a queue did, in counts.
+// Counts of a queue's packets and events.
 struct Summary {
   uint64_t doorbells = 0;
   uint64_t barriers = 0;

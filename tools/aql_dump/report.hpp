@@ -1,4 +1,4 @@
-// What aql_dump prints, as text and as JSON.
+// Output of aql_dump, as text and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace uptempo::aql_dump {
 
-// Packets as they lie in a ring; the first has index `first`.
+// Packets in ring order; the first has index `first`.
 struct PacketReport {
   std::string text;
   nlohmann::ordered_json json;
@@ -19,7 +19,7 @@ struct PacketReport {
 PacketReport report_packets(const std::vector<aql::Packet64>& packets, uint64_t first, bool skip_invalid,
                             bool words);
 
-// Events of a trace, in its order, with a summary per queue. `queue` below 0 means all.
+// Events of a trace, in its order, with a summary per queue. `queue` below 0 selects all.
 struct TraceReport {
   std::string text;
   nlohmann::ordered_json json;
