@@ -15,7 +15,8 @@ constexpr auto none = FenceScope::none;
 constexpr auto agent = FenceScope::agent;
 constexpr auto system = FenceScope::system;
 
-constexpr HeaderFlags kWait{Barrier::off, none, none};  // of a barrier packet: order alone
+// of a barrier packet: order only, no fences
+constexpr HeaderFlags kWait{Barrier::off, none, none};
 
 struct Choice {
   CellKind memory = CellKind::fine_grained;
@@ -23,19 +24,19 @@ struct Choice {
   FenceScope acquire = none;
 };
 
-// Puts what `cell` holds into the caches.
+// Loads `cell` into the caches.
 StepId warm(Test& test, uint32_t queue, CellId cell) {
   return test.copy(queue, cell, test.cell("unused", CellKind::fine_grained), {Barrier::on, system, none});
 }
 CellId result(Test& test, const char* name = "r") { return test.cell(name, CellKind::fine_grained); }
 
-// The last step of most shapes: a kernel reads `cell` and the host looks at what it saw.
+// The last step of most shapes: a kernel reads `cell`, and the host loads the value that it saw.
 void observe(Test& test, uint32_t queue, CellId cell, HeaderFlags reader) {
   const CellId r = result(test);
   test.host_wait(test.copy(queue, cell, r, reader));
   test.host_load(r);
 }
-// The host reads `cell` itself, or downloads it.
+// The host loads `cell` directly, or after a copy if it is device-local.
 void observe_by_host(Test& test, CellId cell, StepId last) {
   if (test.cells[cell].kind != CellKind::device_local) {
     test.host_wait(last);

@@ -1,6 +1,7 @@
-// The litmus corpus: every shape, over every kind of memory that it makes sense for and every choice of the scopes that carry its data.
+// The litmus corpus: every shape, over every suitable kind of memory and every choice of the scopes
+// that carry its data.
 //
-// Nothing here says what is allowed: rules.hpp does.
+// Which outcomes are allowed is in rules.hpp.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace uptempo::litmus {
 
-// Names are "shape/memory/release/acquire", without the parts that a shape has no choice of. Unique.
+// Names are unique: "shape/memory/release/acquire", without parts that the shape does not vary.
 std::vector<Test> corpus();
 
 }  // namespace uptempo::litmus

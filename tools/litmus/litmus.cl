@@ -1,5 +1,6 @@
-// What litmus tests do to their cells, one work-item for each word. Races need kernels that last: `rounds` says for how long ahead of the
-// access (lower half) and behind it (upper half). The size of a workgroup is fixed so that nothing is read but arguments and cells.
+// Kernels of litmus tests, one work-item per word of a cell. Races need kernels of some duration:
+// `rounds` sets the delay before the access (lower half) and after it (upper half). The workgroup
+// size is fixed so that kernels read only arguments and cells.
 #define LITMUS kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
 
 void linger(uint rounds) {

@@ -194,7 +194,9 @@ void sort_pass(std::vector<uint32_t>& keys, uint32_t stage, uint32_t pass) {
 
 std::vector<std::vector<uint32_t>> sequential_outcome(const Test& test) {
   if (is_for_rules_alone(test))
-    throw std::invalid_argument(test.name + ": declared accesses say nothing of values");
+    throw std::invalid_argument(test.name +
+                                ": a step with declared accesses has no values; use sequential_outcome() for "
+                                "tests without such steps");
   std::vector<std::vector<uint32_t>> memory;
   for (const Cell& cell : test.cells) {
     std::vector<uint32_t>& words = memory.emplace_back(test.words);

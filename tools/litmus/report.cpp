@@ -118,13 +118,13 @@ std::string table(const Report& report) {
   for (const auto& [shape, row] : rows)
     text.add_row({shape, std::to_string(row.tests), std::to_string(row.correct), std::to_string(row.harmless),
                   std::to_string(row.others), std::to_string(row.forbidden)});
-  return fmt::format(
-      "{} tests, {} iteration{} of {} words{}\n\n{}\n{}", report.results.size(), report.iterations,
-      report.iterations == 1 ? "" : "s", cell_words,
-      report.known_target()
-          ? ""
-          : fmt::format("; no rules for the caches of {}: the specification's alone", report.machine.target),
-      text.text(), lines.empty() ? "No forbidden outcome.\n" : lines);
+  return fmt::format("{} tests, {} iteration{} of {} words{}\n\n{}\n{}", report.results.size(),
+                     report.iterations, report.iterations == 1 ? "" : "s", cell_words,
+                     report.known_target()
+                         ? ""
+                         : fmt::format("; the caches of {} are unknown: only the specification's rules apply",
+                                       report.machine.target),
+                     text.text(), lines.empty() ? "No forbidden outcome.\n" : lines);
 }
 
 nlohmann::ordered_json json(const Report& report) {

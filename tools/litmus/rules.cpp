@@ -8,7 +8,7 @@ namespace {
 using aql::Barrier;
 using aql::FenceScope;
 
-// The moments of a test, and which of them are before which.
+// The begin and end of each step of a test, and the "before" relation between them.
 class Order {
  public:
   explicit Order(const Test& test)
@@ -38,7 +38,7 @@ class Order {
     const Step& a = steps[earlier];
     const Step& b = steps[later];
     if (!a.is_on_device()) {
-      add(end(earlier), begin(later));  // of the host, and what it publishes afterwards
+      add(end(earlier), begin(later));  // orders the host, and everything that it publishes later
     } else if (a.is_packet() && b.is_packet() && a.queue == b.queue) {
       add(begin(earlier), begin(later));
       if (b.flags.barrier == Barrier::on || a.kind != Step::Kind::dispatch) add(end(earlier), begin(later));
@@ -92,7 +92,8 @@ class Judge {
     return Hazard{earlier, later, conflict, true, stale_in_l1 || stale_in_l2};
   }
 
-  // Then what `earlier` wrote is nobody's business at `later` any more. A write that is not ordered between the two may as well be the first, or come too late.
+  // If so, the data of `earlier` is irrelevant at `later`. A write that is not ordered between the
+  // two may execute before `earlier` or after `later`.
   bool overwritten_between(StepId earlier, StepId later, size_t cell) const {
     for (StepId step = earlier + 1; step < later; ++step)
       for (const Access& access : accesses_[step])
@@ -105,7 +106,7 @@ class Judge {
   bool is_release(StepId step, FenceScope least) const {
     return test_.steps[step].is_packet() && test_.steps[step].flags.release >= least;
   }
-  // An acquire at the begin of `step`, at the latest when `reader` begins.
+  // Whether `step` acquires with at least scope `least`, at the latest when `reader` begins.
   bool is_acquire_for(StepId step, StepId reader, FenceScope least) const {
     return test_.steps[step].is_packet() && test_.steps[step].flags.acquire >= least &&
            (step == reader || order_.before(Order::begin(step), Order::begin(reader)));
@@ -132,13 +133,14 @@ class Judge {
         return true;
     return false;
   }
-  // Whether a cache that acquires of `least` invalidate may hold the cell from before `writer` when `reader` reads it.
+  // Whether a cache that acquires of scope `least` invalidate may hold the cell's value from before
+  // `writer` when `reader` reads it.
   bool held(StepId writer, StepId reader, const Access& read, FenceScope least) const {
     for (StepId user = 0; user < test_.steps.size(); ++user) {
       if (user == writer || user == reader || !is_dispatch(test_.steps[user])) continue;
       if (order_.ended_before(writer, user) || acquired(user, reader, least)) continue;
       for (const Access& access : accesses_[user]) {
-        // L1 keeps what the same path has read; L2 what anybody has read or written.
+        // L1 keeps what the same path has read; L2 keeps everything read or written.
         if (access.cell == read.cell &&
             (least == FenceScope::system || (!access.write && access.path == read.path)))
           return true;

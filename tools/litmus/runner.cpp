@@ -53,7 +53,8 @@ uint64_t mix(uint64_t value) {
 }
 uint64_t mix(uint64_t iteration, StepId step) { return mix(iteration * 64 + step) >> 8; }
 
-// How long a kernel lasts ahead of its access and behind it: not at all, or up to some tens of microseconds, each with a probability of half.
+// Delays of a kernel before and after its access: none, or up to some tens of microseconds, each
+// with probability one half.
 uint32_t rounds_of(uint64_t iteration, StepId step) {
   const uint64_t chance = mix(iteration, step);
   const auto half = [](uint64_t bits) {
@@ -62,7 +63,7 @@ uint32_t rounds_of(uint64_t iteration, StepId step) {
   return half(chance) | half(chance >> 20) << 16;
 }
 
-// The same for the host, and for engines, which a kernel of no other use keeps waiting.
+// The same for the host, and for copy engines, which wait for a kernel that has no other purpose.
 std::chrono::microseconds host_delay(uint64_t iteration, StepId step) {
   const uint64_t chance = mix(iteration, step);
   return std::chrono::microseconds((chance & 1) != 0 ? 0 : (chance >> 1) % 400);
@@ -89,7 +90,7 @@ struct Runner::Impl {
     for (uint32_t i = 0; i <= delay_queue; ++i) queues.emplace_back(gpu, 1024, kPatience);
   }
 
-  // ---- memory and signals, made when a test first needs that many
+  // ---- memory and signals, created when a test first needs that many
 
   uint32_t* words(const Test& test, CellId cell) {
     size_t number = 0;
@@ -108,9 +109,9 @@ struct Runner::Impl {
     while (blocks.size() <= number / per_page) blocks.emplace_back(gpu, MemoryKind::kernarg, 4096);
     return static_cast<std::byte*>(blocks[number / per_page].data()) + number % per_page * kBlockBytes;
   }
-  // Blocks of single dispatches stand behind those that are shared, of which there may be 15.
+  // Blocks of single dispatches follow the shared blocks, of which there are at most 15.
   static constexpr size_t delay_block = 15, first_own_block = 16;
-  // Behind the queues of tests.
+  // The queue after those of the tests.
   static constexpr uint32_t delay_queue = queue_count;
   std::byte* block_of(const Test& test, StepId step) {
     const int shared = test.steps[step].shared_block;
@@ -128,14 +129,14 @@ struct Runner::Impl {
     }
   }
 
-  // Everything in all queues is complete, and visible to everybody.
+  // Completes all work in all queues and makes its writes visible system-wide.
   void flush() {
     for (support::PacketQueue& queue : queues) queue.flush();
   }
 
   void engine_copy(void* to, const void* from, size_t bytes, bool to_device,
                    std::span<const hsa_signal_t> after, hsa_signal_t signal) {
-    // The agents choose the engine; memory of either side is reached by both.
+    // The agents choose the engine; both reach memory of either side.
     check(hsa_amd_memory_async_copy(
               to, to_device ? gpu.handle() : host, from, to_device ? host : gpu.handle(), bytes,
               static_cast<uint32_t>(after.size()), after.empty() ? nullptr : after.data(), signal),
@@ -229,7 +230,7 @@ struct Runner::Impl {
     return aql::to_packet(aql::BarrierOr{step.flags, dependencies, signal});
   }
 
-  // Its arguments are written ahead of the fences that every test begins with.
+  // Writes the delay kernel's arguments, before the fences that begin every test.
   void write_delay(uint32_t rounds) {
     const ArgumentLayout& arguments = store.info().arguments;
     std::byte* const to = block(delay_block);
@@ -252,7 +253,7 @@ struct Runner::Impl {
     queues[delay_queue].publish(packets);
   }
 
-  // Steps [first, last), all on the device.
+  // Publishes steps [first, last), all on the device.
   void publish_steps(const Test& test, StepId first, StepId last, std::span<const bool> awaited,
                      bool delays_engines, size_t publication, Run& run) {
     const hsa_signal_t the_gate = pooled(gates, publication), delayed = pooled(delays, publication);
@@ -287,7 +288,7 @@ struct Runner::Impl {
 
   Run run(const Test& test, uint64_t iteration) {
     if (is_for_rules_alone(test))
-      throw std::invalid_argument(test.name + ": has steps with declared accesses, which no kernel makes");
+      throw std::invalid_argument(test.name + ": has steps with declared accesses, which no kernel can make");
     Run result;
     result.placement.resize(test.steps.size());
     const std::unique_ptr<bool[]> awaited(new bool[test.steps.size()]());
@@ -360,7 +361,8 @@ struct Runner::Impl {
   Allocation staging, unused;
   std::vector<Signal> completions, gates, delays;
   Signal done;
-  std::vector<support::PacketQueue> queues;  // last: ended ahead of what they use
+  // last member: destroyed before the memory and signals that the queues use
+  std::vector<support::PacketQueue> queues;
 };
 
 Runner::Runner(const Agent& gpu) : impl_(std::make_unique<Impl>(gpu)) {}

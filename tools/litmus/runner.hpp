@@ -1,11 +1,15 @@
-// Carries litmus tests out on a GPU, packet by packet as the test says, with nothing added but what stands around it:
-//   ahead      cells get their initial words and kernarg blocks their contents, all work is complete, and a barrier packet with system
-//              scopes empties the caches
-//   a gate     a barrier-AND packet without fences at the head of each publication, and one more dependency of each copy
-//   chance     kernels last, the host waits, and copies depend on a kernel in a queue of its own, for times that vary with the iteration
-//   behind     barrier packets with system scopes end whatever the test left unfinished
+// Runs litmus tests on a GPU, packet by packet as written. The runner adds:
+//   before     initialises cells and kernarg blocks, completes all work and empties the caches by a
+//              barrier packet with system scopes
+//   gate       a barrier-AND packet without fences at the start of each publication, and one more
+//              dependency of each copy
+//   delays     kernels, the host, and a kernel in a separate queue that copies wait for take a time
+//              that varies with the iteration
+//   after      barrier packets with system scopes complete what the test left unfinished
 //
-// Thread safety: one owner. Lifetime: within that of the Runtime. Cost: memory, signals and queues are made once and used by all tests.
+// Thread safety: one owner.
+// Lifetime: within that of the Runtime.
+// Cost: all tests share memory, signals and queues, which are created once.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +21,13 @@
 
 namespace uptempo::litmus {
 
-// Where a step ended up.
+// Where a step was published.
 struct Placement {
-  uint64_t packet_index = 0;  // of packets, in their queue
+  uint64_t packet_index = 0;  // packets only: index in their queue
 };
 
 struct Run {
-  std::vector<std::vector<uint32_t>> outcome;  // [load][word], as sequential_outcome()
+  std::vector<std::vector<uint32_t>> outcome;  // [load][word], as in sequential_outcome()
   std::vector<Placement> placement;            // [step]
 };
 
@@ -35,8 +39,9 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // Throws std::invalid_argument for a test that is for the rules alone. `iteration` decides what is left to chance. Throws Error if a step is not complete within ten seconds: the device has stopped, or the test
-  // waits for itself.
+  // Runs a test. `iteration` determines the delays.
+  // Errors: std::invalid_argument for a test with declared accesses; Error if a step is not
+  // complete within ten seconds, because the device has stopped or the test waits for itself.
   Run run(const Test& test, uint64_t iteration);
 
  private:
