@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/declarations.hpp"
 
 namespace uptempo::detail {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 
 #include "aql/packet.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/declarations.hpp"
 
 namespace uptempo::detail {
 

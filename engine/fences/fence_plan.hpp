@@ -30,7 +30,7 @@
 
 #include "engine/fences/declaring.hpp"
 #include "engine/fences/fence_planner.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/packet_plan.hpp"
 #include "engine/runtime/agent.hpp"
 
 namespace uptempo {

@@ -36,7 +36,8 @@
 #include <vector>
 
 #include "engine/fences/fence_relations.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/declarations.hpp"
+#include "engine/fences/packet_plan.hpp"
 #include "engine/runtime/memory_model.hpp"
 
 namespace uptempo {

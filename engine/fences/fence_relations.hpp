@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/fences/access_segments.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/declarations.hpp"
 
 namespace uptempo::detail {
 

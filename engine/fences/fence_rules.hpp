@@ -27,134 +27,16 @@
 // memory model for gfx9.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "aql/packet.hpp"
+#include "engine/fences/declarations.hpp"
+#include "engine/fences/packet_plan.hpp"
 
 namespace uptempo {
-
-// Bytes that a dispatch reads or writes.
-struct AccessRange {
-  uintptr_t begin = 0;
-  uintptr_t end = 0;  // one past the last byte
-  bool writes = false;
-  bool operator==(const AccessRange&) const = default;
-};
-
-// Reader of a packet's results before the caller awaits the batch's completion.
-enum class Observer : uint8_t {
-  none,    // only later packets of the batch
-  agent,   // another queue of the same agent
-  system,  // the host or another device
-};
-
-// A packet's declarations, as input of the plan.
-struct Declarations {
-  // A finished packet of the caller's: its header sets barrier bit and scopes.
-  bool is_finished = false;
-  // Its accesses are accesses[first_access, first_access + access_count).
-  bool declared = false;
-  bool without_barrier = false;
-  bool explicit_fences = false;  // the caller set acquire and release
-  aql::FenceScope acquire = aql::FenceScope::agent;
-  aql::FenceScope release = aql::FenceScope::agent;
-  Observer observer = Observer::none;
-  uint32_t first_access = 0;
-  uint32_t access_count = 0;
-
-  // Adds one access. If `bytes` is 0, only marks the packet as declared. Appends to `accesses`;
-  // if this packet's earlier ones are not at the end, they move there.
-  void declare(std::vector<AccessRange>& accesses, const void* data, size_t bytes, bool writes) {
-    if (declared && first_access + access_count != accesses.size()) [[unlikely]]
-      move_to_end(accesses);
-    const uint32_t first = declared ? first_access : static_cast<uint32_t>(accesses.size());
-    if (bytes != 0) {
-      const auto begin = reinterpret_cast<uintptr_t>(data);
-      accesses.push_back({begin, begin + bytes, writes});
-      ++access_count;
-    }
-    first_access = first;
-    declared = true;
-  }
-  void give_fences(aql::FenceScope its_acquire, aql::FenceScope its_release) noexcept {
-    explicit_fences = true;
-    acquire = its_acquire;
-    release = its_release;
-  }
-  bool operator==(const Declarations&) const = default;
-
- private:
-  void move_to_end(std::vector<AccessRange>& accesses);
-};
-
-enum class FencePolicy : uint8_t {
-  planned,  // the rules above
-  // The fewest fences that the declarations permit (fence_planner.hpp). Distinguishes reads from
-  // writes.
-  minimal,
-  // For comparison: system/system and a barrier bit on every packet, as in most runtimes.
-  system_everywhere,
-};
-
-enum class BarrierReason : uint8_t {
-  first_of_batch,
-  undeclared,
-  after_undeclared,
-  conflict,
-  independent,
-  caller_without,
-  caller_with,
-  completion,
-  policy,
-};
-enum class ScopeReason : uint8_t {
-  host_wrote,
-  host_reads,
-  within_agent,
-  observed,
-  caller,
-  completion,
-  stale_kernargs,
-  hand_over,  // between two packets (PacketPlan::acquired, released)
-  nothing_new,
-  nobody_reads,
-  policy
-};
-
-// Two packets of a batch.
-struct PacketPair {
-  uint32_t earlier = 0, later = 0;
-  bool operator==(const PacketPair&) const = default;
-};
-
-struct PacketPlan {
-  aql::HeaderFlags flags;
-  BarrierReason barrier = BarrierReason::undeclared;
-  ScopeReason acquire = ScopeReason::within_agent;
-  ScopeReason release = ScopeReason::within_agent;
-  PacketPair conflict{};              // for BarrierReason::conflict
-  PacketPair acquired{}, released{};  // writer and reader; for ScopeReason::hand_over
-};
 
 // Fills plans[i] for packets[i]; both have the same length. Does not fail or allocate. Not for
 // FencePolicy::minimal.
 void plan_fences(std::span<const Declarations> packets, std::span<const AccessRange> accesses,
                  FencePolicy policy, std::span<PacketPlan> plans) noexcept;
-
-// Reasons for a packet's barrier bit and scopes, in words: "it touches what packet 3 touches, and
-// one of them writes".
-struct PlanReasons {
-  std::string barrier, acquire, release;
-};
-// `packet` is its number in the batch; the text calls that packet "it".
-PlanReasons reasons_of(const PacketPlan& plan, size_t packet);
-// Returns one line: "barrier bit: ...; acquire agent: ...; release agent: ...".
-std::string explain(const PacketPlan& plan, size_t packet);
-// Returns one line per packet: "packet 3: barrier bit: ...".
-std::string explain(std::span<const PacketPlan> plans);
 
 }  // namespace uptempo

@@ -4,7 +4,8 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/declarations.hpp"
+#include "engine/fences/packet_plan.hpp"
 
 namespace uptempo::detail {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "aql/packet.hpp"
-#include "engine/fences/fence_rules.hpp"
+#include "engine/fences/declarations.hpp"
 #include "engine/recording/recording.hpp"
 #include "engine/program/grid.hpp"
 #include "engine/program/program.hpp"

@@ -1,0 +1,78 @@
+// PacketPlan: the barrier bit and fence scopes of one packet, each with its reason. Output of every
+// plan of fences.
+//
+// Thread safety: plain values and pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "aql/packet.hpp"
+
+namespace uptempo {
+
+// How a batch or a recording plans its fences.
+enum class FencePolicy : uint8_t {
+  planned,  // by position and declared accesses (fence_rules.hpp)
+  // The fewest fences that the declarations permit (fence_planner.hpp). Distinguishes reads from
+  // writes.
+  minimal,
+  // For comparison: system/system and a barrier bit on every packet, as in most runtimes.
+  system_everywhere,
+};
+
+enum class BarrierReason : uint8_t {
+  first_of_batch,
+  undeclared,
+  after_undeclared,
+  conflict,
+  independent,
+  caller_without,
+  caller_with,
+  completion,
+  policy,
+};
+enum class ScopeReason : uint8_t {
+  host_wrote,
+  host_reads,
+  within_agent,
+  observed,
+  caller,
+  completion,
+  stale_kernargs,
+  hand_over,  // between two packets (PacketPlan::acquired, released)
+  nothing_new,
+  nobody_reads,
+  policy
+};
+
+// Two packets of a batch.
+struct PacketPair {
+  uint32_t earlier = 0, later = 0;
+  bool operator==(const PacketPair&) const = default;
+};
+
+struct PacketPlan {
+  aql::HeaderFlags flags;
+  BarrierReason barrier = BarrierReason::undeclared;
+  ScopeReason acquire = ScopeReason::within_agent;
+  ScopeReason release = ScopeReason::within_agent;
+  PacketPair conflict{};              // for BarrierReason::conflict
+  PacketPair acquired{}, released{};  // writer and reader; for ScopeReason::hand_over
+};
+
+// Reasons for a packet's barrier bit and scopes, in words: "it touches what packet 3 touches, and
+// one of them writes".
+struct PlanReasons {
+  std::string barrier, acquire, release;
+};
+// `packet` is its number in the batch; the text calls that packet "it".
+PlanReasons reasons_of(const PacketPlan& plan, size_t packet);
+// Returns one line: "barrier bit: ...; acquire agent: ...; release agent: ...".
+std::string explain(const PacketPlan& plan, size_t packet);
+// Returns one line per packet: "packet 3: barrier bit: ...".
+std::string explain(std::span<const PacketPlan> plans);
+
+}  // namespace uptempo
