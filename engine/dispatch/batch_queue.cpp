@@ -45,22 +45,13 @@ void count_packets(const Publication& publication, uint64_t from, uint64_t publi
 
 }  // namespace
 
-// Most batches: nothing is wanted that is not at hand.
-bool BatchQueue::admit_at_once(Publication& publication) noexcept {
-  if (publication.timing != Timing::none || publication.own_signal.handle != 0 || !timeline_.has_room() ||
-      !signals_.has(SignalKind::interrupt) || !writer_->admits_now(publication.packets.size()))
-    return false;
-  begin(publication, signals_.take(SignalKind::interrupt));
-  return true;
+// Most batches need nothing that is short.
+bool BatchQueue::admits_at_once(const Publication& publication) noexcept {
+  return publication.timing == Timing::none && publication.own_signal.handle == 0 && timeline_.has_room() &&
+         signals_.has(SignalKind::interrupt) && writer_->admits_now(publication.packets.size());
 }
 
-void BatchQueue::begin(Publication& publication, hsa_signal_t completion) noexcept {
-  publication.completion = completion;
-  publication.value = timeline_.begin(completion);
-  publications_level_.set(timeline_.pending());
-}
-
-bool BatchQueue::admit(Publication& publication, Deadline deadline) {
+BatchQueue::SignalNeeds BatchQueue::signal_needs(const Publication& publication) const {
   const uint32_t timing = timing_signals_for(publication);
   // Without interrupt signals the completion signal is an event-less one too.
   const uint32_t event_less =
@@ -70,43 +61,49 @@ bool BatchQueue::admit(Publication& publication, Deadline deadline) {
                     fmt::format("{} event-less signals", signals_.event_less()),
                     "a batch cannot have more, whatever is free");
   }
+  return {timing, event_less};
+}
+
+// Waits for a place on the timeline and for signals.
+bool BatchQueue::await_signals(const Publication& publication, const SignalNeeds& needs, Deadline deadline) {
   for (;;) {
     refusal_ = !timeline_.has_room() ? Refusal::publications
                : publication.own_signal.handle == 0 && !signals_.has(SignalKind::interrupt) ? Refusal::signals
-               : timing != 0 && signals_.free(SignalKind::event_less) < event_less ? Refusal::timing_signals
-                                                                                   : Refusal::none;
-    if (refusal_ == Refusal::none) break;
+               : needs.timing != 0 && signals_.free(SignalKind::event_less) < needs.event_less
+                   ? Refusal::timing_signals
+                   : Refusal::none;
+    if (refusal_ == Refusal::none) return true;
     const uint32_t before = timeline_.pending();
     reclaim(all);
     if (timeline_.pending() == before && !wait_for_oldest(deadline)) return false;
   }
-  if (const uint64_t packets = publication.packets.size(); !writer_->admits_now(packets)) {
-    ring_refusal_ = writer_->admit(packets, deadline);
-    if (!ring_refusal_) {
-      refusal_ = Refusal::ring;
-      note_ring(ring_refusal_.occupancy);
-      if (ring_refusal_.status == aql::PublishStatus::queue_failed) check_failed();
-      return false;
-    }
-  }
+}
 
-  if (publication.timing != Timing::none) enable_profiling();
-  publication.timing_signals.reserve(timing);
-  // From here on nothing can fail but a ring that has other producers.
-  if (timing != 0) {
-    for (uint32_t i = 0; i < timing; ++i)
-      publication.timing_signals.push_back(signals_.take(SignalKind::event_less));
-    // A finished packet's completion signal is the caller's.
-    for (const Publication::PacketDeclarations& what : publication.declared) {
-      if (!what.declarations.is_finished || what.packet >= timing) continue;
-      signals_.give_back(std::exchange(publication.timing_signals[what.packet], {0}));
-    }
+bool BatchQueue::await_ring(uint64_t packets, Deadline deadline) {
+  if (writer_->admits_now(packets)) return true;
+  ring_refusal_ = writer_->admit(packets, deadline);
+  if (ring_refusal_) return true;
+  refusal_ = Refusal::ring;
+  note_ring(ring_refusal_.occupancy);
+  if (ring_refusal_.status == aql::PublishStatus::queue_failed) check_failed();
+  return false;
+}
+
+void BatchQueue::take_timing_signals(Publication& publication, uint32_t count) noexcept {
+  for (uint32_t i = 0; i < count; ++i)
+    publication.timing_signals.push_back(signals_.take(SignalKind::event_less));
+  // A finished packet's completion signal is the caller's.
+  for (const Publication::PacketDeclarations& what : publication.declared) {
+    if (!what.declarations.is_finished || what.packet >= count) continue;
+    signals_.give_back(std::exchange(publication.timing_signals[what.packet], {0}));
   }
-  if (publication.own_signal.handle != 0) aql::rearm(publication.own_signal, 1);
-  begin(publication,
-        publication.own_signal.handle != 0 ? publication.own_signal : signals_.take(SignalKind::interrupt));
-  if (publication.timing != Timing::none) note_timing(publication.value);
-  return true;
+}
+
+// Takes a place on the timeline. There is room.
+void BatchQueue::begin(Publication& publication, hsa_signal_t completion) noexcept {
+  publication.completion = completion;
+  publication.value = timeline_.begin(completion);
+  publications_level_.set(timeline_.pending());
 }
 
 bool BatchQueue::append_closing_packet(Publication& publication) {
@@ -133,7 +130,8 @@ void BatchQueue::publish_in_place(Publication& publication) noexcept {
                 writer_->publish_in_place(publication.packets[0], count, publication.chunking), costs);
 }
 
-aql::PublishResult BatchQueue::write(Publication& publication, uint64_t from, Deadline deadline) {
+aql::PublishResult BatchQueue::publish_by_copy(Publication& publication, Deadline deadline) {
+  const uint64_t from = publication.published;
   struct Packets {
     uint32_t operator()(uint64_t i, void* slot) const noexcept { return publication.emit(from + i, slot); }
     void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
@@ -172,54 +170,83 @@ void BatchQueue::evict(Publication& tenant) {
 std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline deadline) {
   if (timeline_.failed()) refuse_failed(publication);
   if (publication.packets.empty()) return timeline_.last_begun();
-  if (partly_out_ != nullptr && partly_out_ != &publication) {
-    refuse_behind(*partly_out_, publication);
-  }
-
+  if (partly_out_ != nullptr && partly_out_ != &publication) refuse_behind(*partly_out_, publication);
   if (tenant_ != nullptr && tenant_ != &publication) evict(*tenant_);
 
-  const bool fresh = publication.value == 0;
-  bool closed = false;
-  if (fresh) {
-    if constexpr (handle_checks)
-      if (publication.own_signal.handle != 0) check_own_signal(publication);
+  const bool resumes = publication.value != 0;  // an earlier call has published its first packets
+  if (!resumes) {
     try {
-      closed = !publication.declared.empty() && append_closing_packet(publication);
-      if (const size_t packets = publication.packets.size();
-          deadline.is_now() && packets > writer_->ring_size())
-        refuse_longer_than_ring(packets);
-      publication.plan();
-      reclaim(reclaim_in_passing);
-      if (!admit_at_once(publication) && !admit(publication, deadline)) {
-        take_back(publication, closed);
+      plan(publication, deadline);
+      if (!admit(publication, deadline)) {
+        take_back(publication);
         return {};
       }
     } catch (...) {  // nothing has been taken
-      take_back(publication, closed);
+      take_back(publication);
       throw;
     }
   }
 
-  const uint64_t value = publication.value;
   if (is_in_place(publication)) {
     publish_in_place(publication);
     retain(publication);
-    vacate(publication);
-    return value;
+    return settle(publication);
   }
-
-  const aql::PublishResult result = write(publication, publication.published, deadline);
+  const aql::PublishResult result = publish_by_copy(publication, deadline);
   publication.published += result.published;
-  if (fresh && publication.published != 0) {
+  if (!resumes && publication.published != 0) {
     retain(publication);
-    if (!result)  // the rest of the packets names them too
-      publication.timing_signals = retained(value).timing_signals;
+    if (!result)  // the packets that are not published yet name the same signals
+      publication.timing_signals = retained(publication.value).timing_signals;
   }
-  if (result) {
-    vacate(publication);
-    return value;
-  }
+  if (result) return settle(publication);
+  return settle_refused(publication, result);
+}
 
+// Everything that depends on the batch alone.
+void BatchQueue::plan(Publication& publication, Deadline deadline) {
+  publication.has_closing_packet = false;
+  if constexpr (handle_checks)
+    if (publication.own_signal.handle != 0) check_own_signal(publication);
+  publication.has_closing_packet = !publication.declared.empty() && append_closing_packet(publication);
+  if (const size_t packets = publication.packets.size();
+      deadline.is_now() && packets > writer_->ring_size())
+    refuse_longer_than_ring(packets);
+  publication.plan();
+}
+
+// Everything that can fail for lack of something. Returns false at the deadline; then refusal_ names
+// the resource and the batch holds nothing.
+bool BatchQueue::admit(Publication& publication, Deadline deadline) {
+  reclaim(reclaim_in_passing);
+  if (admits_at_once(publication)) [[likely]] {
+    begin(publication, signals_.take(SignalKind::interrupt));
+    return true;
+  }
+  const SignalNeeds needs = signal_needs(publication);
+  if (!await_signals(publication, needs, deadline) || !await_ring(publication.packets.size(), deadline))
+    return false;
+  if (publication.timing != Timing::none) enable_profiling();
+  publication.timing_signals.reserve(needs.timing);
+  // From here on only a ring with other producers can refuse the batch.
+  take_timing_signals(publication, needs.timing);
+  if (publication.own_signal.handle != 0) aql::rearm(publication.own_signal, 1);
+  begin(publication,
+        publication.own_signal.handle != 0 ? publication.own_signal : signals_.take(SignalKind::interrupt));
+  if (publication.timing != Timing::none) note_timing(publication.value);
+  return true;
+}
+
+// All packets are published. Returns the value of the publication.
+uint64_t BatchQueue::settle(Publication& publication) noexcept {
+  const uint64_t value = publication.value;
+  vacate(publication);
+  return value;
+}
+
+// The ring refused packets that admit() had found room for, because it has other producers, or because
+// the batch is longer than the ring and the deadline has passed.
+std::optional<uint64_t> BatchQueue::settle_refused(Publication& publication, const aql::PublishResult& result) {
   if (result.status == aql::PublishStatus::queue_failed) {
     forget(publication);
     timeline_.fail(result.queue_error, "the queue's error source showed an error");
@@ -228,20 +255,24 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   refusal_ = Refusal::ring;
   ring_refusal_ = result;
   ring_refusal_.published = publication.published;
-  if (publication.published == 0) {  // another producer was faster: as if nothing had been asked
+  if (publication.published == 0) {  // another producer took the slots
     note_ring(result.occupancy);
-    timeline_.cancel();
-    publications_level_.set(timeline_.pending());
-    if (publication.own_signal.handle == 0) signals_.give_back(publication.completion);
-    for (const hsa_signal_t signal : publication.timing_signals) {
-      if (signal.handle != 0) signals_.give_back(signal);
-    }
-    take_back(publication, closed);
+    give_back_admission(publication);
+    take_back(publication);
     return {};
   }
   publication.packets.close();
   partly_out_ = &publication;
   throw_last_refusal();
+}
+
+void BatchQueue::give_back_admission(Publication& publication) noexcept {
+  timeline_.cancel();
+  publications_level_.set(timeline_.pending());
+  if (publication.own_signal.handle == 0) signals_.give_back(publication.completion);
+  for (const hsa_signal_t signal : publication.timing_signals) {
+    if (signal.handle != 0) signals_.give_back(signal);
+  }
 }
 
 // What the device may use from now on.
@@ -255,9 +286,9 @@ void BatchQueue::retain(Publication& publication) noexcept {
 }
 
 // Refused: the batch is as it was.
-void BatchQueue::take_back(Publication& publication, bool closed) noexcept {
+void BatchQueue::take_back(Publication& publication) noexcept {
   publication.reopen();
-  if (closed) publication.drop_barrier();
+  if (publication.has_closing_packet) publication.drop_barrier();
 }
 
 // The queue is dead: nothing of it will be used again, and its timeline keeps what is out.

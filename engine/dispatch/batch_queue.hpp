@@ -89,15 +89,31 @@ class BatchQueue : public QueueResources {
   [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
   [[noreturn]] void refuse_longer_than_ring(size_t packets) const;
   void check_own_signal(const Publication& publication) const;
-  bool admit_at_once(Publication& publication) noexcept;
-  void begin(Publication& publication, hsa_signal_t completion) noexcept;
+  struct SignalNeeds {
+    uint32_t timing;      // event-less signals for timing
+    uint32_t event_less;  // those and, without interrupt signals, the completion signal
+  };
+  // The steps of submit(), in order.
+  void plan(Publication& publication, Deadline deadline);
   bool admit(Publication& publication, Deadline deadline);
-  bool append_closing_packet(Publication& publication);
-  static void take_back(Publication& publication, bool closed) noexcept;
-  bool is_in_place(const Publication& publication) const noexcept;
   void publish_in_place(Publication& publication) noexcept;
+  aql::PublishResult publish_by_copy(Publication& publication, Deadline deadline);
+  uint64_t settle(Publication& publication) noexcept;
+  std::optional<uint64_t> settle_refused(Publication& publication, const aql::PublishResult& result);
+
+  // Parts of plan() and admit().
+  bool append_closing_packet(Publication& publication);
+  bool admits_at_once(const Publication& publication) noexcept;
+  SignalNeeds signal_needs(const Publication& publication) const;
+  bool await_signals(const Publication& publication, const SignalNeeds& needs, Deadline deadline);
+  bool await_ring(uint64_t packets, Deadline deadline);
+  void take_timing_signals(Publication& publication, uint32_t count) noexcept;
+  void begin(Publication& publication, hsa_signal_t completion) noexcept;
+  // Parts of settling.
+  void give_back_admission(Publication& publication) noexcept;
+  static void take_back(Publication& publication) noexcept;
+  bool is_in_place(const Publication& publication) const noexcept;
   void retain(Publication& publication) noexcept;
-  aql::PublishResult write(Publication& publication, uint64_t from, Deadline deadline);
   void evict(Publication& tenant);
   void close(Publication& publication, Deadline deadline) noexcept;
   void forget(Publication& publication) noexcept;

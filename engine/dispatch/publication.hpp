@@ -65,6 +65,7 @@ struct Publication {
   uint64_t value = 0;
   uint64_t published = 0;
   hsa_signal_t completion{0};
+  bool has_closing_packet = false;  // the last packet is the engine's own barrier, for this submission
 
   // Nothing is said of any packet and none is timed.
   bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
