@@ -5,6 +5,7 @@
 // Cost: adding an entry allocates nothing. A publication without entries costs nothing.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace uptempo {
@@ -53,6 +54,22 @@ class AwaitedList {
  private:
   Awaited* first_ = nullptr;
   Awaited* last_ = nullptr;
+};
+
+// Serves awaited publications: the completion thread, as a timeline knows it.
+class AwaitedServer {
+ public:
+  // Requests another check of the awaited publications, for example after a failure. Any thread.
+  virtual void look_again() noexcept = 0;
+
+ protected:
+  ~AwaitedServer() = default;
+};
+
+// The awaited publications of one timeline.
+struct AwaitedPublications {
+  AwaitedList list;                             // under the server's mutex
+  std::atomic<AwaitedServer*> server{nullptr};  // null while the list is empty
 };
 
 }  // namespace uptempo::detail

@@ -13,7 +13,7 @@
 namespace uptempo::detail {
 namespace {
 
-thread_local bool is_drain_thread = false;
+thread_local bool is_completion_thread = false;
 
 }  // namespace
 
@@ -30,12 +30,12 @@ void CompletionThread::add(Awaited& item) {
       const std::lock_guard lock(mutex_);
       if (running_) {
         Timeline& timeline = *item.timeline;
-        AwaitedList& awaited = timeline.awaited_;
+        AwaitedList& awaited = timeline.awaited().list;
         if (awaited.first() == nullptr) {
           watched_.push_back(&timeline);
           // Sequentially consistent, like the store of the error and the load of this flag in
           // fail(): one of the two sees the other.
-          timeline.is_awaited_.store(true, std::memory_order_seq_cst);
+          timeline.awaited().server.store(this, std::memory_order_seq_cst);
         }
         awaited.insert(item);
         item.place = Awaited::Place::waiting;
@@ -58,9 +58,9 @@ bool CompletionThread::remove(Awaited& item) noexcept {
       ready_.erase(item);
       break;
     case Awaited::Place::waiting:
-      item.timeline->awaited_.erase(item);
-      if (item.timeline->awaited_.first() == nullptr) {
-        item.timeline->is_awaited_.store(false, std::memory_order_relaxed);
+      item.timeline->awaited().list.erase(item);
+      if (item.timeline->awaited().list.first() == nullptr) {
+        item.timeline->awaited().server.store(nullptr, std::memory_order_relaxed);
         watched_.erase(std::find(watched_.begin(), watched_.end(), item.timeline));
       }
       break;
@@ -124,17 +124,17 @@ void CompletionThread::attach_to_session() {
 // All timelines of the session have failed and are closed, so all their awaited publications have
 // finished.
 void CompletionThread::end_with_session(uint64_t) noexcept {
-  CompletionThread& drain = of_process();
-  if (is_drain_thread) {  // a coroutine destroyed the last Runtime
-    std::unique_lock lock(drain.mutex_);
-    while (drain.collect(lock)) drain.serve(lock);
+  CompletionThread& thread = of_process();
+  if (is_completion_thread) {  // a coroutine destroyed the last Runtime
+    std::unique_lock lock(thread.mutex_);
+    while (thread.collect(lock)) thread.serve(lock);
   } else {
-    drain.stop(false);
+    thread.stop(false);
   }
   std::optional<Signal> control;
-  const std::lock_guard lock(drain.mutex_);
-  control.swap(drain.control_);
-  drain.session_.reset();
+  const std::lock_guard lock(thread.mutex_);
+  control.swap(thread.control_);
+  thread.session_.reset();
 }
 
 void CompletionThread::start() {
@@ -155,7 +155,7 @@ void CompletionThread::start() {
     const std::lock_guard lock(mutex_);
     thread_ = std::thread([this] { run(); });
     running_ = true;
-    pthread_setname_np(thread_.native_handle(), "uptempo-drain");
+    pthread_setname_np(thread_.native_handle(), "uptempo-waiter");
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;
@@ -180,7 +180,7 @@ void CompletionThread::stop(bool for_good) noexcept {
 }
 
 void CompletionThread::run() noexcept {
-  is_drain_thread = true;
+  is_completion_thread = true;
   std::unique_lock lock(mutex_);
   for (;;) {
     woken_ = false;
@@ -207,7 +207,7 @@ bool CompletionThread::collect(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   for (size_t i = 0; i < looked_at_.size(); ++i) {
     Timeline& timeline = *looked_at_[i];
-    AwaitedList& awaited = timeline.awaited_;
+    AwaitedList& awaited = timeline.awaited().list;
     if (awaited.first() == nullptr) continue;
     while (Awaited* const item = awaited.first()) {
       if (!failed_[i] && !timeline.is_done(item->value)) break;
@@ -216,7 +216,7 @@ bool CompletionThread::collect(std::unique_lock<std::mutex>& lock) {
       ready_.push_back(*item);
     }
     if (awaited.first() != nullptr) continue;
-    timeline.is_awaited_.store(false, std::memory_order_relaxed);
+    timeline.awaited().server.store(nullptr, std::memory_order_relaxed);
     watched_.erase(std::find(watched_.begin(), watched_.end(), &timeline));
   }
   return ready_.first() != nullptr;
@@ -257,7 +257,7 @@ CompletionThread::Sleep CompletionThread::prepare_to_sleep() {
   if (!control_) return Sleep::in_pauses;
   signals_.assign(1, control_->handle());
   for (Timeline* const timeline : watched_) {
-    const uint64_t value = timeline->awaited_.first()->value;
+    const uint64_t value = timeline->awaited().list.first()->value;
     hsa_signal_t signal{0};
     switch (timeline->begin_lookout(value, signal)) {
       case Timeline::Lookout::leads:

@@ -48,7 +48,7 @@
 
 namespace uptempo::detail {
 
-class CompletionThread {
+class CompletionThread final : public AwaitedServer {
  public:
   static CompletionThread& of_process();
 
@@ -58,8 +58,7 @@ class CompletionThread {
   // Returns true if on_finished will not be called. Returns false if it is being called, has been
   // called, or the item was never added.
   bool remove(Awaited& item) noexcept;
-  // Requests another check, for example after a failure.
-  void look_again() noexcept;
+  void look_again() noexcept override;
   bool running() const noexcept;
 
  private:

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "aql/amd_abi.hpp"
-#include "engine/completion/completion_thread.hpp"
 #include "engine/runtime/counters.hpp"
 #include "engine/runtime/session.hpp"
 #include "engine/runtime/signal.hpp"
@@ -69,8 +68,8 @@ bool Timeline::enter() noexcept {
 }
 
 // Must not hold mutex_: the completion thread takes it.
-void Timeline::wake_completion_thread() noexcept {
-  if (is_awaited_.load(std::memory_order_seq_cst)) detail::CompletionThread::of_process().look_again();
+void Timeline::wake_awaited_server() noexcept {
+  if (detail::AwaitedServer* const server = awaited_.server.load(std::memory_order_seq_cst)) server->look_again();
 }
 
 Timeline::Timeline(uint32_t capacity)
@@ -106,7 +105,7 @@ void Timeline::close() noexcept {
     closed_.store(true, std::memory_order_seq_cst);
     changed_.notify_all();
   }
-  wake_completion_thread();
+  wake_awaited_server();
   while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::sleep_for(microseconds(50));
 }
 
@@ -277,7 +276,7 @@ WaitResult Timeline::wait_blocked(uint64_t value, Deadline deadline) {
     changed_.notify_all();
     if (!std::exchange(e.relied, false)) continue;
     lock.unlock();
-    wake_completion_thread();
+    wake_awaited_server();
   }
 }
 
@@ -344,7 +343,7 @@ bool Timeline::fail(hsa_status_t status, std::string text) noexcept {
   // Without the lock: dependents may also wait for this timeline.
   for (const Dependent& dependent : dependents)
     if (!noted(dependent.value)) dependent.timeline->fail(status, passed_on);
-  wake_completion_thread();
+  wake_awaited_server();
   return !noted(last_.load(std::memory_order_acquire));
 }
 

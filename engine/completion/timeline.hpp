@@ -50,10 +50,6 @@
 
 namespace uptempo {
 
-namespace detail {
-class CompletionThread;
-}
-
 enum class WaitMode : uint8_t {
   active,   // spin: lowest latency, one core busy
   blocked,  // sleep in the driver: no core busy, 5-50 us added latency
@@ -167,6 +163,8 @@ class Timeline {
   enum class Lookout : uint8_t { finished, leads, led, without_event };
   Lookout begin_lookout(uint64_t value, hsa_signal_t& signal) noexcept;
   void end_lookout(uint64_t value) noexcept;
+  // The completion thread's own.
+  detail::AwaitedPublications& awaited() noexcept { return awaited_; }
 
   // Call before the signals are destroyed, once every publication has completed or failed. Records
   // completed publications with their times and waits for visitors. After it, no signal or watched
@@ -174,7 +172,6 @@ class Timeline {
   void close() noexcept;
 
  private:
-  friend class detail::CompletionThread;
   explicit Timeline(uint32_t capacity);
 
   struct Entry {
@@ -217,7 +214,7 @@ class Timeline {
   bool enter() noexcept;
   // Release: close() sees that this thread's last read of a signal has happened.
   void leave() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
-  void wake_completion_thread() noexcept;
+  void wake_awaited_server() noexcept;
 
   bool noted(uint64_t value) const noexcept { return done_.load(std::memory_order_acquire) >= value; }
   // is_done() and failed() for visitors and the owner.
@@ -258,8 +255,7 @@ class Timeline {
   };
   std::vector<Dependent> dependents_;  // under mutex_
 
-  detail::AwaitedList awaited_;  // under the completion thread's mutex
-  std::atomic<bool> is_awaited_{false};
+  detail::AwaitedPublications awaited_;
 };
 
 inline uint64_t Timeline::begin(hsa_signal_t signal) noexcept {

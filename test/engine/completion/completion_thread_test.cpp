@@ -159,7 +159,7 @@ TEST_CASE("1,000 completions of 4 queues arrive once each, in order, many at a w
   const Counters before = Counters::now();
   for (size_t i = 0; i < each; ++i)
     for (size_t q = 0; q < queues; ++q) notifier.watch(submit_one(*devices[q]), q);
-  CHECK(threads_named("uptempo-drain").size() == 1);
+  CHECK(threads_named("uptempo-waiter").size() == 1);
   for (const auto& device : devices) device->processor().resume();
   Sleeper sleeper(notifier.fd());
   std::vector<uint64_t> last(queues, 0);
@@ -178,7 +178,7 @@ TEST_CASE("1,000 completions of 4 queues arrive once each, in order, many at a w
   CHECK(spent.completions_handed_back == queues * each);
   CHECK(spent.completion_thread_wake_ups > 0);
   CHECK(spent.completion_thread_wake_ups * 2 <= spent.completions_handed_back);
-  CHECK(threads_named("uptempo-drain").size() == 1);
+  CHECK(threads_named("uptempo-waiter").size() == 1);
 }
 
 TEST_CASE("notices of a queue come in order while it runs, also of what is complete when it is watched",
@@ -431,7 +431,7 @@ TEST_CASE("waiters that nothing can wake use under 2 % of a core, and so does th
   const Completion completion = submit_one(device);
   std::atomic<int> count{0};
   const Task task = count_when_done(completion, count);
-  const auto drains = threads_named("uptempo-drain");
+  const auto drains = threads_named("uptempo-waiter");
   REQUIRE(drains.size() == 1);
   std::vector<double> cost(3);
   std::atomic<size_t> waiting{0};

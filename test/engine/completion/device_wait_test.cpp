@@ -110,7 +110,7 @@ TEST_CASE("waiters of a caller's signal without event use under 2 % of a core", 
   Queue other{gpu};  // with events: the drain has one to sleep on and one to poll for
   notifier.watch(submit_gated(other, other_gate));
   std::this_thread::sleep_for(20ms);
-  const auto drains = threads_named("uptempo-drain");
+  const auto drains = threads_named("uptempo-waiter");
   REQUIRE(drains.size() == 1);
   const auto before = cpu_time_of(drains.front());
   const auto cost = cost_of_waiters(completion, gate, 3, {});
@@ -140,7 +140,7 @@ TEST_CASE(
       notifier.watch(completions.back());
       tasks.push_back(await(completions.back(), count));
     }
-  const auto drains = threads_named("uptempo-drain");
+  const auto drains = threads_named("uptempo-waiter");
   REQUIRE(drains.size() == 1);
   // The same publication is awaited by threads, too: one of them, or the drain, sleeps on its signal.
   double of_a_thread = 0;
@@ -224,9 +224,9 @@ TEST_CASE("the drain ends with the runtime, and what is awaited then is told", "
     const Completion lost = submit_gated(queue, gate);
     const Task task = await(lost, count);
     notifier.watch(lost);
-    CHECK(threads_named("uptempo-drain").size() == 1);
+    CHECK(threads_named("uptempo-waiter").size() == 1);
     runtime.reset();
-    CHECK(threads_named("uptempo-drain").empty());
+    CHECK(threads_named("uptempo-waiter").empty());
     CHECK(task.done());
     CHECK(contains(task.error(), "the Runtime was destroyed"));
     REQUIRE(readable(notifier.fd(), 0ms));
