@@ -7,8 +7,9 @@
 namespace uptempo::detail {
 namespace {
 
-constexpr size_t least_bytes = 4096;  // what the driver gives at least
-// Pinned for one copy, memory costs system calls in every launch, and the caller may not have it back when the call returns.
+constexpr size_t least_bytes = 4096;  // the driver's smallest allocation
+// Pinning memory for each copy would cost system calls per launch and would hold the caller's
+// memory beyond the call's return.
 constexpr CopyOptions staged{.pageable = PageablePath::staged};
 
 }  // namespace
@@ -17,7 +18,7 @@ std::byte* LaunchScratch::room(Stream& of, const Agent& gpu, size_t argument, si
   if (buffers_.empty()) buffers_.resize(arguments_);
   DeviceBuffer<std::byte>& buffer = buffers_[argument];
   if (bytes > buffer.size()) {
-    // Powers of two: arrays that grow step by step do not allocate at each.
+    // Powers of two, so that arrays that grow step by step do not allocate at each step.
     DeviceBuffer<std::byte> larger(gpu, std::bit_ceil(std::max(bytes, least_bytes)));
     if (buffer.data() != nullptr) of.free(std::move(buffer));
     buffer = std::move(larger);

@@ -1,9 +1,11 @@
-// Arrays of the host as arguments of a launch: Launcher::launch() copies them to memory of its own on the device, and back.
+// Host arrays as launch arguments: Launcher::launch() copies them to its own device memory and
+// back.
 //
 //   Launcher<float*, const float*, uint32_t> step{streams, kernel};
 //   step.launch(stream, Grid{n}.by(64), out(y), in(x), n);      // x and y: std::vector<float>
 //
-// in() is taken before the call returns, out() and in_out() are there when it returns; pageable memory of any kind. How: launcher.hpp.
+// launch() reads in() arrays before it returns; out() and in_out() arrays hold their results when
+// it returns. Any pageable memory works. launcher.hpp has the details.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +39,8 @@ inline constexpr bool is_host_array = false;
 template <class T, ArrayWay W>
 inline constexpr bool is_host_array<HostArray<T, W>> = true;
 
-// What a kernel's parameter can be given: a value for it, or, for a pointer, an array of what it points to.
+// True if a kernel parameter accepts the argument: a value, or, for a pointer, an array of its
+// element type.
 template <class Given, class Parameter>
 constexpr bool can_be_given() {
   if constexpr (is_host_array<Given>) {
@@ -50,20 +53,20 @@ constexpr bool can_be_given() {
 
 }  // namespace detail
 
-// Read by the kernel. Any contiguous range: a vector, an array, a span.
+// An array that the kernel reads. Any contiguous range: a vector, an array, a span.
 template <std::ranges::contiguous_range R>
 auto in(const R& range) {
   const std::span memory(range);
   using T = std::remove_const_t<typename decltype(memory)::element_type>;
   return detail::HostArray<const T, detail::ArrayWay::in>{memory};
 }
-// Written by the kernel, every element: what it leaves out is undefined.
+// An array of which the kernel writes every element; elements it does not write are undefined.
 template <std::ranges::contiguous_range R>
 auto out(R&& range) {
   const std::span memory(range);
   return detail::HostArray<typename decltype(memory)::element_type, detail::ArrayWay::out>{memory};
 }
-// Both.
+// An array that the kernel reads and writes.
 template <std::ranges::contiguous_range R>
 auto in_out(R&& range) {
   const std::span memory(range);
@@ -72,22 +75,24 @@ auto in_out(R&& range) {
 
 namespace detail {
 
-// Device memory of a launcher for such arguments, one buffer for each. Made when first needed, larger when it must be. Private to engine/stream.
+// A launcher's device memory for array arguments, one buffer per argument. Allocated on first use
+// and enlarged as needed. Private to engine/stream.
 class LaunchScratch {
  public:
-  // For as many arguments.
+  // `arguments`: number of arguments.
   explicit LaunchScratch(size_t arguments) noexcept : arguments_(arguments) {}
 
-  // Room for an argument. What was too small goes in the order of the stream.
+  // Returns memory for an argument. A buffer that is too small is freed in stream order.
   std::byte* room(Stream& stream, const Agent& gpu, size_t argument, size_t bytes);
   void copy_in(Stream& stream, size_t argument, std::span<const std::byte> host);
   void copy_out(Stream& stream, size_t argument, std::span<std::byte> host);
 
-  // All memory, for when a launch that uses it may be unfinished.
+  // Returns all memory, for the case that a launch that uses it may be unfinished.
   std::shared_ptr<void> take_memory();
   bool empty() const noexcept { return buffers_.empty(); }
 
-  // The stream that has used it last, by number, and where it stood then. No queue: nothing is unfinished.
+  // Number of the last stream that used the memory, and its standing then. No queue: nothing is
+  // unfinished.
   uint64_t stream = 0;
   Standing standing;
 

@@ -21,7 +21,7 @@ LauncherCore::LauncherCore(Streams& streams, std::shared_ptr<const KernelInfo> k
                .call = "Launcher",
                .asked = fmt::format("no block for the arguments of kernel '{}'", kernel_->name),
                .found = "at least one is needed",
-               .remedy = "correct the LauncherOptions, or turn skip_arguments off"});
+               .remedy = "raise LauncherOptions::blocks, or turn skip_arguments off"});
 }
 
 LauncherCore::~LauncherCore() {
@@ -63,7 +63,7 @@ void LauncherCore::refuse_stream() const {
                .call = "Launcher::launch",
                .asked = fmt::format("kernel '{}' on a stream", kernel_->name),
                .found = "the stream belongs to other Streams than the Launcher",
-               .remedy = "make the Launcher with the Streams of the streams that it is used with"});
+               .remedy = "create the Launcher with the Streams of the streams that it is used with"});
 }
 
 }  // namespace uptempo::detail

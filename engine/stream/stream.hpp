@@ -1,4 +1,4 @@
-// Stream: work that is carried out in the order in which it is put there, beside the work of other streams.
+// Stream: work that executes in the order of its calls, concurrently with other streams.
 //
 //   Stream stream{streams};
 //   stream.launch(saxpy, Grid{n}.by(256), y, x, 2.0f, n);
@@ -6,28 +6,42 @@
 //   other.wait(done);
 //   stream.synchronize();
 //
-// What each thing costs. A launch is one packet, published at once, and nobody is asked to tell of its end. record() is one marker packet where the stream has work that no earlier
-// marker covers, and nothing otherwise; wait() is nothing where the event is complete, in the same hardware queue, or was waited for there already; what remains becomes
-// one packet for up to five events, ahead of the stream's next work. Counters (counters.hpp) tell of all of it: markers, markers_elided, wait_packets, waits_elided.
-// In steady state nothing here allocates, and no call is made but the doorbell's store.
+// Cost:
+//   launch    One packet, published at once, without a completion signal.
+//   record()  One marker packet if the stream has work that no earlier marker covers; otherwise
+//             nothing.
+//   wait()    Nothing if the event is complete, is in the same hardware queue, or was already
+//             waited for there. Remaining events share one packet per five events, before the
+//             stream's next work.
+// The counters markers, markers_elided, wait_packets and waits_elided (counters.hpp) count these.
+// In steady state nothing here allocates, and the only call is the doorbell store.
 //
-// What the host wrote. The first launch after synchronize(), or after any other wait of the host that covers the stream's last work, sees everything the host wrote before. Later ones see what it writes to fine-grained memory (PinnedBuffer, KernargBuffer); after
-// writing to coarse-grained memory while the stream has work, call host_wrote().
+// Host writes: the first launch after synchronize(), or after another host wait that covers the
+// stream's last work, sees everything that the host wrote before. Later launches see host writes to
+// fine-grained memory (PinnedBuffer, KernargBuffer). After writing coarse-grained memory while the
+// stream has work, call host_wrote().
 //
-// Large arguments. What does not fit a kernarg slab (QueueOptions::kernarg_slab_bytes) gets memory of its own, which is used again when the kernel is complete: the first such launches
-// of a size allocate, and no others pay. StreamsOptions::spill_bytes bounds it; a launch beyond what is free waits as below, and a kernel beyond all of it is refused.
+// Large arguments: arguments larger than a kernarg slab (QueueOptions::kernarg_slab_bytes) get a
+// separate block, which is reused when the kernel is complete. Only the first such launches of a
+// size allocate. StreamsOptions::spill_bytes limits these blocks. A launch that finds too little
+// free waits as described under Back-pressure; a kernel that exceeds the whole limit is refused.
 //
-// Waiting for the host. wait(signal) holds the stream until somebody, usually the host, makes the signal zero. A hardware queue is held up by it as well, so
-// the stream gets one of its own, or is refused (StreamsOptions::own_queues). So does a stream that waits for an event behind such a wait.
+// Waiting for the host: wait(signal) stops the stream until the signal is zero, which is usually
+// the host's action. This also stops the hardware queue, so the stream gets a queue of its own, or
+// the call is refused (StreamsOptions::own_queues). The same applies to a stream that waits for an
+// event after such a wait.
 //
-// Back-pressure: a call that finds ring, kernarg memory or signals exhausted waits for the oldest work of its queue, StreamsOptions::patience at most, without holding a
-// lock; then it throws Error naming what was short. Nothing is half done then.
+// Back-pressure: a call that finds the ring, kernarg memory or signals exhausted waits for the
+// oldest work of its queue, without holding a lock, for at most StreamsOptions::patience. Then it
+// throws Error, which names the exhausted resource, and has changed nothing.
 //
-// Misuse: after the Runtime has gone, what puts work on a stream throws Error, and so does what asks
-// for the end of its work; events that were complete by then stay so.
+// Misuse: after the Runtime has ended, every call that puts work on a stream, or asks for the end of
+// its work, throws Error. Events that were complete by then stay complete.
 //
-// Thread safety: one thread at a time for one stream; others may use other streams and any event meanwhile. Lifetime: kernels, buffers and signals until completion. A stream may be destroyed
-// with work in flight, which goes on; nobody waits for it and no other stream is held up.
+// Thread safety: one thread at a time per stream. Other threads may use other streams and any event
+// meanwhile.
+// Lifetime: kernels, buffers and signals must live until completion. A stream may be destroyed with
+// work in flight. The work continues; the destructor does not wait, and no other stream is delayed.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -59,19 +73,24 @@ struct TimelinePoint;
 struct StreamOptions {
   StreamPriority priority = StreamPriority::normal;
   std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
-  bool blocking = true;             // ordered against the default stream where that is legacy
+  bool blocking = true;             // ordered against the default stream if that is legacy
 };
 
 class Stream {
  public:
-  // Throws Error if a hardware queue has to be made and cannot.
+  // Throws Error if a new hardware queue is needed and cannot be created.
   explicit Stream(Streams& streams, const StreamOptions& options = {});
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+<<<<<<< HEAD
   // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, when
   // room does not come in time, and if the queue has failed.
+=======
+  // Throws Error for a geometry that kernel or agent cannot run, if no room becomes available in
+  // time, and if the queue has failed.
+>>>>>>> e4151b8 (engine/stream: plain English in comments and messages)
   template <class... Args>
   void launch(const Kernel<Args...>& kernel, const Grid& grid, const std::type_identity_t<Args>&... args) {
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
@@ -85,23 +104,26 @@ class Stream {
       note_order();
   }
 
-  // An event that is complete when everything put on the stream so far is.
+  // Returns an event that completes when all earlier work of the stream is complete.
   Event record();
-  // The same, with the time at which it was reached.
+  // The same, with the completion time.
   void record(TimedEvent& event);
-  // What is put on the stream from now on begins after the event. Throws Error where that takes a hardware queue of its own and none is left.
+  // Later work of the stream begins after the event. Throws Error if that requires a separate
+  // hardware queue and none is left.
   void wait(const Event& event);
-  // The same for a signal of the caller's, until it is zero.
+  // Later work of the stream begins when the caller's signal is zero.
   void wait(const Signal& signal) { wait(signal.handle()); }
   void wait(hsa_signal_t signal);
 
-  // Copies and fills in the order of the stream; which ends there are, which paths, and when pageable memory is read and written: copy_ends.hpp. They return the path
-  // taken, and CopyPath::automatic where there was nothing to do. None waits for the device, but as every call where something is exhausted. Throw Error for sizes that do not
-  // fit, for a path asked for that cannot go, and as launch().
+  // Copies and fills in stream order. copy_ends.hpp describes ends, paths, and when pageable memory
+  // is read and written. Return the path used; CopyPath::automatic if there was nothing to do. They
+  // do not wait for the device, except under back-pressure. Throw Error if sizes do not match, if
+  // the requested path cannot do the copy, and like launch().
   CopyPath copy(const CopyTarget& to, const CopySource& from, const CopyOptions& options = {});
   CopyPath copy_2d(const CopyTarget& to, const CopySource& from, const CopyRows& rows,
                    const CopyOptions& options = {});
-  // The target is filled with a pattern of 1, 2, 4, 8 or 16 bytes, of which it, or each row, holds a whole number.
+  // Fills the target with a pattern of 1, 2, 4, 8 or 16 bytes. The target, or each row, must hold a
+  // whole number of patterns.
   template <class T>
   CopyPath fill(const CopyTarget& to, const T& pattern, CopyPath path = CopyPath::automatic) {
     const size_t bytes = to.end().size_bytes;
@@ -115,8 +137,10 @@ class Stream {
     return fill_with(to, rows, &pattern, sizeof(T), path);
   }
 
-  // Gives memory back when everything put on the stream so far is complete: in a later free(), synchronize() or the destructor of this stream, in
-  // Streams::synchronize(), or at last with the Streams; never in a launch or another stream's call. Throws Error as record(); the memory is the caller's yet then.
+  // Frees memory once all earlier work of the stream is complete. This happens in a later free(),
+  // synchronize() or the destructor of this stream, in Streams::synchronize(), or at the latest
+  // with the Streams; never in a launch or in another stream's call. Throws Error like record();
+  // the caller then keeps the memory.
   void free(Allocation&& memory);
   template <class Buffer>
   void free(Buffer&& buffer) requires requires {
@@ -127,14 +151,14 @@ class Stream {
     free_after(after, buffer.release());
   }
 
-  // Later launches see what the host wrote to coarse-grained memory.
+  // Later launches see the host's writes to coarse-grained memory.
   void host_wrote() noexcept { position_.acquires_system = true; }
 
-  // Returns when everything put on the stream so far is complete. Throws Error if its queue has failed.
+  // Blocks until all earlier work of the stream is complete. Throws Error if its queue has failed.
   void synchronize(WaitPolicy policy = {});
-  // The same until a deadline: false if it has passed first.
+  // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool synchronize(Deadline deadline, WaitPolicy policy = {});
-  // True if everything put on the stream so far is complete. May put a marker on it.
+  // Returns true if all earlier work of the stream is complete. May publish a marker.
   bool ready();
 
   hsa_queue_t* hardware_queue() const noexcept { return queue_->handle(); }
@@ -145,7 +169,8 @@ class Stream {
   friend class detail::LauncherCore;
   Stream(std::shared_ptr<detail::StreamsState> streams, const StreamOptions& options, bool is_default);
 
-  // The queue for the stream's next packet, with all that it waits for ahead of it.
+  // Returns the queue for the stream's next packet, after publishing the waits that must precede
+  // it.
   detail::StreamQueue& prepare() {
     if (position_.empty() || !waits_.empty() || follows_others_) [[unlikely]]
       settle();
@@ -170,7 +195,7 @@ class Stream {
   void settle();
   void settle_place();
   void put_waits();
-  // Legacy order: what the stream's next packet comes after, and what comes after its last one.
+  // Legacy order: what the next packet follows, and what follows the last one.
   void settle_order();
   void follow(detail::Standing standing);
   void note_order();
@@ -180,22 +205,23 @@ class Stream {
   void add(const Event& event);
   void drop_finished();
   bool is_behind_host();
-  // What is complete when the stream's work is: the events that it waits for, and one for what is in its queue.
+  // All work of the stream: the events that it waits for, and an event for its work in the queue.
   template <class F>
   bool all_of_it(F&& is_over);
 
   std::shared_ptr<detail::StreamsState> streams_;
-  const uint64_t number_;  // no other stream of these Streams has had it
+  const uint64_t number_;  // unique among the streams of these Streams
   const StreamOptions options_;
   detail::StreamQueue* queue_;
   detail::StreamPosition position_;
-  std::vector<Event> waits_;                 // for the next packet: of each timeline one at most
-  std::vector<detail::Standing> to_follow_;  // of blocking streams, by the default stream
-  std::vector<Event> gates_;                 // of its waits for the host, those that may not be over
+  std::vector<Event> waits_;                 // for the next packet; at most one per timeline
+  std::vector<detail::Standing> to_follow_;  // of blocking streams; used by the default stream
+  std::vector<Event> gates_;                 // waits for the host that may be unfinished
   bool owns_queue_ = false;
   bool follows_others_ = false;  // it is, or is ordered against, a legacy default stream
   bool is_default_ = false;
-  uint64_t default_followed_ = 0;  // as far as its packets have followed those of the default stream
+  // Sequence number of the default stream that this stream's packets have followed.
+  uint64_t default_followed_ = 0;
 };
 
 }  // namespace uptempo

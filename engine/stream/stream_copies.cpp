@@ -1,4 +1,4 @@
-// What Stream does for copies, fills and frees: choice of the path, staging, and order.
+// Stream's copies, fills and frees: choice of path, staging, and order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using detail::Staging;
 using detail::TimelinePoint;
 using detail::Transfers;
 
-// A copy or fill on its way. Rows that follow each other without a gap are one.
+// A copy or fill in preparation. Contiguous rows are merged into one.
 struct Stream::Transfer {
   CopyEnd to;
   CopyEnd from;  // no data: a fill
@@ -50,7 +50,7 @@ namespace {
 
 bool is_host(CopyPlace place) noexcept { return place == CopyPlace::pinned || place == CopyPlace::pageable; }
 
-// From the first row's first byte to the last one's last.
+// Bytes from the start of the first row to the end of the last.
 size_t extent(size_t pitch, const CopyRows& rows) noexcept {
   return (rows.height - 1) * pitch + rows.width_bytes;
 }
@@ -66,11 +66,11 @@ size_t extent(size_t pitch, const CopyRows& rows) noexcept {
 void check_rows(const char* what, const CopyEnd& end, size_t pitch, const CopyRows& rows) {
   if (rows.height > 1 && pitch < rows.width_bytes)
     refuse(fmt::format("rows of {} bytes", rows.width_bytes), fmt::format("a {} pitch of {}", what, pitch),
-           "a pitch is at least the width");
+           "make the pitch at least the width");
   const bool too_far = rows.height > 1 && pitch > (SIZE_MAX - rows.width_bytes) / (rows.height - 1);
   if (too_far || extent(pitch, rows) > end.size_bytes)
     refuse(fmt::format("{} rows of {} bytes with a pitch of {}", rows.height, rows.width_bytes, pitch),
-           fmt::format("a {} of {} bytes", what, end.size_bytes), "name rows that lie inside the memory");
+           fmt::format("a {} of {} bytes", what, end.size_bytes), "choose rows inside the memory");
 }
 
 CopyDirection direction_of(const CopyEnd& to, const CopyEnd& from) noexcept {
@@ -92,7 +92,7 @@ CopyPath Stream::copy(const CopyTarget& to, const CopySource& from, const CopyOp
   const size_t bytes = from.end().size_bytes;
   if (to.end().size_bytes != bytes)
     refuse(fmt::format("a copy of {} bytes", bytes), fmt::format("a target of {} bytes", to.end().size_bytes),
-           "make both the same size, or name a part of the larger one");
+           "make both the same size, or pass a part of the larger one");
   return put(Transfer{to.end(), from.end(), {bytes, 1, bytes, bytes}}, options);
 }
 
@@ -117,7 +117,7 @@ CopyPath Stream::fill_with(const CopyTarget& to, const CopyRows& rows, const voi
   return put(std::move(fill), {.path = path});
 }
 
-// Without a packet that asks: nothing that was put on the stream is unfinished.
+// True if no earlier work of the stream is unfinished. Publishes no marker to find out.
 bool Stream::is_known_idle() {
   drop_finished();
   return waits_.empty() && (position_.empty() || queue_->timeline().is_done(position_.epoch));
@@ -129,28 +129,28 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
       std::pair(transfer.to.place, transfer.is_fill() ? CopyPlace::pinned : transfer.from.place);
   const auto refuse_path = [&](CopyPath path, const char* why) {
     refuse(fmt::format("{} on the {} path", transfer.text(), name_of(path)), why,
-           "take another path, or CopyPath::automatic");
+           "use another path, or CopyPath::automatic");
   };
   if (from == CopyPlace::pageable && to == CopyPlace::pageable)
-    refuse(transfer.text(), "no end that the device reaches", "let the host copy after a synchronize()");
+    refuse(transfer.text(), "the device can access neither end", "copy on the host after synchronize()");
 
   const char* no_host = nullptr;
   if (!is_host(from) || !(is_host(to) || (to == CopyPlace::device && transfer.to.host_writes))) {
-    no_host = "the host does not reach both ends";
+    no_host = "the host cannot access both ends";
   } else if ((asked == CopyPath::host || transfer.bytes() <= transfers.limits().host_bytes) &&
              !is_known_idle()) {
-    no_host = "the stream is not known to have nothing unfinished";
+    no_host = "the stream may have unfinished work";
   }
   const char* no_engine = nullptr;
   if (transfer.is_fill()) {
-    no_engine = "copy engines do not fill";
+    no_engine = "copy engines cannot fill";
   } else if (!transfer.is_linear()) {
-    no_engine = "copy engines copy bytes that follow each other";
+    no_engine = "copy engines copy contiguous bytes only";
   } else if (is_behind_host()) {
-    no_engine = "the stream waits for the host, and a copy engine would hold up the copies of other streams";
+    no_engine = "the stream waits for the host, and a copy engine would block the copies of other streams";
   }
   const char* const no_kernel =
-      transfer.is_fill() && to == CopyPlace::pageable ? "kernels do not reach pageable memory" : nullptr;
+      transfer.is_fill() && to == CopyPlace::pageable ? "kernels cannot access pageable memory" : nullptr;
 
   switch (asked) {
     case CopyPath::host:
@@ -171,7 +171,7 @@ CopyPath Stream::path_for(const Transfer& transfer, CopyPath asked) {
   if (prefers_kernel && no_kernel == nullptr && transfers.has_kernels()) return CopyPath::kernel;
   if (no_engine == nullptr) return CopyPath::engine;
   if (no_kernel != nullptr) refuse(transfer.text(), no_kernel, "fill pinned memory, or synchronize() first");
-  transfers.kernels();  // says why there are none
+  transfers.kernels();  // throws the reason why there are none
   return CopyPath::kernel;
 }
 
@@ -237,7 +237,7 @@ void Stream::count_transfer(const Transfer& transfer, CopyPath path) noexcept {
 }
 
 void Stream::carry_out_on_host(const Transfer& transfer) {
-  detail::finish_host_duties();  // of what the stream did before
+  detail::finish_host_duties();  // of earlier work of the stream
   if (transfer.is_fill()) {
     fill_on_host(transfer.to.data, transfer.rows, transfer.pattern);
   } else {
@@ -250,7 +250,8 @@ void Stream::carry_out_on_host(const Transfer& transfer) {
   position_.acquires_system = true;
 }
 
-// Both ends are in reach of the device. Returns what will be reached when it is complete.
+// Requires that the device can access both ends. Returns the point that is reached when the
+// transfer is complete.
 TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
   if (path == CopyPath::kernel) {
     launch_copy(transfer);
@@ -269,13 +270,14 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
       lane.copy({.to = transfer.to.data,
                  .to_agent = agent_of(transfer.to),
                  .from = transfer.from.data,
-                 // Between two agents: ROCr would have a thread of its own copy within the host.
+                 // Host agent on one side only: otherwise ROCr copies within the host in its own
+                 // thread.
                  .from_agent = within_host ? own : agent_of(transfer.from),
                  .bytes = transfer.bytes()},
                 waits_);
   position_ = {};
   waits_.assign(1, copied);
-  if (follows_others_) {  // who follows this stream follows its place in its queue
+  if (follows_others_) {  // its followers follow its place in its queue
     put_waits();
     note_order();
   }
@@ -285,7 +287,8 @@ TimelinePoint Stream::begin(const Transfer& transfer, CopyPath path) {
 void Stream::launch_copy(const Transfer& transfer) {
   Transfers& transfers = streams_->transfers();
   if (transfer.from.place == CopyPlace::peer)
-    position_.acquires_system = true;  // this agent's caches know nothing of it
+    // This agent's caches are not coherent with the peer's memory.
+    position_.acquires_system = true;
   auto* const to = reinterpret_cast<uint8_t*>(transfer.to.data);
   const auto* const from = reinterpret_cast<const uint8_t*>(transfer.from.data);
   const CopyRows& rows = transfer.rows;
@@ -313,7 +316,7 @@ void Stream::launch_fill(const Transfer& transfer) {
 void Stream::put_staged(const Transfer& transfer, CopyPath path) {
   Transfers& transfers = streams_->transfers();
   const CopyRows& rows = transfer.rows;
-  // Staging memory is not shared with a stream that waits for the host, which might hold it for ever.
+  // A stream that waits for the host might hold staging memory forever, so it gets its own.
   const std::shared_ptr<Staging> own =
       is_behind_host() ? transfers.make_staging(transfer.bytes()) : std::shared_ptr<Staging>();
   const size_t most = own ? transfer.bytes() : transfers.limits().piece_bytes;
@@ -373,15 +376,17 @@ void Stream::put_pinned_for_once(const Transfer& transfer, CopyPath path) {
   const CopyEnd& pageable = to_device ? transfer.from : transfer.to;
   const size_t bytes = extent(to_device ? transfer.rows.from_pitch : transfer.rows.to_pitch, transfer.rows);
   if (transfers.agent() == nullptr)
-    refuse(transfer.text(), "no agent that memory could be pinned for", "take PageablePath::staged");
-  // Which of two pins an unpin ends is told by the address alone.
+    refuse(transfer.text(), "there is no agent to pin memory for", "use PageablePath::staged");
+  // hsa_amd_memory_unlock selects a pin by address alone, so two pins of the same memory must not
+  // overlap in time.
   transfers.await_users(pageable.data, bytes, HostDuties::Uses::pins);
   HostPin pin(*transfers.agent(), pageable.data, bytes);
   Transfer pinned = transfer;
   CopyEnd& end = to_device ? pinned.from : pinned.to;
   end.data = static_cast<std::byte*>(pin.device_address());
   end.place = CopyPlace::pinned;
-  position_.acquires_system = true;  // memory that was not the device's until now
+  // The device could not access this memory until now.
+  position_.acquires_system = true;
   const TimelinePoint after = begin(pinned, path);
   HostDuties::of_process().add({.after = after,
                                 .used = pageable.data,

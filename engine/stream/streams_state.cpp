@@ -41,13 +41,14 @@ StreamsState::StreamsState(const StreamsOptions& options, MakeQueue make_queue, 
   };
   if (options_.hardware_queues == 0) refuse("no hardware queue", "streams need at least one");
   if (options_.queue.publications < 2)
-    refuse("less than two publications", "streams need one for others to wait for, and one to go on with");
+    refuse("fewer than two publications", "streams need one for others to wait on, and one to continue with");
 }
 
 StreamsState::~StreamsState() {
-  // All of them before the first one goes: their packets may name each other's signals. And in one time for all, however many of them hang.
+  // Finish all queues before the first is destroyed: their packets may use each other's signals.
+  // One deadline covers all, however many of them hang.
   const Deadline deadline = Deadline::after(options_.queue.drain);
-  // One that has no room for its marker, because it hangs, takes no time away from those behind it.
+  // A queue that hangs and has no room for its marker does not delay the others.
   while (!close_epochs() && !deadline.passed()) {
     give_back_loans();
     std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -96,7 +97,7 @@ StreamsState::Place& StreamsState::place_of(const StreamQueue& queue) noexcept {
 StreamQueue& StreamsState::place(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
   if (StreamQueue* const queue = try_place(priority, cu_mask)) return *queue;
   const std::lock_guard making(making_mutex_);
-  // There may be enough of them now.
+  // Another thread may have created enough meanwhile.
   if (StreamQueue* const queue = try_place(priority, cu_mask)) return *queue;
   return make(priority, cu_mask, false);
 }
@@ -137,7 +138,7 @@ void StreamsState::leave(StreamQueue& queue) noexcept {
 StreamQueue& StreamsState::take_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask) {
   if (StreamQueue* const queue = try_own_queue(priority, cu_mask)) return *queue;
   const std::lock_guard making(making_mutex_);
-  // One may have come free, or the last one be gone now.
+  // A queue may have become free, or the last one may have been taken.
   if (StreamQueue* const queue = try_own_queue(priority, cu_mask)) return *queue;
   return make(priority, cu_mask, true);
 }
@@ -149,7 +150,7 @@ StreamQueue* StreamsState::try_own_queue(StreamPriority priority, const std::vec
     if (!place->own || place->queue->failed()) continue;
     ++own;
     if (place->streams != 0 || place->priority != priority || place->cu_mask != cu_mask) continue;
-    place->queue->close_open();  // there may have been no room for it when it was given back
+    place->queue->close_open();  // there may have been no room for it when the queue was given back
     if (place->queue->busy()) continue;
     place->streams = 1;
     return place->queue.get();
@@ -158,22 +159,23 @@ StreamQueue* StreamsState::try_own_queue(StreamPriority priority, const std::vec
     throw Error(
         {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
          .call = "Stream::wait",
-         .asked = "a wait for what only the host can do",
-         .found = fmt::format("the stream would hold up others that share its hardware queue, and all {} "
+         .asked = "a wait for an action of the host",
+         .found = fmt::format("the stream would block others that share its hardware queue, and all {} "
                               "queues for streams that wait for the host are in use",
                               options_.own_queues),
-         .remedy = "make the Streams with more own_queues, or synchronize and destroy streams that wait "
+         .remedy = "create the Streams with more own_queues, or synchronize and destroy streams that wait "
                    "for the host"});
   }
   return nullptr;
 }
 
 void StreamsState::give_back_own_queue(StreamQueue& queue) noexcept {
-  queue.close_open();  // so that it is known when what is open is over
+  queue.close_open();  // so that completion of the open epoch can be observed
   leave(queue);
 }
 
-// Places are never taken away. Without a copy of them, because queues that are short of signals come here.
+// Places are never removed. Iterates without copying them, because queues that are short of signals
+// call this.
 void StreamsState::for_each_queue(const std::function<void(StreamQueue&)>& f) {
   const auto queue = [this](size_t index) -> StreamQueue* {
     const std::lock_guard lock(mutex_);
@@ -188,7 +190,7 @@ uint32_t StreamsState::queues() {
 }
 
 void StreamsState::give_back_later(std::shared_ptr<void> memory, std::vector<QueueUse> uses) {
-  std::vector<GivenBack> over;  // goes without the lock: giving memory back is a call into the driver
+  std::vector<GivenBack> over;  // destroyed without the lock: freeing memory calls the driver
   const std::lock_guard lock(given_back_mutex_);
   given_back_.push_back({std::move(memory), std::move(uses)});
   const auto first = std::partition(given_back_.begin(), given_back_.end(), [](const GivenBack& given) {
@@ -209,7 +211,7 @@ void StreamsState::note_blocking(const Standing& standing) {
   const std::lock_guard lock(order_mutex_);
   auto at = std::ranges::find(blocking_, standing.queue, &Standing::queue);
   if (at == blocking_.end()) at = blocking_.insert(at, Standing{});
-  // Of several streams in one queue the last packet stands for all: an epoch covers everything before it.
+  // For several streams in one queue, keep the last packet: an epoch covers everything before it.
   if (at->position.packet < standing.position.packet) *at = standing;
 }
 

@@ -1,6 +1,7 @@
-// What the streams of an agent have in common. Private to engine/stream and its tests, which may make one over queues without ROCr.
+// StreamsState: the state shared by an agent's streams. Private to engine/stream and its tests;
+// tests can create one over queues without ROCr.
 //
-// Thread safety: every function from any thread.
+// Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -35,32 +36,35 @@ class StreamsState {
   Transfers& transfers() noexcept { return *transfers_; }
   DeferredFrees& frees() noexcept { return frees_; }
 
-  // The queue for a new stream: one more, or the one with the fewest streams. Throws Error. Making a queue takes the driver milliseconds: only those wait for it that need a
-  // new one themselves.
+  // Returns the queue for a new stream: a new queue, or the one with the fewest streams. Throws
+  // Error. Creating a queue takes milliseconds in the driver; only streams that also need a new
+  // queue wait for it.
   StreamQueue& place(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
-  // The same for a stream that has nothing unfinished: the one it has, or an idle one if that is busy.
+  // For a stream without unfinished work: returns its own queue, or an idle one if its own is busy.
   StreamQueue& place_again(StreamQueue& queue) noexcept;
   void leave(StreamQueue& queue) noexcept;
-  // A queue that nobody shares. Throws Error if none is left.
+  // Returns an unshared queue. Throws Error if none is left.
   StreamQueue& take_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
   void give_back_own_queue(StreamQueue& queue) noexcept;
 
   // Legacy order.
-  // Takes, and forgets, the standings of all blocking streams: one for each queue that they have used since.
+  // Takes and clears the standings of all blocking streams: one per queue that they have used
+  // since.
   void take_blocking(std::vector<Standing>& standings);
   void note_blocking(const Standing& standing);
-  // How often something was put on the default stream, and where it stands.
+  // Number of submissions to the default stream, and its standing.
   uint64_t default_sequence() const noexcept { return default_sequence_.load(std::memory_order_acquire); }
   Standing default_standing();
   void note_default(const Standing& standing);
 
-  // From 1, and never twice: an address may be that of another stream before.
+  // Starts at 1 and is never repeated; the address of a stream may be.
   uint64_t next_stream_number() noexcept { return ++stream_numbers_; }
 
-  // Memory that packets may still read: it goes when all uses are over, at a later call or with the queues. Nobody waits for it, and no synchronize() comes by.
+  // Frees memory that packets may still read, once all uses are over: in a later call, or with the
+  // queues. No call waits for it, and no synchronize() checks it.
   void give_back_later(std::shared_ptr<void> memory, std::vector<QueueUse> uses);
 
-  // Calls f for each queue, of all priorities, that there is.
+  // Calls f for each existing queue of any priority.
   void for_each_queue(const std::function<void(StreamQueue&)>& f);
   uint32_t queues();
 
@@ -72,15 +76,15 @@ class StreamsState {
     uint32_t streams = 0;
     bool own = false;
   };
-  // Null: there are none to share, or not as many as there may be.
+  // Returns null if there is no queue to share, or if more may be created.
   StreamQueue* try_place(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
-  // Null: all are in use. Throws Error if there are as many as there may be.
+  // Returns null if all are in use. Throws Error if no more may be created.
   StreamQueue* try_own_queue(StreamPriority priority, const std::vector<uint32_t>& cu_mask);
-  // With one stream. making_mutex_ is held.
+  // Creates a queue with one stream. Requires making_mutex_.
   StreamQueue& make(StreamPriority priority, const std::vector<uint32_t>& cu_mask, bool own);
   Place& place_of(const StreamQueue& queue) noexcept;
 
-  // Puts a marker behind everything, where there is room for one. False if there was none somewhere.
+  // Publishes a marker for every open epoch. Returns false if a queue had no room for one.
   bool close_epochs() noexcept;
   void give_back_loans() noexcept;
   Transfers::Hooks hooks();
@@ -97,11 +101,11 @@ class StreamsState {
   std::vector<GivenBack> given_back_;  // outlive the queues
   DeferredFrees frees_;
   std::unique_ptr<Transfers> transfers_;  // outlives the queues, which use its kernels and memory
-  std::mutex
-      making_mutex_;  // held by who makes a queue, so that no more are made than may be; taken before mutex_
-  std::mutex mutex_;  // of places_; not taken by launches
+  // Held while a queue is created, so that the limit is not exceeded; locked before mutex_.
+  std::mutex making_mutex_;
+  std::mutex mutex_;  // protects places_; launches do not take it
   std::vector<std::unique_ptr<Place>> places_;
-  std::mutex order_mutex_;  // of the standings
+  std::mutex order_mutex_;  // protects the standings
   std::vector<Standing> blocking_;
   Standing default_;
   std::atomic<uint64_t> default_sequence_{0};

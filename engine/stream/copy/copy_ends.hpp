@@ -72,9 +72,8 @@ struct CopyLimits {
   size_t stage_bytes = 2 << 20;    // largest copy of pageable memory through staging
   size_t staging_bytes = 8 << 20;  // staging memory, allocated by the first copy that needs it
   size_t piece_bytes = 256 << 10;  // part of it that one step of a copy uses
-  uint32_t engine_copies =
-      // Unfinished copies per direction. The first copy creates their signals.
-      32;
+  // Unfinished copies per direction. The first copy creates their signals.
+  uint32_t engine_copies = 32;
 };
 
 namespace detail {

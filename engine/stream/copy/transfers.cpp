@@ -171,8 +171,8 @@ Staging::Chunk Transfers::take_staging(size_t bytes) {
                    .asked = fmt::format("{} bytes of staging memory for a copy of pageable memory", bytes),
                    .found = fmt::format("{} pieces of {} bytes, all in use by unfinished copies",
                                         all.pieces(), all.piece_bytes()),
-                   .remedy = "synchronize, create the Streams with a larger CopyLimits::staging_bytes, or copy "
-                             "from pinned memory"});
+                   .remedy = "synchronize, create the Streams with a larger CopyLimits::staging_bytes, or "
+                             "copy from pinned memory"});
     }
     hooks_.close_epochs();
     const std::optional<TimelinePoint> point = all.unfinished();

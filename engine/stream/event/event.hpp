@@ -1,15 +1,18 @@
-// Event: a point in the work of a stream, made by Stream::record().
+// Event: a point in the work of a stream, created by Stream::record().
 //
 //   const Event ready = upload.record();
-//   compute.wait(ready);        // work put on `compute` from here on begins after it
+//   compute.wait(ready);        // later work on `compute` begins after it
 //   ready.wait();               // the host waits
 //
-// A value that owns nothing: copying is free, and one may outlive its stream, its Streams and the Runtime (it is then complete, or failed with its
-// queue). The host may wait for it while they are destroyed; streams.hpp says what else may go on then. One that was never recorded is complete. Recording again is assignment: `ready = upload.record()`.
+// Complete means that all earlier work of the stream is complete and its writes are visible to the
+// host, to copies and to all work that waits for the event. An event that was never recorded is
+// complete. To record again, assign: `ready = upload.record()`.
 //
-// Complete means that everything put on the stream before is complete, and that what it wrote is visible to the host, to copies and to what waits for the event.
-//
-// Thread safety: as an int; all functions of one that nobody assigns to from any thread.
+// Thread safety: as for an int. While no thread assigns to it, all functions may be called from any
+// thread.
+// Lifetime: a value that owns nothing; copies are free. It may outlive its stream, its Streams and
+// the Runtime; it is then complete, or failed with its queue. The host may wait for it while they
+// are destroyed; streams.hpp lists other calls that are permitted then.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -31,19 +34,19 @@ class Event {
  public:
   Event() = default;
 
-  // Returns when complete. Throws Error if the queue has failed, with the queue's error.
+  // Blocks until complete. Throws Error if the queue has failed, with the queue's error.
   void wait(WaitPolicy policy = {}) const {
     completion_.wait(policy);
     detail::finish_host_duties();
   }
-  // The same until a deadline: false if it has passed first.
+  // The same with a deadline. Returns false if the deadline passes first.
   [[nodiscard]] bool wait(Deadline deadline, WaitPolicy policy = {}) const {
     if (!completion_.wait(deadline, policy)) return false;
     detail::finish_host_duties();
     return true;
   }
-  // True once complete. Never waits, and makes no call; but finds bytes that have to be copied to pageable memory by the host, if any, and copies them. Throws Error if the queue
-  // has failed.
+  // Returns true once complete. Never waits and makes no call, but copies any bytes that the host
+  // still owes to pageable memory. Throws Error if the queue has failed.
   bool ready() const {
     if (!completion_.ready()) return false;
     detail::finish_host_duties();
@@ -61,9 +64,9 @@ class Event {
       : completion_(completion), source_(&track), writer_(writer) {}
 
   Completion completion_;
-  detail::SignalSource* source_ = nullptr;  // null: complete; may have gone when the event is complete
-  hsa_agent_t writer_{};            // whose packets alone wrote what the event covers; null: others did, too
-  bool behind_host_ = false;        // it may depend on what only the host can do
+  detail::SignalSource* source_ = nullptr;  // null: complete; dangles only if complete
+  hsa_agent_t writer_{};            // only writer of what the event covers; null: others wrote, too
+  bool behind_host_ = false;        // it may depend on an action of the host
 };
 
 }  // namespace uptempo

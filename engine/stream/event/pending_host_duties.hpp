@@ -1,4 +1,4 @@
-// The way to host_duties.hpp for those who find something complete. Private to engine/stream.
+// Access to host_duties.hpp for functions that observe completion. Private to engine/stream.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,9 @@ namespace uptempo::detail {
 inline constinit std::atomic<uint32_t> pending_host_duties{0};
 void finish_pending_host_duties() noexcept;
 
-// What is complete on the device is complete for the host afterwards.
+// After this call, everything that is complete on the device is also complete for the host.
 inline void finish_host_duties() noexcept {
-  // Acquire: who knows of a copy's completion knows of its duty.
+  // Acquire: a thread that has observed a copy's completion also sees its duty.
   if (pending_host_duties.load(std::memory_order_acquire) != 0) [[unlikely]]
     finish_pending_host_duties();
 }

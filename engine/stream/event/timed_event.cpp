@@ -33,12 +33,12 @@ std::optional<uint64_t> EventTime::ns() const {
 
 uint64_t TimedEvent::ns() const {
   const bool is_complete = ready();  // throws if its queue has failed
-  // Asked for, the times of an epoch that has not been reclaimed are read.
+  // times() reads the times of an epoch that has not been reclaimed.
   if (is_complete && !time_->ns()) event_.completion().times();
   if (const std::optional<uint64_t> ns = time_->ns(); ns && is_complete) return *ns;
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "TimedEvent::ns",
-               .asked = "when an event was reached",
+               .asked = "the time of an event",
                .found = is_complete ? "it was never recorded" : "it is not complete",
                .remedy = "record it, and wait for it first"});
 }

@@ -1,4 +1,4 @@
-// TimedEvent: an event that also tells when it was reached.
+// TimedEvent: an event with its completion time.
 //
 //   TimedEvent begin, end;
 //   stream.record(begin);
@@ -7,14 +7,19 @@
 //   end.wait();
 //   const std::chrono::nanoseconds took = elapsed(begin, end);
 //
-// The time is that of the device, when the marker was complete; where the stream had nothing unfinished there is no marker, and it is that of the host at the call. Both
-// are in the system's domain, so that events of different streams, queues and agents compare.
+// The time is the device's time at which the marker completed. If the stream had no unfinished
+// work, there is no marker, and it is the host's time of the call. Both use the system clock
+// domain, so events of different streams, queues and agents are comparable.
 //
-// Recording again begins anew: what was recorded before is forgotten, and need not be complete. The first timed event of a hardware queue turns its timestamps on, which are a
-// write more for the device at each packet with a signal.
+// Recording again discards the earlier recording, complete or not. The first timed event of a
+// hardware queue enables its timestamps, which cost the device one more write per packet with a
+// signal.
 //
-// Thread safety: as Event. Lifetime: what it has recorded stays readable after its stream, its Streams and the Runtime have gone, unless the work was lost. Making one allocates;
-// recording does not, once a queue has recorded as many as it has markers.
+// Thread safety: as Event.
+// Lifetime: recorded times stay readable after stream, Streams and Runtime are destroyed, unless
+// the work was lost.
+// Cost: construction allocates. Recording does not, once a queue has recorded as many as it has
+// markers.
 #pragma once
 
 #include <chrono>
@@ -29,10 +34,11 @@ namespace uptempo {
 
 namespace detail {
 
-// When a TimedEvent was reached; filled by the queue that has the marker, at the latest before its signal is used again.
+// Completion time of a TimedEvent. The queue that owns the marker sets it, at the latest before it
+// reuses the marker's signal.
 class EventTime {
  public:
-  // Of an epoch that is to come; of another one nothing is taken any more.
+  // Expects the time of that epoch and ignores the times of others.
   void expect(const Timeline& timeline, uint64_t epoch);
   void set(const Timeline& timeline, uint64_t epoch, uint64_t ns);
   void set(uint64_t ns);
@@ -64,7 +70,8 @@ class TimedEvent {
   }
   bool ready() const { return event_.ready(); }
 
-  // Nanoseconds of the system's monotonic domain. Throws Error if it was never recorded, is not complete, or was lost with its queue.
+  // Returns nanoseconds of the system clock domain. Throws Error if the event was never recorded,
+  // is not complete, or was lost with its queue.
   uint64_t ns() const;
 
  private:
@@ -73,7 +80,7 @@ class TimedEvent {
   std::shared_ptr<detail::EventTime> time_;
 };
 
-// Negative if `end` was reached first. Throws Error as TimedEvent::ns().
+// Negative if `end` completed first. Throws Error like TimedEvent::ns().
 inline std::chrono::nanoseconds elapsed(const TimedEvent& begin, const TimedEvent& end) {
   return std::chrono::nanoseconds(static_cast<int64_t>(end.ns() - begin.ns()));
 }

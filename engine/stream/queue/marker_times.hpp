@@ -1,9 +1,11 @@
-// When markers of a hardware queue were reached, and the TimedEvents that want to know. Private to engine/stream.
+// MarkerTimes: the completion times of a hardware queue's markers, and the TimedEvents that want
+// them. Private to engine/stream.
 //
-// A marker is timed where somebody asks for it, and whoever asks for the same epoch shares its time. The time is read from the marker's signal when somebody wants to know it, at the
-// latest before the signal is used again.
+// A marker is timed on request; later requests for the same epoch share its time. The time is read
+// from the marker's signal on demand, at the latest before the signal is reused.
 //
-// Thread safety: begin() and has() under the lock of the queue, the others from any thread.
+// Thread safety: begin() and has() require the queue's lock; other functions may be called from any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +23,23 @@ class MarkerTimes {
  public:
   explicit MarkerTimes(const Timeline& timeline) : timeline_(timeline), markers_(timeline.places()) {}
 
-  // The marker of that epoch is timed. Forgets the one that had its place.
+  // Marks the epoch's marker as timed. Replaces the marker that used the same place.
   void begin(uint64_t epoch);
   bool has(uint64_t epoch) const noexcept { return markers_[timeline_.place(epoch)].epoch == epoch; }
-  // `time` is that of a timed marker: set at once where it is known, else when it is.
+  // Sets `time`, which belongs to a timed marker, at once if the marker's time is known, otherwise
+  // later.
   void share(uint64_t epoch, const std::shared_ptr<EventTime>& time);
   void set(uint64_t epoch, uint64_t ns);
 
  private:
   struct Marker {
     uint64_t epoch = 0;
-    std::optional<uint64_t> ns{};  // when it is known
+    std::optional<uint64_t> ns{};  // set once known
     std::vector<std::shared_ptr<EventTime>> wanted{};
   };
 
   const Timeline& timeline_;
-  std::mutex mutex_;             // of what follows; taken last
+  std::mutex mutex_;             // protects the members below; locked last
   std::vector<Marker> markers_;  // by place
 };
 

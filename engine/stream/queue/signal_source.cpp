@@ -15,11 +15,11 @@ std::optional<SignalSource::Borrowed> SignalSource::borrow_in_time(uint64_t valu
           {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
            .call = "Stream::wait",
            .asked = "a completion signal of another queue, for packets to wait for",
-           .found = "packets of other queues wait for all those that it may lend, and have not come up",
-           .remedy = "wait in the host, or make the Streams with more QueueOptions::publications"});
+           .found = "packets of other queues still wait on every signal that the queue may lend",
+           .remedy = "wait on the host, or create the Streams with more QueueOptions::publications"});
     }
     if (ask) ask();
-    // None is needed when the event is complete.
+    // If the event completes, no signal is needed.
     source_timeline().wait(value, {}, Deadline::after(std::chrono::milliseconds(1)));
   }
 }

@@ -1,6 +1,7 @@
-// What work of streams runs on, one thing after another: a hardware queue. Each track tells on a timeline how far it is. Private to engine/stream.
+// SignalSource: executes stream work in order and tracks progress on a timeline, for example a
+// hardware queue or a copy lane. Private to engine/stream.
 //
-// Thread safety: every function from any thread.
+// Thread safety: every function may be called from any thread.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -17,25 +18,29 @@ namespace uptempo::detail {
 
 class SignalSource {
  public:
-  // A signal that is zero once a value of the track's timeline is complete, and stays so while the loan lasts.
+  // A signal that is zero once a value of the source's timeline is complete. It stays zero until
+  // the loan ends.
   struct Borrowed {
     hsa_signal_t signal{0};
     SignalLoan loan;
   };
 
   virtual Timeline& source_timeline() noexcept = 0;
-  // For packets to wait for. Empty: the value is complete. The null signal: all that the track may lend are on loan; some may come back when their borrowers give back loans. Throws
-  // Error if the track has failed.
+  // Lends a signal for packets to wait on. Empty: the value is complete. Null signal: all signals
+  // that the source may lend are on loan; some may return when borrowers end their loans. Throws
+  // Error if the source has failed.
   virtual std::optional<Borrowed> borrow(uint64_t value) = 0;
-  // The same, but waits for a signal that may be lent, and calls `ask` (if any) for loans to be given back. Throws Error when none comes in time.
+  // Like borrow(), but waits for a signal and calls `ask` (if any) to have loans returned. Throws
+  // Error on timeout.
   std::optional<Borrowed> borrow_in_time(uint64_t value, std::chrono::nanoseconds patience,
                                          const std::function<void()>& ask);
-  // Ends the loans of what has completed.
+  // Ends the loans of completed work.
   virtual void give_back_loans() noexcept = 0;
 
  protected:
   ~SignalSource() = default;
-  // borrow() of a track whose values these are, under its lock. `check_failed` throws Error if the track has failed.
+  // Implements borrow() for the source that owns the timeline, under its lock. `check_failed`
+  // throws Error if the source has failed.
   template <class CheckFailed>
   static std::optional<Borrowed> lend(Timeline& timeline, SignalPool& signals, uint64_t value,
                                       CheckFailed&& check_failed) {

@@ -1,8 +1,9 @@
-// Waits of a hardware queue for other tracks. Private to engine/stream.
+// SignalWaits: a hardware queue's waits for other signal sources. Private to engine/stream.
 //
-// A wait is a barrier-AND packet that looks at signals of up to five tracks. Two things are left of it: its place, behind which no later packet need wait for the same events, nor for earlier
-// ones of their tracks; and the loans of the signals, which last until its epoch is complete. And where one of the tracks fails before, the queue fails with it,
-// because the packet would wait for ever.
+// A wait is a barrier-AND packet on signals of up to five sources. After publication, two things
+// remain. Its place: packets after it need not wait for the same events, or for earlier ones of
+// their sources. The signal loans: they last until the wait's epoch is complete. If one of the
+// sources fails first, the queue fails with it, because the packet would wait forever.
 //
 // Thread safety: one owner.
 #pragma once
@@ -21,14 +22,14 @@
 
 namespace uptempo::detail {
 
-// What one packet waits for.
+// The signals that one packet waits for.
 class WaitSet {
  public:
   static constexpr size_t most = std::tuple_size_v<decltype(aql::BarrierAnd::dependencies)>;
 
   bool empty() const noexcept { return size_ == 0; }
   bool full() const noexcept { return size_ == most; }
-  // There is room.
+  // Requires !full().
   void add(Timeline& timeline, uint64_t value, SignalSource::Borrowed&& signal) noexcept;
   aql::Packet64 packet() const noexcept;
 
@@ -47,26 +48,26 @@ class WaitSet {
 
 class SignalWaits {
  public:
-  // Where a wait lies.
+  // Position of a wait.
   struct Place {
-    uint64_t packet = 0;  // index plus one
+    uint64_t packet = 0;  // packet index plus one
     uint64_t epoch = 0;
   };
 
   explicit SignalWaits(Timeline& own);
-  // So that those of the epochs, with which they change places, need not grow.
+  // Reserves capacity, so that the vectors of the epochs, which are swapped with it, need not grow.
   static void reserve(std::vector<SignalLoan>& loans);
 
-  // Of a wait for that value, or a later one. Null: there is none.
+  // Returns the place of a wait for that value or a later one; null if there is none.
   const Place* find(const Timeline& timeline, uint64_t value) const noexcept;
-  // Keeps the loans for the open epoch: before the packet that waits is published, as note() is called behind it.
+  // Keeps the loans for the open epoch. Call before publishing the wait packet; call note() after.
   void keep_loans(WaitSet& waits);
   void note(WaitSet& waits, Place place);
 
-  // Of the open epoch.
+  // True if the open epoch holds loans.
   bool has_loans() const noexcept { return !loans_.empty(); }
   bool has_many_loans() const noexcept { return loans_.size() >= many_loans; }
-  // The open epoch is closed, or its packets are lost.
+  // Call when the open epoch is closed, or when its packets are lost.
   void pass_loans(std::vector<SignalLoan>& epoch) noexcept { loans_.swap(epoch); }
   void drop_loans() noexcept { loans_.clear(); }
 
@@ -74,12 +75,12 @@ class SignalWaits {
   static constexpr size_t many_loans = 16;
   struct Seen {
     const Timeline* timeline = nullptr;
-    uint64_t value = 0;  // the highest one
+    uint64_t value = 0;  // highest value waited for
     Place place;
   };
 
   Timeline& own_;
-  std::vector<Seen> seen_;         // one for each track
+  std::vector<Seen> seen_;         // one entry per source
   std::vector<SignalLoan> loans_;  // of the open epoch
 };
 

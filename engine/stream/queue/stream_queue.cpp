@@ -17,9 +17,9 @@ namespace {
 using aql::Barrier;
 using aql::FenceScope;
 
-// The oldest epochs that a queue reclaims when it closes one: see batch_queue.cpp.
+// Number of old epochs that closing an epoch reclaims: see batch_queue.cpp.
 constexpr uint32_t reclaim_in_passing = 2;
-// Part of the kernarg memory that an open epoch may hold before a launch closes it.
+// An open epoch may hold 1/kernarg_share of the kernarg memory before a launch closes it.
 constexpr uint64_t kernarg_share = 8;
 
 constexpr aql::HeaderFlags in_between{Barrier::off, FenceScope::agent, FenceScope::agent};
@@ -41,11 +41,11 @@ StreamQueueOptions checked(StreamQueueOptions options) {
       std::ranges::all_of(options.cu_mask, [](uint32_t word) { return word == 0; })) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Stream",
-                 .asked = "a mask of compute units without a bit",
+                 .asked = "a compute-unit mask with no bit set",
                  .found = "kernels need at least one compute unit",
-                 .remedy = "set a bit for each compute unit that may be used, or give no mask for all"});
+                 .remedy = "set one bit per compute unit to use, or pass an empty mask for all"});
   }
-  // So that there is always room for a marker: an epoch never fills the ring.
+  // Ensures room for a marker: an epoch never fills the ring.
   options.epoch_packets = std::clamp(options.epoch_packets, 1u, std::max(1u, options.queue.packets / 4));
   return options;
 }
@@ -64,12 +64,12 @@ StreamQueue::StreamQueue(const Agent& agent, const StreamQueueOptions& options)
   for (Retained& held : retained_) SignalWaits::reserve(held.loans);
   if (options.priority != StreamPriority::normal)
     check(hsa_amd_queue_set_priority(handle(), driver_priority(options.priority)),
-          "hsa_amd_queue_set_priority", "another priority than that of most queues");
+          "hsa_amd_queue_set_priority", "a priority other than normal");
   if (!options.cu_mask.empty())
     check(hsa_amd_queue_cu_set_mask(handle(), static_cast<uint32_t>(32 * options.cu_mask.size()),
                                     options.cu_mask.data()),
           "hsa_amd_queue_cu_set_mask", fmt::format("a mask of {} words", options.cu_mask.size()),
-          "give a bit for each compute unit, in whole words, at least one of them set");
+          "pass whole 32-bit words, one bit per compute unit, at least one of them set");
 }
 
 StreamQueue::StreamQueue(Parts parts, std::span<const hsa_signal_t> signals,
@@ -92,7 +92,8 @@ bool StreamQueue::has_turn(uint32_t block_bytes, bool takes_block, std::byte*& b
 }
 
 std::byte* StreamQueue::take_elsewhere(uint32_t block_bytes) noexcept {
-  // Held by the open epoch, to which the dispatch will belong: its packet is written before the lock is released.
+  // The open epoch holds the block. The dispatch joins that epoch, because its packet is written
+  // before the lock is released.
   if (is_large(block_bytes)) return spills_.take(block_bytes, open_epoch(), timeline_);
   return try_take_kernargs(kernarg_cursor_, block_bytes);
 }
@@ -110,8 +111,9 @@ bool StreamQueue::add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo
   if (capacity > spills_.limit_bytes())
     refuse(fmt::format("{} bytes at most for blocks larger than a slab, each rounded up to a power of two",
                        spills_.limit_bytes()),
-           "make the Streams with a larger StreamsOptions::spill_bytes, or pass a buffer's address");
-  std::vector<KernargMemory> dropped;  // given back without the lock, and allocated so: either may take long
+           "create the Streams with a larger StreamsOptions::spill_bytes, or pass a buffer's address");
+  // Freed, and new memory allocated, without the lock: both may take long.
+  std::vector<KernargMemory> dropped;
   if (!spills_.reserve(block_bytes, timeline_, dropped)) return false;
   lock.unlock();
   dropped.clear();
@@ -156,7 +158,7 @@ void StreamQueue::throw_short() const {
     throw_exhausted("place on the timeline", fmt::format("{} epochs", timeline_.capacity()), pending);
   if (!signals_.has(SignalKind::interrupt))
     throw_exhausted("completion signal", fmt::format("{} signals", signals_.size(SignalKind::interrupt)),
-                    fmt::format("{}, and other queues wait for the rest", pending));
+                    fmt::format("{}, and other queues still use the rest", pending));
   const aql::Room room = writer_->room();
   if (room.free == 0)
     throw_exhausted("slot in the ring", fmt::format("{} slots", room.ring_size), "all are in use");
@@ -166,7 +168,7 @@ void StreamQueue::throw_short() const {
 }
 
 void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-  // Of an open epoch nothing comes back.
+  // An open epoch returns nothing.
   if (open_packets_ != 0 && timeline_.pending() == 0 && can_close()) mark();
   if (ask_ && !signals_.has(SignalKind::interrupt)) {
     lock.unlock();
@@ -180,7 +182,7 @@ void StreamQueue::wait_for_room(std::unique_lock<std::mutex>& lock, Deadline dea
   lock.unlock();
   if (waits) {
     timeline_.wait(oldest, {}, deadline);
-  } else {  // what has completed is still looked at, by a waiter or by another queue's packets
+  } else {  // waiters or another queue's packets still use completed signals
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   lock.lock();
@@ -205,7 +207,7 @@ void StreamQueue::inherit(StreamPosition& position, uint64_t packet, uint64_t ep
 uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept {
   const uint64_t place = writer_->next_index() + 1;
   if (closes) {
-    // Invariant 5: its completion means that everything before it is complete and visible.
+    // Invariant 5: completion means that all earlier packets are complete and visible.
     flags.barrier = Barrier::on;
     flags.release = FenceScope::system;
     const hsa_signal_t completion = signals_.take(SignalKind::interrupt);
@@ -220,7 +222,7 @@ uint64_t StreamQueue::publish(aql::Packet64& packet, aql::HeaderFlags flags, boo
     closers_[timeline_.place(epoch)] =
         aql::packet_type(packet.header()) == aql::PacketType::kernel_dispatch ? place : 0;
     open_bytes_ = 0;
-    open_packets_.store(0, std::memory_order_release);  // behind begin(): see TimelineWatch
+    open_packets_.store(0, std::memory_order_release);  // after begin(): see TimelineWatch
   } else {
     open_packets_.store(open_packets_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -255,7 +257,7 @@ void StreamQueue::launch(Turn&& turn, StreamPosition& position, aql::Packet64& p
   position.acquires_system = false;
 }
 
-// The lock may have been left meanwhile.
+// May release and retake the lock.
 void StreamQueue::await_closable(std::unique_lock<std::mutex>& lock) {
   if (can_close()) return;
   const Deadline deadline = Deadline::after(stream_options_.patience);
@@ -286,7 +288,7 @@ Event StreamQueue::timed_event_for(StreamPosition& position, const std::shared_p
   uint64_t epoch = position.epoch;
   const bool is_closed = epoch != open_epoch();
   if (is_closed && timeline_.is_done(epoch)) return {};
-  if (is_closed && marker_times_.has(epoch)) {  // somebody else's marker
+  if (is_closed && marker_times_.has(epoch)) {  // a marker of another request
     count(&CounterBlock::markers_elided);
   } else {
     await_closable(lock);
@@ -316,8 +318,9 @@ Event StreamQueue::event_for_all() {
 bool StreamQueue::is_implied(const Event& event, StreamPosition& position) noexcept {
   const uint64_t value = event.completion_.value();
   if (event.source_ == this) {
-    // What closed its epoch has its barrier bit set: what comes later comes after all before that, but after a launch or a gate itself only by a barrier bit of its own. An
-    // event of this stream must cover it, too.
+    // The packet that closed its epoch has its barrier bit set, so later packets follow everything
+    // before it. If that packet is a launch or a gate, they follow the packet itself only with a
+    // barrier bit of their own. An event of this stream must cover it, too.
     inherit(position, std::max(closers_[timeline_.place(value)], uint64_t{1}), value);
     return true;
   }
@@ -361,7 +364,7 @@ void StreamQueue::put_wait(StreamPosition& position, WaitSet& waits) {
   }
   const uint64_t epoch = open_epoch();
   waits_.keep_loans(waits);
-  // The packets of this stream before it need not be over: the next one waits for both.
+  // The stream's earlier packets need not be complete: the next packet waits for both.
   follow(position, publish(packet, {Barrier::off, FenceScope::none, FenceScope::none}, false), epoch);
   count(&CounterBlock::wait_packets);
   waits_.note(waits, {.packet = position.packet, .epoch = epoch});
@@ -399,7 +402,7 @@ bool StreamQueue::close_open() noexcept {
 void StreamQueue::give_back_loans() noexcept {
   const std::lock_guard lock(mutex_);
   if (timeline_.failed()) {
-    // Its processor may yet be about to look at them.
+    // The packet processor may still be about to read the borrowed signals.
     if (agent_ && usable() && !std::exchange(is_stopped_, true)) hsa_queue_inactivate(handle());
     waits_.drop_loans();
     for (Retained& held : retained_) held.loans.clear();
@@ -413,7 +416,7 @@ void StreamQueue::finish(Deadline deadline) noexcept {
   if (!usable()) return;
   drain(deadline);
   const std::lock_guard lock(mutex_);
-  reclaim(all);  // what it has borrowed
+  reclaim(all);  // returns the signals it has borrowed
 }
 
 }  // namespace uptempo::detail

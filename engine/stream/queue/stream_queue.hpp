@@ -1,19 +1,26 @@
-// A hardware queue that streams share. Private to engine/stream and its tests.
+// StreamQueue: a hardware queue shared by streams. Private to engine/stream and its tests.
 //
-// Packets are published at once and one by one, with no completion signal of their own. They belong to the queue's open *epoch*, which ends with the next packet that
-// carries a signal: a marker, that is a barrier-AND packet, where somebody wants to know, or now and then a launch, so that kernarg slabs come back. An epoch is
-// a value of the queue's timeline, and kernarg blocks and borrowed signals are held until it is complete.
+// Epochs: packets are published at once, one by one, without completion signals of their own. They
+// belong to the queue's open *epoch*, which ends with the next packet that carries a signal. That
+// packet is a marker (a barrier-AND packet) if a caller needs completion, or from time to time a
+// launch, so that kernarg slabs are returned. An epoch is a value of the queue's timeline. Kernarg
+// blocks and borrowed signals are held until it is complete.
 //
-// Barrier bits. Packets of different streams may overlap, those of one stream may not. So a packet carries its barrier bit if its own stream's last packet in this
-// queue is unfinished, and no packet since then had its barrier bit set (such a one is launched when all before it are complete, and later ones after it: HSA Platform System
-// Architecture 1.2, 2.9.1). A packet with a completion signal always carries it (invariant 5).
+// Barrier bits: packets of different streams may overlap; packets of one stream may not. So a
+// packet has its barrier bit set if its stream's last packet in this queue is unfinished and no
+// packet since then had its barrier bit set. (A packet with the barrier bit launches after all
+// earlier packets are complete, and later packets launch after it: HSA Platform System Architecture
+// 1.2, 2.9.1.) A packet with a completion signal always has it (invariant 5).
 //
-// Scopes. Dispatches acquire and release at agent scope, which is what kernels of one agent need of each other, and what kernargs need: they lie in
-// fine-grained host memory, which gfx9 does not keep in L2, so that only the first-level caches may be stale. A stream's first launch after the host has waited for it, or after
-// it has waited for what is not a queue of this agent, acquires at system scope; on other targets every launch does. Packets with a completion
-// signal release at system scope.
+// Scopes: dispatches acquire and release at agent scope. Kernels of one agent need no more. Neither
+// do kernargs: they are in fine-grained host memory, which gfx9 does not cache in L2, so only
+// first-level caches may be stale. A stream's first launch after the host has waited for it, or
+// after it has waited for anything other than a queue of this agent, acquires at system scope. On
+// other targets every launch does. Packets with a completion signal release at system scope.
 //
-// Thread safety: every function from any thread; a lock is held while packets are written, and never while something is waited for. Lifetime: as a Queue.
+// Thread safety: every function may be called from any thread. A lock is held while packets are
+// written, never during a wait.
+// Lifetime: as for Queue.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -39,16 +46,17 @@
 
 namespace uptempo {
 
-// Of a stream's packets beside those of others; the driver's three levels (hsa_amd_queue_set_priority).
+// Priority of a stream's packets relative to other streams: the driver's three levels
+// (hsa_amd_queue_set_priority).
 enum class StreamPriority : uint8_t { low, normal, high };
 
 namespace detail {
 
-// The last packet of a stream in its queue.
+// A stream's last packet in its queue.
 struct StreamPosition {
-  uint64_t packet = 0;  // its index plus one; 0: nothing unfinished
+  uint64_t packet = 0;  // packet index plus one; 0: nothing unfinished
   uint64_t epoch = 0;
-  bool acquires_system = true;  // the next launch
+  bool acquires_system = true;  // applies to the next launch
 
   bool empty() const noexcept { return packet == 0; }
 };
@@ -58,12 +66,12 @@ struct StreamQueueOptions {
   StreamPriority priority = StreamPriority::normal;
   std::vector<uint32_t> cu_mask{};  // bit i of word i / 32: compute unit i may be used; empty: all
   uint32_t epoch_packets = 128;     // launches after which one carries a completion signal
-  bool system_acquires = false;     // of every launch, whatever the target
+  bool system_acquires = false;     // for every launch, on any target
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
-  uint64_t spill_bytes = 32 << 20;  // of kernarg blocks larger than a slab
+  uint64_t spill_bytes = 32 << 20;  // limit for kernarg blocks larger than a slab
 };
 
-// Where those lie. A base, so that it goes after the queue whose packets read them.
+// Owns those blocks. A base class, so that it is destroyed after the queue whose packets read them.
 struct StreamSpills {
   explicit StreamSpills(uint64_t limit_bytes) noexcept : spills_(limit_bytes) {}
   SpillPool spills_;
@@ -71,67 +79,75 @@ struct StreamSpills {
 
 class StreamQueue final : private StreamSpills, public QueueResources, public SignalSource {
  public:
-  // Makes an HSA queue. Throws Error.
+  // Creates an HSA queue. Throws Error.
   StreamQueue(const Agent& agent, const StreamQueueOptions& options);
   // Without ROCr; see queue_resources.hpp.
   StreamQueue(Parts parts, std::span<const hsa_signal_t> signals, const StreamQueueOptions& options);
 
-  // A dispatch on its way: the queue is locked, there is room for its packet, and its block is taken (null where the kernel takes no arguments).
+  // A dispatch being prepared: the queue is locked, there is room for its packet, and its block is
+  // allocated (null if the kernel takes no arguments).
   struct Turn {
     std::unique_lock<std::mutex> lock;
     const DispatchShape* shape;
     std::byte* block;
   };
-  // Throws Error for a geometry that kernel or agent cannot run, when room does not come in time, and if the queue has failed.
+  // Throws Error for a geometry that kernel or agent cannot run, if no room becomes available in
+  // time, and if the queue has failed.
   template <class... Args>
   Turn take_turn(const KernelInfo& kernel, const Grid& grid) {
     return take_turn_if(kernel, grid, takes_block<Args...>);
   }
-  // The same with a block of the caller's, which lies ready: Turn::block is null.
+  // Like take_turn(), but the caller provides a ready block; Turn::block is null.
   Turn take_turn_at(const KernelInfo& kernel, const Grid& grid) {
     return take_turn_if(kernel, grid, [](const DispatchShape&) { return false; });
   }
-  // A block for it after all. False if there is none at once: then the turn is to be given up.
+  // Allocates a block after all. Returns false if none is free; the caller must then give up the
+  // turn.
   bool try_take_block(Turn& turn) noexcept { return try_take(turn.shape->block_bytes, turn.block); }
-  // Publishes. `packet` is whole but for its header and its completion signal.
+  // Publishes `packet`, which is complete except for its header and completion signal.
   void launch(Turn&& turn, StreamPosition& position, aql::Packet64& packet) noexcept;
 
-  // What is complete when everything up to the position is. Throws Error as take_turn().
+  // Returns an event for all work up to the position. Throws Error like take_turn().
   Event event_for(StreamPosition& position);
-  // The same with the time at which it was reached. Empty, and `time` is not set, where it was reached already; the position is not empty.
+  // Like event_for(), and records the completion time. If the position was already complete,
+  // returns an empty event and does not set `time`. Requires a position that is not empty.
   Event timed_event_for(StreamPosition& position, const std::shared_ptr<EventTime>& time);
-  // Everything put into the queue so far. Empty where nothing is unfinished.
+  // Returns an event for all packets so far. Empty if nothing is unfinished.
   Event event_for_all();
-  // Sees to it that later packets of the stream wait for the events. Throws Error as take_turn().
+  // Makes later packets of the stream wait for the events. Throws Error like take_turn().
   void wait_for(StreamPosition& position, std::span<const Event> events);
-  // The same for a signal of somebody else's: until it is zero. The event is complete when it was.
+  // Makes later packets of the stream wait until a caller's signal is zero. The returned event
+  // completes when it was zero.
   Event wait_for(StreamPosition& position, hsa_signal_t signal);
 
-  // Later packets of the stream come after the position of another one in this queue.
+  // Orders later packets of the stream after another position in this queue.
   void come_after(StreamPosition& position, const StreamPosition& other) noexcept {
     inherit(position, other.packet, other.epoch);
     position.acquires_system = position.acquires_system || other.acquires_system;
   }
-  // An event of this or another queue was found complete: nothing need be waited for.
+  // Records that an event of this or another queue was found complete, so no wait is needed.
   void note_finished(const Event& event, StreamPosition& position) const noexcept {
     if (event.source_ != nullptr && is_outside(event)) position.acquires_system = true;
   }
 
-  // Whether something put into the queue may be unfinished.
+  // True if the queue may have unfinished work.
   bool busy() noexcept {
     return open_packets_.load(std::memory_order_relaxed) != 0 || !timeline_.is_done(timeline_.last_begun());
   }
   bool failed() noexcept { return timeline_.failed(); }
-  // Puts a marker behind what is open, if there is room for one now. False if there is none.
+  // Publishes a marker for the open epoch. Returns false if there is no room for one now.
   bool close_open() noexcept;
-  // Whether an epoch that packets were put into is complete. Never of one whose packets are lost.
+  // True if an epoch that holds packets is complete. Never true for an epoch whose packets are
+  // lost.
   bool is_complete(uint64_t epoch) noexcept {
     return epoch <= timeline_.last_begun() && timeline_.is_done(epoch);
   }
-  // Nothing more will come. Returns when everything with a marker behind it is complete or lost, which it is at the deadline.
+  // Call after the last packet. Blocks until all closed epochs are complete, or lost at the
+  // deadline.
   void finish(Deadline deadline) noexcept;
 
-  // Called, without the lock, when signals are short: whoever borrowed some is asked to give them back. Set before the queue is used.
+  // Sets the function that is called, without the lock, when signals are short, so that borrowers
+  // return loans. Call before using the queue.
   void ask_when_short(std::function<void()> ask) { ask_ = std::move(ask); }
 
   Timeline& source_timeline() noexcept override { return timeline_; }
@@ -143,11 +159,12 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   Turn take_turn_if(const KernelInfo& kernel, const Grid& grid, TakesBlock&& takes_block);
   bool has_turn(uint32_t block_bytes, bool takes_block, std::byte*& block);
   void wait_for_room(std::unique_lock<std::mutex>& lock, Deadline deadline);
-  // The same for a dispatch, which may lack memory for a block larger than a slab instead.
+  // Like wait_for_room(), for a dispatch that may instead lack memory for a block larger than a
+  // slab.
   void wait_for_turn(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes,
                      Deadline deadline);
   bool is_large(uint32_t block_bytes) const noexcept { return block_bytes > kernargs_.slab_bytes(); }
-  // False if blocks in use have to come back first.
+  // Returns false if blocks in use must be returned first.
   bool add_spill(std::unique_lock<std::mutex>& lock, const KernelInfo& kernel, uint32_t block_bytes);
   bool try_take(uint32_t block_bytes, std::byte*& block) noexcept {
     block =
@@ -160,24 +177,25 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   bool can_close() noexcept;
   [[noreturn]] void throw_short() const;
   void await_closable(std::unique_lock<std::mutex>& lock);
-  // Returns its index plus one.
+  // Returns the packet's index plus one.
   uint64_t publish(aql::Packet64& packet, aql::HeaderFlags flags, bool closes) noexcept;
   void mark() noexcept;
   void follow(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
-  // The stream comes after that packet, and its events cover that epoch, as well.
+  // Orders the stream after that packet, in addition, and extends its events to that epoch.
   void inherit(StreamPosition& position, uint64_t packet, uint64_t epoch) noexcept;
-  // Passes on what the stream has waited for and no launch has acquired yet.
+  // Includes waits of the stream that no launch has acquired yet.
   Event event_at(uint64_t epoch, const StreamPosition& position) noexcept {
     return {*this, Completion(timeline_, epoch), position.acquires_system ? hsa_agent_t{} : writer()};
   }
-  // Something in the queue makes later packets of the stream come after the event already.
+  // True if a packet in the queue already orders later packets of the stream after the event.
   bool is_implied(const Event& event, StreamPosition& position) noexcept;
   void put_wait(StreamPosition& position, WaitSet& waits);
-  // Whether something else than this agent's packets wrote what the event covers: only an acquire at system scope sees that.
+  // True if writes of others than this agent's packets are covered by the event: only a
+  // system-scope acquire makes them visible.
   bool is_outside(const Event& event) const noexcept { return event.writer_.handle != writer().handle; }
-  // Queues without an agent are of the same.
+  // All queues without an agent share one value.
   hsa_agent_t writer() const noexcept { return agent_ ? agent_->handle() : hsa_agent_t{UINT64_MAX}; }
-  // Complete, and known to be: the host may have written since.
+  // Known to be complete, so the host may have written since.
   bool is_over(const StreamPosition& position) const noexcept { return position.empty() || timeline_.is_known(position.epoch); }
 
   const StreamQueueOptions stream_options_;
@@ -187,15 +205,16 @@ class StreamQueue final : private StreamSpills, public QueueResources, public Si
   DispatchShapes shapes_;
   KernargPool::Cursor kernarg_cursor_;  // of the open epoch
   SignalWaits waits_;
-  // Of each unfinished epoch, by place: the launch that closed it, or the gate (a wait for somebody else's signal), index plus one. 0: a marker, behind which nothing is to come.
+  // Per unfinished epoch, by place: index plus one of the launch that closed it, or of the gate (a
+  // wait for a caller's signal). 0: a marker, which no packet needs to follow.
   std::vector<uint64_t> closers_;
   MarkerTimes marker_times_;
   uint64_t open_bytes_ = 0;
   bool is_stopped_ = false;    // after a failure
-  uint64_t last_barrier_ = 0;  // packet with barrier bit, index plus one
+  uint64_t last_barrier_ = 0;  // last packet with a barrier bit, index plus one
 };
 
-// Where a stream's work stands, for those that must follow it.
+// The position of a stream's work, for streams that must follow it.
 struct Standing {
   StreamQueue* queue = nullptr;
   StreamPosition position;
@@ -216,7 +235,7 @@ StreamQueue::Turn StreamQueue::take_turn_if(const KernelInfo& kernel, const Grid
   return turn;
 }
 
-// What a packet of that epoch, and those before it, may use.
+// Marks resources that packets of that epoch and earlier ones may use.
 struct QueueUse {
   StreamQueue* queue = nullptr;
   uint64_t epoch = 0;

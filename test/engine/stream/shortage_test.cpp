@@ -180,5 +180,5 @@ TEST_CASE("random streams with tiny pools keep all order there is", "[stream][sh
 TEST_CASE("streams with one marker at a time are refused", "[stream][short]") {
   const std::string text = error_of<Error>([&] { StreamDevices(tiny(1, 1)); });
   CAPTURE(text);
-  CHECK(contains(text, "less than two publications"));
+  CHECK(contains(text, "fewer than two publications"));
 }

@@ -190,8 +190,8 @@ TEST_CASE("a lane with as many copies as it has signals waits for the first, and
   Stream stream(devices);
   Bytes a(16, 1), b(16);
   for (int i = 0; i < 4; ++i) stream.copy(device(b), from_device(a));
-  CHECK(
-      contains(error_of<Error>([&] { stream.copy(device(b), from_device(a)); }), "4 copies are unfinished"));
+  CHECK(contains(error_of<Error>([&] { stream.copy(device(b), from_device(a)); }),
+                 "4 of 4 copies are unfinished"));
   engine.resume();
   for (int i = 0; i < 500; ++i) stream.copy(device(b), from_device(a));
   stream.synchronize();

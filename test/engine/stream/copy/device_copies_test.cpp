@@ -513,7 +513,7 @@ TEST_CASE("copies that cannot be are refused by name", "[device][stream][copy]")
   CHECK(contains(error_of<Error>([&] { stream.copy(small, memory); }), "a target of 32 bytes"));
   CHECK(contains(
       error_of<Error>([&] { stream.copy(std::span(one), std::span(other), {.path = CopyPath::kernel}); }),
-      "no end that the device reaches"));
+      "the device can access neither end"));
   CHECK(contains(error_of<Error>([&] {
                    stream.copy_2d(memory, memory,
                                   {.width_bytes = 8, .height = 9, .to_pitch = 8, .from_pitch = 8});
@@ -524,9 +524,9 @@ TEST_CASE("copies that cannot be are refused by name", "[device][stream][copy]")
                                   {.width_bytes = 8, .height = 3, .to_pitch = 9, .from_pitch = 16},
                                   {.path = CopyPath::engine});
                  }),
-                 "copy engines copy bytes that follow each other"));
+                 "copy engines copy contiguous bytes only"));
   CHECK(contains(error_of<Error>([&] { stream.fill(std::span(one), 1, CopyPath::kernel); }),
-                 "kernels do not reach pageable memory"));
+                 "kernels cannot access pageable memory"));
   CHECK(stream.copy(CopyTarget::device(memory.data(), 0), CopySource::device(small.data(), 0)) ==
         CopyPath::automatic);
 }
