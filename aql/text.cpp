@@ -235,8 +235,7 @@ class Linter {
   void check(const Pm4Ib& p) { aligned("completion_signal", p.completion_signal.handle, signal_alignment); }
 
   void check(const UnknownVendor& v) {
-    add("AmdFormat",
-        std::to_string(v.format) + " is not a known vendor format (1 PM4 IB, 2 barrier-value)");
+    add("AmdFormat", std::to_string(v.format) + " is not a known vendor format (1 PM4 IB, 2 barrier-value)");
   }
   void check(const Invalid&) {}
   void check(const Undefined& u) {

@@ -83,8 +83,8 @@ void CompletionNotifier::watch(const Completion& completion, uint64_t tag) {
   throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                .call = "CompletionNotifier::watch",
                .asked = "one more completion",
-               .found = fmt::format("{} of {} are pending, the others are notices not yet taken",
-                                    pending(), capacity_),
+               .found = fmt::format("{} of {} are pending, the others are notices not yet taken", pending(),
+                                    capacity_),
                .remedy = "take notices, or make the notifier with a larger capacity"});
 }
 

@@ -48,7 +48,7 @@ void FencePlanner::sweep(std::span<const Declarations> packets, std::span<Packet
   acquired_ = 0;
   // `since`: the last packet with a barrier bit.
   uint32_t epoch = 0, since = 0;
-  bool begun = false;             // true once an engine packet has acquired the host's writes
+  bool begun = false;  // true once an engine packet has acquired the host's writes
   auto pair = relations_.hand_overs().begin();
   const auto pairs_end = relations_.hand_overs().end();
   for (uint32_t i = 0; i < packets.size(); ++i) {

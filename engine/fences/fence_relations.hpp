@@ -57,7 +57,7 @@ class FenceRelations {
   // segments written since the last packet that accessed everything
   std::vector<uint32_t> written_;
   Count before_ = 0;
-  Count end_ = 0;                    // last packet of this call
+  Count end_ = 0;  // last packet of this call
   // last packet that accessed everything, and that accessed anything
   Count everything_ = 0, last_ = 0;
   std::vector<uint32_t> comes_after_;

@@ -19,11 +19,11 @@
 namespace uptempo {
 
 enum class MemoryKind : uint8_t {
-  device,         // the GPU's own memory, coarse-grained: coherent at kernel boundaries only
-  pinned,         // host memory that the GPU reads and writes, fine-grained
+  device,  // the GPU's own memory, coarse-grained: coherent at kernel boundaries only
+  pinned,  // host memory that the GPU reads and writes, fine-grained
   // The same, coarse-grained: host and GPU see each other's stores only at system-scope fences.
   pinned_coarse,
-  kernarg,        // host memory for kernel arguments: fine-grained, readable by the GPU
+  kernarg,  // host memory for kernel arguments: fine-grained, readable by the GPU
 };
 
 std::string_view name_of(MemoryKind kind) noexcept;

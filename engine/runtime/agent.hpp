@@ -21,7 +21,7 @@ struct AgentProperties {
   hsa_device_type_t type = HSA_DEVICE_TYPE_CPU;
   // "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", preferred one first.
   std::vector<std::string> isas;
-  uint32_t node = 0;              // driver's node number
+  uint32_t node = 0;  // driver's node number
   uint32_t compute_units = 0;
   uint32_t simds_per_compute_unit = 0;
   uint32_t waves_per_compute_unit = 0;
@@ -34,9 +34,9 @@ struct AgentProperties {
   uint32_t queue_min_packets = 0;
   uint32_t queue_max_packets = 0;
   uint32_t queues_max = 0;
-  uint32_t chip_id = 0;       // PCI device id
-  uint32_t bdf_id = 0;        // PCI bus, device, function: bus << 8 | device << 3 | function
-  uint32_t clock_mhz = 0;     // highest engine clock
+  uint32_t chip_id = 0;    // PCI device id
+  uint32_t bdf_id = 0;     // PCI bus, device, function: bus << 8 | device << 3 | function
+  uint32_t clock_mhz = 0;  // highest engine clock
   // Frequency of hsa_amd_profiling_* times, which use the system clock domain.
   uint64_t timestamp_hz = 0;
 };

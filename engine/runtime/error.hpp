@@ -18,7 +18,7 @@ struct ErrorFacts {
   hsa_status_t status = HSA_STATUS_ERROR;  // status returned by HSA, or the closest one
   // the function that failed: "hsa_queue_create", "Program::kernel"
   std::string call;
-  std::string asked;                       // what the caller requested
+  std::string asked;  // what the caller requested
   // What was found instead; for a choice, every candidate and why it was rejected.
   std::string found;
   std::string remedy;  // what the caller can do

@@ -41,16 +41,14 @@ bool events_in_use() noexcept {
 [[noreturn]] void refuse(const char* what_ran_out) {
   detail::note_refused();
   const SignalUse use = signal_use();
-  throw Error(
-      {.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-       .call = "Signal",
-       .asked = "an interrupt signal",
-       .found = fmt::format("{}: {} interrupt signals of this library are in use, its budget is {}, "
-                            "and the driver has 4095 events for the process, ROCr's own included",
-                            what_ran_out, use.in_use, use.budget),
-       .remedy =
-           "lower QueueOptions::publications, destroy unused queues and signals, raise "
-           "SignalBudget::interrupts, or allow signals without event (SignalBudget::Beyond)"});
+  throw Error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+               .call = "Signal",
+               .asked = "an interrupt signal",
+               .found = fmt::format("{}: {} interrupt signals of this library are in use, its budget is {}, "
+                                    "and the driver has 4095 events for the process, ROCr's own included",
+                                    what_ran_out, use.in_use, use.budget),
+               .remedy = "lower QueueOptions::publications, destroy unused queues and signals, raise "
+                         "SignalBudget::interrupts, or allow signals without event (SignalBudget::Beyond)"});
 }
 
 }  // namespace

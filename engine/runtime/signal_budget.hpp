@@ -34,9 +34,9 @@ struct SignalBudget {
 
 struct SignalUse {
   uint32_t budget = 0;
-  uint32_t in_use = 0;    // live interrupt signals of this library
-  uint32_t peak = 0;      // highest in_use so far
-  uint64_t refused = 0;   // Errors thrown since the process began
+  uint32_t in_use = 0;   // live interrupt signals of this library
+  uint32_t peak = 0;     // highest in_use so far
+  uint64_t refused = 0;  // Errors thrown since the process began
   // Signals without event created instead of interrupt signals, since the process began.
   uint64_t replaced = 0;
 };
