@@ -9,23 +9,21 @@ using test::hsa_calls;
 using test::QueueDouble;
 using test::SignalDouble;
 
-TEST_CASE("A queue laid out as AMD's gives direct pointers to its indices", "[abi]") {
+TEST_CASE("a queue with AMD's layout yields direct pointers to its indices", "[abi]") {
   QueueDouble queue;
   const aql::QueueView view = aql::view(queue.queue());
   CHECK(view.read_index == const_cast<uint64_t*>(&queue.abi().read_dispatch_id));
   CHECK(view.write_index == const_cast<uint64_t*>(&queue.abi().write_dispatch_id));
 }
 
-TEST_CASE("A queue that does not record where its read index is gives none", "[abi]") {
+TEST_CASE("a queue that records no read-index offset yields no direct pointers", "[abi]") {
   QueueDouble queue({.amd_layout = false});
   const aql::QueueView view = aql::view(queue.queue());
   CHECK(view.read_index == nullptr);
   CHECK(view.write_index == nullptr);
 }
 
-TEST_CASE(
-    "A queue laid out as AMD's tells where scratch and LDS appear to its kernels; another one says nothing",
-    "[abi]") {
+TEST_CASE("only a queue with AMD's layout yields the apertures of scratch and LDS", "[abi]") {
   const bool amd_layout = GENERATE(true, false);
   QueueDouble queue({.amd_layout = amd_layout});
   queue.abi().private_segment_aperture_base_hi = 0x20000;
@@ -35,7 +33,7 @@ TEST_CASE(
   CHECK(apertures.group_segment_high == (amd_layout ? 0x10000 : 0));
 }
 
-TEST_CASE("Only a doorbell signal of kind DOORBELL gives a direct doorbell", "[abi]") {
+TEST_CASE("only a doorbell signal of kind DOORBELL yields a direct doorbell", "[abi]") {
   SECTION("DOORBELL") {
     QueueDouble queue;
     uint64_t* const doorbell = aql::view(queue.queue()).doorbell;
@@ -47,13 +45,13 @@ TEST_CASE("Only a doorbell signal of kind DOORBELL gives a direct doorbell", "[a
     QueueDouble queue({.doorbell_kind = AMD_SIGNAL_KIND_USER});
     CHECK(aql::view(queue.queue()).doorbell == nullptr);
   }
-  SECTION("LEGACY_DOORBELL, which counts in another unit") {
+  SECTION("LEGACY_DOORBELL, which uses another unit") {
     QueueDouble queue({.doorbell_kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL});
     CHECK(aql::view(queue.queue()).doorbell == nullptr);
   }
 }
 
-TEST_CASE("A signal's kind, interrupt, value and times are read from its ABI block without HSA calls",
+TEST_CASE("a signal's kind, interrupt, value and times are read from its ABI block without HSA calls",
           "[abi]") {
   hsa_calls().reset();
   SignalDouble signal(5);
@@ -81,7 +79,7 @@ TEST_CASE("A signal's kind, interrupt, value and times are read from its ABI blo
   CHECK(hsa_calls().total() == 0);
 }
 
-TEST_CASE("A signal that holds no value in its ABI block takes the HSA call", "[abi]") {
+TEST_CASE("a signal without a value in its ABI block takes the HSA call", "[abi]") {
   hsa_calls().reset();
   SignalDouble signal(5);
   signal.abi().kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL;

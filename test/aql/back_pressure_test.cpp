@@ -1,4 +1,5 @@
-// What AqlQueueWriter does when the ring is full: which slots are free, how long it waits, what it reports, what it leaves behind.
+// Tests AqlQueueWriter on a full ring: which slots are free, how long it waits, what it reports,
+// and that it leaves no trace.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -87,7 +88,7 @@ void check_full_ring(Producers producers) {
     CHECK(waited >= 20ms);
     CHECK(waited < 2s);
   }
-  SECTION("room that comes in time is used") {
+  SECTION("room that becomes free in time is used") {
     std::thread processor([&] {
       std::this_thread::sleep_for(5ms);
       take(ring.queue, 20);
@@ -103,7 +104,7 @@ void check_full_ring(Producers producers) {
     CHECK_FALSE(ring.writer.publish(10, Deadline::after(300ms), emit_tickets(62)));
     CHECK(cpu_time_of_this_thread() - before < 60ms);
   }
-  SECTION("a publication longer than the ring says how far it came") {
+  SECTION("a publication longer than the ring reports how far it got") {
     take(ring.queue, 62);
     const auto result = ring.writer.publish(200, Deadline::after(5ms), emit_tickets(62));
     CHECK(result.status == PublishStatus::resource_full);
@@ -116,7 +117,7 @@ void check_full_ring(Producers producers) {
 
 }  // namespace
 
-TEST_CASE("Invariant 3: nothing that can fail runs between reserving a slot and publishing it",
+TEST_CASE("Invariant 3: nothing fallible runs between reserving a slot and publishing it",
           "[writer][invariant]") {
   SECTION("an emitter that may throw does not compile") {
     const auto throwing = [](uint64_t, void*) -> uint32_t { throw 1; };
@@ -128,18 +129,18 @@ TEST_CASE("Invariant 3: nothing that can fail runs between reserving a slot and 
     Filled ring(64, 64, Producers::foreign);
     const auto result = ring.writer.publish(5, Deadline::now(), emit_tickets(64));
     CHECK(result.status == PublishStatus::resource_full);
-    CHECK(ring.queue.write_index().load() == 64);  // no stranded slot: the ring would never get past it
+    // No slot is stranded; the processor could never get past a stranded one.
+    CHECK(ring.queue.write_index().load() == 64);
   }
 }
 
-TEST_CASE(
-    "Invariant 7: a full ring is waited for until the deadline, then reported, and nothing is left behind",
-    "[writer][invariant]") {
+TEST_CASE("Invariant 7: a writer waits for a full ring until the deadline, reports it, and leaves no trace",
+          "[writer][invariant]") {
   SECTION("exclusive") { check_full_ring(Producers::exclusive); }
   SECTION("foreign") { check_full_ring(Producers::foreign); }
 }
 
-TEST_CASE("Admission proves room and changes nothing", "[writer]") {
+TEST_CASE("admission proves room and changes nothing", "[writer]") {
   for (const auto producers : {Producers::exclusive, Producers::foreign}) {
     Filled ring(64, 60, producers);
     CHECK(ring.writer.admit(4, Deadline::now()));
@@ -150,14 +151,14 @@ TEST_CASE("Admission proves room and changes nothing", "[writer]") {
     CHECK(ring.queue.write_index().load() == 60);
     CHECK(ring.queue.doorbell().load() == 59);
 
-    // More than the ring holds: admitted when the ring is empty.
+    // More packets than the ring holds: admitted when the ring is empty.
     CHECK_FALSE(ring.writer.admit(1000, Deadline::now()));
     take(ring.queue, 60);
     CHECK(ring.writer.admit(1000, Deadline::now()));
   }
 }
 
-TEST_CASE("A failed queue refuses publications at once and ends a wait", "[writer]") {
+TEST_CASE("a failed queue refuses publications at once and ends a wait", "[writer]") {
   std::atomic<hsa_status_t> error{HSA_STATUS_SUCCESS};
   SECTION("later publications are refused, room or not") {
     Filled ring(64, 3, Producers::exclusive, &error);
@@ -181,7 +182,8 @@ TEST_CASE("A failed queue refuses publications at once and ends a wait", "[write
   }
 }
 
-TEST_CASE("Room counts what others have claimed on a foreign queue, even past the ring's size", "[writer]") {
+TEST_CASE("room counts the claims of other producers on a foreign queue, even beyond the ring's size",
+          "[writer]") {
   QueueDouble queue({.ring_size = 64});
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
   queue.write_index().store(70);  // a producer that claims first and waits afterwards
@@ -192,7 +194,7 @@ TEST_CASE("Room counts what others have claimed on a foreign queue, even past th
   CHECK(writer.room().free == 1);
 }
 
-TEST_CASE("A deadline saturates and knows its ends", "[deadline]") {
+TEST_CASE("a deadline saturates and recognizes now and never", "[deadline]") {
   CHECK(Deadline::now().passed());
   CHECK_FALSE(Deadline::never().passed());
   CHECK(Deadline::after(-5ns).is_now());

@@ -1,4 +1,4 @@
-// The processor double that others rely on keeps the rules it claims to keep.
+// Tests that the processor double keeps its rules; other tests rely on it.
 #include "test/support/packet_processor.hpp"
 
 #include <chrono>
@@ -33,14 +33,14 @@ std::vector<uint64_t> order_of_completion(const PacketProcessor& device) {
   return order;
 }
 
-// The first kernel is long, all others short.
+// The first kernel is long; all others are short.
 test::PacketProcessorOptions first_is_long() {
   return {.duration = [](const hsa_kernel_dispatch_packet_t& p) { return p.kernel_object == 1 ? 200u : 1u; }};
 }
 
 }  // namespace
 
-TEST_CASE("A kernel's effects are visible to whoever acquires its completion signal", "[double]") {
+TEST_CASE("a thread that acquires a completion signal sees the kernel's effects", "[double]") {
   SignalDouble signal(1);
   uint64_t effect = 0;  // not atomic: the signal orders it
   PacketProcessor device({},
@@ -55,7 +55,7 @@ TEST_CASE("A kernel's effects are visible to whoever acquires its completion sig
   CHECK(times.end_ticks > times.start_ticks);
 }
 
-TEST_CASE("Without its barrier bit a packet overtakes an earlier one; with it, never", "[double]") {
+TEST_CASE("a packet overtakes an earlier one only without its barrier bit", "[double]") {
   for (const auto flags : {without_barrier, with_barrier}) {
     PacketProcessor device(first_is_long());
     auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive);
@@ -67,7 +67,7 @@ TEST_CASE("Without its barrier bit a packet overtakes an earlier one; with it, n
   }
 }
 
-TEST_CASE("The read index passes a packet at its completion, or at its launch when asked to", "[double]") {
+TEST_CASE("the read index passes a packet at its completion, or at its launch by option", "[double]") {
   for (const bool early : {false, true}) {
     auto options = first_is_long();
     options.early_read_index = early;
@@ -91,7 +91,7 @@ TEST_CASE("The read index passes a packet at its completion, or at its launch wh
   }
 }
 
-TEST_CASE("Barrier packets wait for their dependencies", "[double]") {
+TEST_CASE("barrier packets wait for their dependencies", "[double]") {
   SignalDouble first(1);
   SignalDouble second(1);
   PacketProcessor device;
@@ -126,7 +126,7 @@ TEST_CASE("Barrier packets wait for their dependencies", "[double]") {
   CHECK(device.wait_completed(1));
 }
 
-TEST_CASE("A packet that cannot be carried out stops the queue with an error", "[double]") {
+TEST_CASE("a packet that cannot be executed stops the queue with an error", "[double]") {
   PacketProcessor device;
   auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive, &device.error());
   aql::Packet64 packet{};
@@ -138,7 +138,7 @@ TEST_CASE("A packet that cannot be carried out stops the queue with an error", "
         aql::PublishStatus::queue_failed);
 }
 
-TEST_CASE("Many publications of random kernels run exactly once each", "[double][stress]") {
+TEST_CASE("many publications of random kernels each run exactly once", "[double][stress]") {
   for (const uint64_t seed : {1u, 2u, 3u}) {
     PacketProcessor device({.ring_size = 64, .seed = seed, .early_read_index = seed == 2});
     auto writer = AqlQueueWriter::borrow(device.queue(), Producers::exclusive, &device.error());

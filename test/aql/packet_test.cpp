@@ -14,7 +14,7 @@ constexpr HeaderFlags agent_agent{Barrier::on, FenceScope::agent, FenceScope::ag
 constexpr HeaderFlags system_agent{Barrier::on, FenceScope::system, FenceScope::agent};
 constexpr HeaderFlags system_system{Barrier::on, FenceScope::system, FenceScope::system};
 
-// A slot whose every byte is 0xcc until a fill writes it.
+// A slot whose bytes are all 0xcc before a fill writes it.
 struct Slot {
   Packet64 packet;
   Slot() { std::memset(&packet, 0xcc, sizeof packet); }
@@ -33,7 +33,7 @@ void check_writes_exactly_bytes_4_to_63(const Typed& typed) {
     CHECK(with_cc.byte(i) == 0xcc);
     CHECK(with_33.byte(i) == 0x33);
   }
-  // Whatever the slot held before is gone from every other byte.
+  // Every other byte no longer depends on the slot's previous content.
   CHECK(std::memcmp(&with_cc.packet.word[1], &with_33.packet.word[1], 60) == 0);
 }
 
@@ -43,7 +43,7 @@ Packet64 random_packet(std::mt19937_64& random) {
   return packet;
 }
 
-// `count` slots with one on either side that nobody may touch.
+// `count` slots, with a slot on either side that must stay untouched.
 struct Fenced {
   explicit Fenced(size_t count) : packets(count + 2, Slot().packet) {}
   std::span<Packet64> slots() { return std::span(packets).subspan(1, packets.size() - 2); }
@@ -53,7 +53,7 @@ struct Fenced {
 
 }  // namespace
 
-TEST_CASE("A header holds type, barrier bit and scopes where hsa.h says", "[packet]") {
+TEST_CASE("a header holds type, barrier bit and scopes at the positions of hsa.h", "[packet]") {
   for (const auto type : {PacketType::vendor_specific, PacketType::invalid, PacketType::kernel_dispatch,
                           PacketType::barrier_and, PacketType::agent_dispatch, PacketType::barrier_or}) {
     for (const auto barrier : {Barrier::off, Barrier::on}) {
@@ -73,15 +73,16 @@ TEST_CASE("A header holds type, barrier bit and scopes where hsa.h says", "[pack
   }
 }
 
-TEST_CASE("Headers equal the ones that HIP writes", "[packet]") {
-  // Seen in the rings of HIP 5.2.3: launch, launch after an asynchronous host copy, marker.
+TEST_CASE("headers equal those that HIP writes", "[packet]") {
+  // Observed in the rings of HIP 5.2.3: a launch, a launch after an asynchronous host copy, a
+  // marker.
   STATIC_REQUIRE(make_header(PacketType::kernel_dispatch, agent_agent) == 0x0b02);
   STATIC_REQUIRE(make_header(PacketType::kernel_dispatch, system_agent) == 0x0d02);
   STATIC_REQUIRE(make_header(PacketType::barrier_and, system_system) == 0x1503);
   STATIC_REQUIRE(invalid_header == HSA_PACKET_TYPE_INVALID << HSA_PACKET_HEADER_TYPE);
 }
 
-TEST_CASE("A fill writes every byte of a slot except the first four", "[packet]") {
+TEST_CASE("a fill writes every byte of a slot except the first four", "[packet]") {
   SECTION("kernel dispatch") {
     check_writes_exactly_bytes_4_to_63(KernelDispatch{.flags = agent_agent, .grid = {64}, .workgroup = {64}});
   }
@@ -93,7 +94,7 @@ TEST_CASE("A fill writes every byte of a slot except the first four", "[packet]"
   }
 }
 
-TEST_CASE("A kernel dispatch packet reads back through hsa.h as it was asked for", "[packet]") {
+TEST_CASE("a kernel dispatch packet reads back through hsa.h with the values that were filled", "[packet]") {
   int kernarg = 0;
   const auto p =
       packet_as<hsa_kernel_dispatch_packet_t>(to_packet(KernelDispatch{.flags = system_agent,
@@ -121,7 +122,7 @@ TEST_CASE("A kernel dispatch packet reads back through hsa.h as it was asked for
   CHECK(p.completion_signal.handle == 77);
 }
 
-TEST_CASE("The dimensions of a grid are the fewest that hold it, unless given", "[packet]") {
+TEST_CASE("a grid has as few dimensions as its size permits, unless given", "[packet]") {
   const auto setup = [](const KernelDispatch& d) { return to_packet(d).setup(); };
   CHECK(setup({.flags = {}, .grid = {1}}) == 1);
   CHECK(setup({.flags = {}, .grid = {512}}) == 1);
@@ -130,7 +131,7 @@ TEST_CASE("The dimensions of a grid are the fewest that hold it, unless given", 
   CHECK(setup({.flags = {}, .grid = {512}, .dimensions = 3}) == 3);
 }
 
-TEST_CASE("Barrier packets carry their five dependencies and their signal", "[packet]") {
+TEST_CASE("barrier packets carry their five dependencies and their signal", "[packet]") {
   const std::array<hsa_signal_t, 5> signals{{{1}, {2}, {0}, {4}, {5}}};
   const auto check = [&](const auto& p, uint16_t header) {
     CHECK(p.header == header);
@@ -144,7 +145,7 @@ TEST_CASE("Barrier packets carry their five dependencies and their signal", "[pa
   check(packet_as<hsa_barrier_or_packet_t>(to_packet(BarrierOr{system_system, signals, {9}})), 0x1505);
 }
 
-TEST_CASE("A barrier-value packet is AMD's vendor format 2", "[packet]") {
+TEST_CASE("a barrier-value packet has AMD's vendor format 2", "[packet]") {
   const auto p = packet_as<hsa_amd_barrier_value_packet_t>(
       to_packet(BarrierValue{.flags = {Barrier::off, FenceScope::none, FenceScope::none},
                              .signal = {8},
@@ -163,11 +164,12 @@ TEST_CASE("A barrier-value packet is AMD's vendor format 2", "[packet]") {
   CHECK(p.completion_signal.handle == 9);
 }
 
-TEST_CASE("Packets stored behind a gate are the packets given, byte by byte", "[packet]") {
+TEST_CASE("packets stored behind a gate equal the given packets byte by byte", "[packet]") {
   std::mt19937_64 random(1);
   for (const size_t count : {0u, 1u, 2u, 3u, 64u, 129u}) {
     CAPTURE(count);
-    std::vector<Packet64> packets(count + 1);  // so that there is an address for none
+    // One more, so that an address exists for a count of 0.
+    std::vector<Packet64> packets(count + 1);
     for (Packet64& packet : packets) packet = random_packet(random);
     Fenced fenced(count);
     store_behind_gate(fenced.slots(), packets.data());
@@ -176,7 +178,7 @@ TEST_CASE("Packets stored behind a gate are the packets given, byte by byte", "[
   }
 }
 
-TEST_CASE("A dispatch stored behind a gate is like its model but for kernarg address and group segment",
+TEST_CASE("a dispatch stored behind a gate equals its model except for kernarg address and group segment",
           "[packet]") {
   std::mt19937_64 random(2);
   for (int round = 0; round < 200; ++round) {
@@ -193,10 +195,10 @@ TEST_CASE("A dispatch stored behind a gate is like its model but for kernarg add
   }
 }
 
-TEST_CASE("Dispatches stored behind a gate step through kernarg memory, forth, back or not at all",
+TEST_CASE("dispatches stored behind a gate step through kernarg memory by any distance, also 0 or backward",
           "[packet]") {
   std::mt19937_64 random(3);
-  // Also over the end of the lower half of an address, and of the address itself.
+  // Includes steps across the end of an address's lower half, and of the whole address.
   for (const ptrdiff_t step : {ptrdiff_t{0}, ptrdiff_t{64}, ptrdiff_t{-64}, ptrdiff_t{1}, ptrdiff_t{-4096},
                                ptrdiff_t{1} << 31, -(ptrdiff_t{1} << 33), PTRDIFF_MAX, PTRDIFF_MIN}) {
     for (const size_t count : {0u, 1u, 2u, 3u, 64u, 129u}) {
@@ -215,7 +217,7 @@ TEST_CASE("Dispatches stored behind a gate step through kernarg memory, forth, b
   }
 }
 
-TEST_CASE("A header costs what its flags say, whatever its type, and costs add up", "[packet]") {
+TEST_CASE("the cost of a header depends on its flags only, and costs add up", "[packet]") {
   HeaderCosts sum;
   uint64_t barriers = 0, acquires = 0, releases = 0;
   for (uint32_t header = 0; header <= 0xffff; ++header) {
@@ -230,7 +232,7 @@ TEST_CASE("A header costs what its flags say, whatever its type, and costs add u
     acquires += costs.system_acquires;
     releases += costs.system_releases;
   }
-  // The barrier bit is set in half of all headers, each scope has one of four values.
+  // Half of all headers have the barrier bit; each scope has one of four values.
   CHECK(barriers == 0x8000);
   CHECK(acquires == 0x4000);
   CHECK(releases == 0x4000);

@@ -1,8 +1,9 @@
-// Publications under the eyes of an adversarial processor (ring_reader.hpp). Each is tried twice: step by step in one thread, with the reader let loose
-// between any two stores of the writer, in many seeded orders; and with the reader in a thread of its own, which is also what ThreadSanitizer judges.
+// Publications against an adversarial processor (ring_reader.hpp). Each runs twice: in one thread,
+// with the reader stepping between any two stores of the writer, in many seeded orders; and with
+// the reader in its own thread, which ThreadSanitizer also checks.
 //
-// How the packets get into the ring is a parameter: a function object publish(writer, first_ticket, count, deadline, chunking, here) that calls here() between
-// its stores.
+// A parameter selects how packets get into the ring: a function object publish(writer,
+// first_ticket, count, deadline, chunking, here) that calls here() between its stores.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 
 namespace uptempo::test {
 
-// Lets the reader take some steps: none, a few, or as many as it takes to swallow all there is.
+// Lets the reader take some steps: none, a few, or as many as it needs to take all packets.
 class Interleaver {
  public:
   Interleaver(RingReader& reader, uint64_t seed) : reader_(reader), random_(seed) {}
@@ -38,12 +39,12 @@ class Interleaver {
   std::mt19937_64 random_;
 };
 
-// Until the reader has taken everything and given the slots back.
+// Runs until the reader has taken all packets and freed their slots.
 inline void catch_up(QueueDouble& queue, RingReader& reader) {
   for (int i = 0; i < 100'000 && queue.read_index().load() != queue.write_index().load(); ++i) reader.step();
 }
 
-// Takes everything published so far out of the ring, as a processor would, and moves the read index.
+// Takes all published packets out of the ring, as a processor would, and moves the read index.
 inline void drain(QueueDouble& queue) {
   for (uint64_t i = queue.read_index().load(); i != queue.write_index().load(); ++i) queue.invalidate(i);
   queue.read_index().store(queue.write_index().load());
@@ -65,7 +66,7 @@ struct OneByOne {
   }
 };
 
-// Header first, then the rest in two halves: for slots behind a gate, which is then all the protection there is.
+// Stores the header first, then the rest in two halves, so that only the gate protects the slot.
 template <class Here>
 void store_header_first(aql::Packet64& slot, uint64_t ticket, const Here& here) noexcept {
   slot.word[0] = ticketed_packet(ticket).word[0];
@@ -73,7 +74,7 @@ void store_header_first(aql::Packet64& slot, uint64_t ticket, const Here& here) 
   (void)fill_ticketed(&slot, ticket, here);
 }
 
-// By a RunEmitter that gives each packet its header first.
+// Publishes with a RunEmitter that stores each packet header first.
 struct ByTheRun {
   template <class Here>
   struct Emit {
@@ -101,7 +102,7 @@ struct ByTheRun {
   }
 };
 
-// Finished packets, in the writer's own way.
+// Publishes finished packets with the writer's own code.
 struct FromSpan {
   template <class Here>
   aql::PublishResult operator()(aql::AqlQueueWriter& writer, uint64_t first_ticket, uint64_t count,
@@ -112,7 +113,7 @@ struct FromSpan {
   }
 };
 
-// One thread.
+// Runs in one thread.
 template <class Publish>
 void interleaved(aql::Producers producers, Gate gate, uint64_t seed, uint64_t first_index = 0) {
   CAPTURE(static_cast<int>(gate), seed, first_index);
@@ -136,8 +137,9 @@ void interleaved(aql::Producers producers, Gate gate, uint64_t seed, uint64_t fi
   CHECK(reader.taken() == ticket - first_index);
 }
 
-// One reader thread against `writers` producers, each publishing `packets` packets. `full_ring` lets the writers run into the ring's end, and publish more at a time
-// than it holds.
+// Runs one reader thread against `writers` producers, each of which publishes `packets` packets.
+// With `full_ring`, the writers reach the ring's end and publish more packets at a time than it
+// holds.
 template <class Publish>
 void threaded(aql::Producers producers, Gate gate, uint64_t seed, uint32_t ring_size, unsigned writers,
               uint64_t packets, bool full_ring) {

@@ -1,8 +1,9 @@
-// The order of a publication's stores, as adversarial processors see it (publication_fixture.hpp), where packets are published one by one. By the run and in
-// place: run_publication_test.cpp.
+// Order of a publication's stores, as adversarial processors see it (publication_fixture.hpp), for
+// packets published one by one. run_publication_test.cpp tests publication by the run and in place.
 //
-// Each test stands for one rule alone, and test/mutants shows it: the readers of invariants 1, 2 and 6 are kept from seeing a full ring, and
-// the reader of the full ring relies on all other rules at once. The rest of back-pressure is in back_pressure_test.cpp.
+// Each test covers one rule alone, as test/mutants proves. The readers of invariants 1, 2 and 6
+// never see a full ring; the reader of the full ring relies on all other rules.
+// back_pressure_test.cpp tests the rest of back-pressure.
 #include <vector>
 
 #include "test/aql/publication_fixture.hpp"
@@ -48,7 +49,7 @@ void check_slot_lifetime(Producers producers) {
   QueueDouble queue({.ring_size = 64});
   auto writer = AqlQueueWriter::borrow(queue.queue(), producers);
   REQUIRE(writer.publish(64, Deadline::now(), emit_tickets(0)));
-  // Completion has been seen, headers are INVALID again, but the read index stands.
+  // Completion has been observed and headers are INVALID again, but the read index has not moved.
   for (uint64_t i = 0; i < 64; ++i) queue.invalidate(i);
   const aql::Packet64 before = queue.slot(0);
   CHECK(writer.publish(1, Deadline::now(), emit_tickets(64)).status == PublishStatus::resource_full);
@@ -66,21 +67,22 @@ void check_slot_lifetime(Producers producers) {
 
 TEST_CASE("Invariant 1: a packet's first 32 bits are stored last, and read INVALID until then",
           "[writer][invariant]") {
-  // A processor that believes in headers alone.
+  // A processor that follows headers alone.
   for (uint64_t seed = 1; seed <= 40; ++seed)
     test::interleaved<OneByOne>(Producers::exclusive, Gate::header, seed);
   for (uint64_t seed = 1; seed <= 40; ++seed)
     test::interleaved<OneByOne>(Producers::foreign, Gate::header, seed);
   test::threaded<OneByOne>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
-  // Several foreign producers, whose claims let the write index run ahead: the header is all the protection there is.
+  // Several foreign producers, whose claims move the write index ahead, so that only the headers
+  // protect the slots.
   for (const uint32_t ring_size : {64u, 512u}) {
     test::threaded<OneByOne>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
   }
 }
 
-TEST_CASE("Invariant 2: with exclusive producers the write index moves over published slots only",
+TEST_CASE("Invariant 2: with exclusive producers the write index covers published slots only",
           "[writer][invariant]") {
-  // A processor that fetches any line below the write index in two pieces, at two moments.
+  // A processor that fetches any line below the write index in two pieces, at two times.
   for (uint64_t seed = 1; seed <= 40; ++seed)
     test::interleaved<OneByOne>(Producers::exclusive, Gate::write_index, seed);
   test::threaded<OneByOne>(Producers::exclusive, Gate::write_index, 2, 256, 1, 50'000, false);
@@ -88,7 +90,7 @@ TEST_CASE("Invariant 2: with exclusive producers the write index moves over publ
 
 TEST_CASE("Invariant 6: the doorbell is rung once per chunk, last of all, with the index of its last packet",
           "[writer][invariant]") {
-  SECTION("a processor that sleeps until the doorbell finds everything published") {
+  SECTION("a processor that sleeps until the doorbell finds all packets published") {
     for (uint64_t seed = 1; seed <= 40; ++seed)
       test::interleaved<OneByOne>(Producers::exclusive, Gate::doorbell, seed);
     test::threaded<OneByOne>(Producers::exclusive, Gate::doorbell, 3, 256, 1, 50'000, false);
@@ -126,7 +128,7 @@ TEST_CASE("Invariant 6: the doorbell is rung once per chunk, last of all, with t
     CHECK(doorbells_of(10, {.lead = 0, .chunk = 4}, 64) == V{3, 7, 9});
     CHECK(doorbells_of(3, {.lead = 1, .chunk = 0}, 64) == V{0, 1, 2});
   }
-  SECTION("a publication longer than the ring goes out by halves of the ring") {
+  SECTION("a publication longer than the ring is published by halves of the ring") {
     using V = std::vector<uint64_t>;
     CHECK(doorbells_of(64, {}, 64) == V{63});
     CHECK(doorbells_of(65, {}, 64) == V{31, 63, 64});

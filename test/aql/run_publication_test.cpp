@@ -1,7 +1,9 @@
-// Packets behind a gate, as adversarial processors see them (publication_fixture.hpp): those that are published by the run, and those that lie in the ring before
-// they are published. What is behind a gate is written header first here, so that nothing but the gate protects it.
+// Packets after a gate, as adversarial processors see them (publication_fixture.hpp): published by
+// the run, or stored in the ring before publication. These tests store packets after a gate header
+// first, so that only the gate protects them.
 //
-// A target of its own, because each patch of test/mutants must turn exactly one test of its target red.
+// A separate target, because each patch of test/mutants must turn exactly one test of its target
+// red.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -23,7 +25,7 @@ using aql::Producers;
 
 namespace {
 
-constexpr uint64_t before_the_wrap = uint64_t{0} - 700;  // of the indices themselves
+constexpr uint64_t before_the_wrap = uint64_t{0} - 700;  // index wrap
 
 void let_loose(Producers producers, Gate gate) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
@@ -33,7 +35,8 @@ void let_loose(Producers producers, Gate gate) {
   }
 }
 
-// Each doorbell is answered before the writer goes on, so that a publication may be longer than the ring.
+// Answers each doorbell before the writer continues, so that a publication may be longer than the
+// ring.
 void longer_than_the_ring(Gate gate, uint64_t seed) {
   CAPTURE(static_cast<int>(gate), seed);
   QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER, .first_index = before_the_wrap});
@@ -60,7 +63,8 @@ void longer_than_the_ring(Gate gate, uint64_t seed) {
   CHECK(reader.taken() == ticket - before_the_wrap);
 }
 
-// Publications by the run inside of publications by the run, up to three deep, each by a writer of its own.
+// Publications by the run nested in publications by the run, up to three deep, each with its own
+// writer.
 class Nest {
  public:
   Nest(Gate gate, uint64_t seed)
@@ -95,7 +99,7 @@ class Nest {
   Shared shared_;
   RingReader reader_;
   Interleaver interleave_;
-  uint64_t ticket_ = before_the_wrap;  // tickets are indices: claims follow the order of the calls
+  uint64_t ticket_ = before_the_wrap;  // tickets are indices: claims follow call order
   uint64_t begin_of_round_ = before_the_wrap;
 };
 
@@ -106,8 +110,8 @@ void nested(Gate gate) {
   }
 }
 
-// Writes packets [1, count) of a publication where they will be executed, header first, and publishes them behind the first one. `wait` is called when there is no
-// room; `here` between any two stores.
+// Writes packets [1, count) of a publication in place, header first, and publishes them after the
+// first one. Calls `wait` when there is no room, and `here` between any two stores.
 template <class Wait, class Here>
 uint64_t write_and_publish_in_place(AqlQueueWriter& writer, uint64_t first_ticket, uint64_t count,
                                     Chunking chunking, const Wait& wait, const Here& here) {
@@ -151,7 +155,7 @@ void in_place_interleaved(Gate gate, uint64_t seed) {
   CHECK(reader.taken() == ticket - before_the_wrap);
 }
 
-// `full_ring`: publications of up to a ring full, which wait for the reader.
+// With `full_ring`, publications hold up to a ring full of packets and wait for the reader.
 void in_place_threaded(Gate gate, uint32_t ring_size, bool full_ring, uint64_t packets) {
   CAPTURE(static_cast<int>(gate), ring_size);
   QueueDouble queue({.ring_size = ring_size});
@@ -201,12 +205,12 @@ std::vector<uint64_t> doorbells_in_place(uint64_t packets, Chunking chunking) {
 
 TEST_CASE("Invariant 1: packets by the run are whole before the header of the chunk's first one is stored",
           "[writer][invariant]") {
-  // A processor that believes in headers alone, and so in the gate.
+  // A processor that follows headers alone, and therefore relies on the gate.
   let_loose(Producers::exclusive, Gate::header);
   let_loose(Producers::foreign, Gate::header);
   threaded<ByTheRun>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
   threaded<FromSpan>(Producers::exclusive, Gate::header, 1, 256, 1, 50'000, false);
-  // Several foreign producers, whose claims let the write index run ahead.
+  // Several foreign producers, whose claims move the write index ahead.
   for (const uint32_t ring_size : {64u, 512u}) {
     threaded<ByTheRun>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
     threaded<FromSpan>(Producers::foreign, Gate::header, ring_size, ring_size, 3, 10'000, true);
@@ -232,16 +236,16 @@ TEST_CASE("Invariant 6: the doorbell of a chunk by the run is rung last of all",
   nested(Gate::doorbell);
 }
 
-TEST_CASE("Invariant 4: no packet is overwritten by a run in a ring that keeps filling up",
-          "[writer][invariant]") {
+TEST_CASE("Invariant 4: a run overwrites no packet in a ring that keeps filling up", "[writer][invariant]") {
   for (const uint32_t ring_size : {64u, 128u, 1024u}) {
     threaded<ByTheRun>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
     threaded<FromSpan>(Producers::exclusive, Gate::all, ring_size, ring_size, 1, 50'000, true);
   }
 }
 
-TEST_CASE("Packets by the run reach the emitter in one piece, or in two around the ring's end", "[writer]") {
-  using Pieces = std::vector<std::pair<uint64_t, uint64_t>>;  // first packet and their number
+TEST_CASE("packets by the run reach the emitter in one piece, or in two around the ring's end", "[writer]") {
+  // Index of the first packet, and their number.
+  using Pieces = std::vector<std::pair<uint64_t, uint64_t>>;
   struct Emit {
     uint32_t operator()(uint64_t i, void* slot) const noexcept { return aql::fill(slot, ticketed_packet(i)); }
     void operator()(uint64_t i, std::span<aql::Packet64> slots) const noexcept {
@@ -265,7 +269,7 @@ TEST_CASE("Packets by the run reach the emitter in one piece, or in two around t
   CHECK(pieces_of(62, 9, {.lead = 1, .chunk = 4}) == Pieces{{2, 3}, {6, 3}});
 }
 
-TEST_CASE("Packets in place are taken when their gate opens, and all in order", "[writer]") {
+TEST_CASE("packets in place are taken in order, after their gate opens", "[writer]") {
   for (const Gate gate : {Gate::header, Gate::write_index, Gate::doorbell}) {
     for (uint64_t seed = 1; seed <= 40; ++seed) in_place_interleaved(gate, seed);
     in_place_threaded(gate, 256, false, 50'000);
@@ -273,7 +277,7 @@ TEST_CASE("Packets in place are taken when their gate opens, and all in order", 
   for (const uint32_t ring_size : {64u, 1024u}) in_place_threaded(Gate::all, ring_size, true, 50'000);
 }
 
-TEST_CASE("Packets in place ring one doorbell per chunk, when all of them are whole", "[writer]") {
+TEST_CASE("packets in place ring one doorbell per chunk, after all of them are whole", "[writer]") {
   CHECK(doorbells_in_place(1, {}) == Rung{0});
   CHECK(doorbells_in_place(120, {}) == Rung{119});
   CHECK(doorbells_in_place(256, {}) == Rung{255});
@@ -283,7 +287,7 @@ TEST_CASE("Packets in place ring one doorbell per chunk, when all of them are wh
   CHECK(doorbells_in_place(3, {.lead = 1, .chunk = 0}) == Rung{0, 1, 2});
 }
 
-TEST_CASE("The free run is what lies in a row behind the slots skipped, up to the oldest one in use",
+TEST_CASE("the free run is contiguous, begins after the skipped slots and ends before the oldest one in use",
           "[writer]") {
   QueueDouble queue({.ring_size = 16, .first_index = 10});
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
@@ -301,7 +305,7 @@ TEST_CASE("The free run is what lies in a row behind the slots skipped, up to th
   CHECK(writer.free_run(4).empty());
   drain(queue);
   CHECK(is(writer.free_run(4), 26, 6));
-  // Looking changes nothing.
+  // The call changes nothing.
   CHECK(writer.next_index() == 22);
   CHECK(queue.write_index().load() == 22);
   CHECK(queue.slot(22).word[0] == aql::first_word(aql::invalid_header));

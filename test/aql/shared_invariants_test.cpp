@@ -1,5 +1,6 @@
-// The invariants of several writers over a SharedRing, each with a patch in test/mutants that turns it red. A target of its own, because the other tests
-// of shared producers (shared_ring_test.cpp) rely on all of them at once.
+// Invariants of several writers over a SharedRing, each with a patch in test/mutants that turns it
+// red. A separate target, because the other tests of shared producers (shared_ring_test.cpp) rely
+// on all invariants at once.
 #include <random>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ using namespace uptempo::test;
 
 namespace {
 
-// Publications inside of publications, up to three deep, with the reader let loose between any two stores.
+// Nested publications, up to three deep, with the reader stepping between any two stores.
 class Nest {
  public:
   Nest(Gate gate, uint64_t seed)
@@ -57,15 +58,16 @@ class Nest {
   Shared shared_;
   RingReader reader_;
   std::mt19937_64 random_;
-  uint64_t ticket_ = uint64_t{0} - 700;  // tickets are indices: claims follow the order of the calls
+  uint64_t ticket_ = uint64_t{0} - 700;  // tickets are indices: claims follow call order
   uint64_t begin_of_round_ = ticket_;
 };
 
 }  // namespace
 
-TEST_CASE("Invariant 2: with shared producers the write index moves over published slots only",
+TEST_CASE("Invariant 2: with shared producers the write index covers published slots only",
           "[shared][invariant]") {
-  // A processor that fetches any line below the write index in two pieces, and one that believes the doorbell.
+  // A processor that fetches any line below the write index in two pieces, and one that follows the
+  // doorbell.
   for (const Gate gate : {Gate::write_index, Gate::doorbell}) {
     for (uint64_t seed = 1; seed <= 60; ++seed) {
       CAPTURE(static_cast<int>(gate), seed);
@@ -74,7 +76,7 @@ TEST_CASE("Invariant 2: with shared producers the write index moves over publish
   }
 }
 
-TEST_CASE("Invariant 6: what becomes ready while the doorbell is rung gets a doorbell of its own",
+TEST_CASE("Invariant 6: a publication that finishes while the doorbell is rung gets its own doorbell",
           "[shared][invariant]") {
   Doorbells doorbells;
   Shared shared({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});

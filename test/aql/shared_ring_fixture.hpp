@@ -1,5 +1,6 @@
-// What the tests of shared producers have in common. A publication inside of another one's emit function comes between that one's claim and its
-// headers, so most orders of two or three producers are played through in one thread.
+// Helpers for the tests of shared producers. A publication nested in another one's emit function
+// runs between that one's claim and its headers, so a single thread covers most orders of two or
+// three producers.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ inline auto emit_tickets(uint64_t first) {
   return [first](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(first + i)); };
 }
 
-// The same, with `meanwhile` called before the first packet's header is there.
+// The same, but calls `meanwhile` before storing the first packet's header.
 template <class F>
 inline auto emit_tickets(uint64_t first, F meanwhile) {
   return [first, meanwhile](uint64_t i, void* slot) noexcept {
@@ -35,7 +36,7 @@ inline void take(QueueDouble& queue, uint64_t count) {
   queue.read_index().store(read + count);
 }
 
-// Doorbells in the order in which they are rung; the queue's doorbell is of kind USER.
+// Records doorbells in order; the queue's doorbell is of kind USER.
 class Doorbells {
  public:
   Doorbells() {

@@ -1,5 +1,6 @@
-// Several writers over a SharedRing: in-order commit, back-pressure, and many threads at once. The protocol itself is model-checked (test/models); what is
-// shown here is that the code follows it, ThreadSanitizer included. Its invariants: shared_invariants_test.cpp.
+// Several writers over a SharedRing: in-order commit, back-pressure, and many threads at once. A
+// model checks the protocol itself (test/models); these tests check, also under ThreadSanitizer,
+// that the code follows it. shared_invariants_test.cpp tests the invariants.
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -22,7 +23,7 @@ using aql::PublishResult;
 using aql::PublishStatus;
 using aql::SharedRing;
 
-TEST_CASE("Shared writers publish to consecutive slots in the order in which they claim them", "[shared]") {
+TEST_CASE("shared writers publish to consecutive slots in the order of their claims", "[shared]") {
   const Doorbells doorbells;
   for (const uint64_t first : {uint64_t{0}, uint64_t{0} - 5, (uint64_t{1} << 63) - 2}) {
     Shared shared({.ring_size = 64, .first_index = first});
@@ -44,7 +45,7 @@ TEST_CASE("Shared writers publish to consecutive slots in the order in which the
 }
 
 TEST_CASE(
-    "Who finishes out of turn waits for nobody, and the oldest takes its packets along with one doorbell",
+    "a writer that finishes out of turn does not wait, and the oldest commits its packets with one doorbell",
     "[shared]") {
   for (const uint64_t first : {uint64_t{0}, uint64_t{0} - 5, (uint64_t{1} << 63) - 2}) {
     Doorbells doorbells;
@@ -65,10 +66,10 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Only what lies ready without a gap is taken along", "[shared]") {
+TEST_CASE("the oldest writer commits finished publications only up to the first gap", "[shared]") {
   Doorbells doorbells;
   Shared shared({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
-  // Claims in the order 0, 1, 2; finished in the order 2, 1, 0.
+  // Claim order 0, 1, 2; finish order 2, 1, 0.
   REQUIRE(shared[0].publish(1, Deadline::now(), emit_tickets(0, [&] {
                               CHECK(shared[1].publish(2, Deadline::now(), emit_tickets(1, [&] {
                                                         CHECK(shared[2].publish(3, Deadline::now(),
@@ -78,7 +79,8 @@ TEST_CASE("Only what lies ready without a gap is taken along", "[shared]") {
                               CHECK(shared.queue.write_index().load() == 0);
                             })));
   CHECK(doorbells.rung == Rung{5});
-  // The first chunk of the oldest is out while its second is being written: nothing behind that one goes out.
+  // The oldest writer has published its first chunk and writes its second; no later publication
+  // becomes visible.
   REQUIRE(shared[0].publish(2, Deadline::now(),
                             [&](uint64_t i, void* slot) noexcept {
                               const uint32_t word = aql::fill(slot, ticketed_packet(6 + i));
@@ -95,7 +97,7 @@ TEST_CASE("Only what lies ready without a gap is taken along", "[shared]") {
 
 namespace {
 
-// Eight producers in threads of their own, delayed between claim and headers at random, and the reader in one more.
+// Eight producer threads, delayed at random between claim and headers, and one reader thread.
 constexpr unsigned producers = 8;
 
 struct Delays {
@@ -121,7 +123,7 @@ void stress(QueueDouble& queue, Gate gate, uint64_t seed, uint64_t packets_each)
     auto writer = AqlQueueWriter::share(ring);
     Delays delays{std::mt19937_64(seed * 31 + which)};
     for (uint64_t done = 0; done < packets_each;) {
-      // Mostly short, now and then longer than half the ring, or than all of it.
+      // Mostly short; sometimes longer than half the ring, or than all of it.
       const auto draw = delays.random();
       uint64_t count = 1 + (draw >> 8) % (draw % 16 == 0 ? 100 : draw % 4 == 0 ? 40 : 4);
       if (count > packets_each - done) count = packets_each - done;
@@ -148,7 +150,7 @@ void stress(QueueDouble& queue, Gate gate, uint64_t seed, uint64_t packets_each)
   CHECK(refused == 0);
   CHECK(reader.defects() == std::vector<std::string>{});
   CHECK(queue.doorbell().load() + 1 == queue.write_index().load());
-  // Each packet once, and each producer's in order.
+  // Each packet once, each producer's packets in order.
   std::array<uint64_t, producers> next{};
   bool in_order = true;
   for (const uint64_t ticket : reader.tickets())
@@ -160,7 +162,8 @@ void stress(QueueDouble& queue, Gate gate, uint64_t seed, uint64_t packets_each)
 }  // namespace
 
 TEST_CASE(
-    "Of eight delayed producers on a ring of 64 every packet is taken once, in order per producer, and whole",
+    "with eight delayed producers on a ring of 64, every packet is taken once, whole, in its producer's "
+    "order",
     "[shared][stress]") {
   for (const Gate gate : {Gate::write_index, Gate::doorbell}) {
     for (uint64_t seed = 1; seed <= 3; ++seed) {
@@ -170,10 +173,10 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Doorbells of several producers grow, also where ringing one takes long", "[shared][stress]") {
+TEST_CASE("doorbells of several producers grow, even if ringing one takes long", "[shared][stress]") {
   QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
   hsa_calls().reset();
-  // Neither is atomic: only one thread at a time rings.
+  // Not atomic, because only one thread at a time rings.
   hsa_signal_value_t last = -1;
   bool grows = true;
   Delays delays{std::mt19937_64(5)};
@@ -187,7 +190,7 @@ TEST_CASE("Doorbells of several producers grow, also where ringing one takes lon
   CHECK(grows);
 }
 
-TEST_CASE("When no producer is left in a publication, all packets are shown and rung", "[shared][stress]") {
+TEST_CASE("when no producer is publishing, all packets are visible and rung", "[shared][stress]") {
   constexpr unsigned threads = 4;
   constexpr int rounds = 3000;
   QueueDouble queue({.ring_size = 64});
@@ -215,7 +218,7 @@ TEST_CASE("When no producer is left in a publication, all packets are shown and 
   CHECK(lost == 0);
 }
 
-TEST_CASE("A thread commits for others for sixteen rounds, then leaves it to one that is still to come",
+TEST_CASE("a thread commits for others for at most sixteen rounds while another producer is to follow",
           "[shared]") {
   QueueDouble queue({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
   SharedRing ring(queue.queue());
@@ -226,7 +229,7 @@ TEST_CASE("A thread commits for others for sixteen rounds, then leaves it to one
   auto first = AqlQueueWriter::share(ring);
   hsa_calls().reset();
   unsigned doorbells = 0;
-  // Each doorbell of the first writer lets one more finish behind what has just been rung.
+  // At each doorbell of the first writer, one more writer finishes after the packets just rung.
   hsa_calls().on_store = [&](hsa_signal_t, hsa_signal_value_t) {
     const unsigned which = doorbells++;
     if (which >= others) return;
@@ -258,10 +261,10 @@ TEST_CASE("A thread commits for others for sixteen rounds, then leaves it to one
   CHECK(queue.doorbell().load() == others + 1);
 }
 
-TEST_CASE("A full ring refuses shared writers and strands no slot", "[shared]") {
+TEST_CASE("a full ring refuses shared writers and strands no slot", "[shared]") {
   Shared shared({.ring_size = 64});
   REQUIRE(shared[0].publish(62, Deadline::now(), emit_tickets(0)));
-  SECTION("a try reports at once, and leaves nothing behind") {
+  SECTION("a try reports at once and leaves no trace") {
     const PublishResult result =
         shared[1].publish(10, Deadline::now(), emit_tickets(62), {.lead = 1, .chunk = 1});
     CHECK(result.status == PublishStatus::resource_full);
@@ -280,7 +283,7 @@ TEST_CASE("A full ring refuses shared writers and strands no slot", "[shared]") 
           PublishStatus::resource_full);
     CHECK(Deadline::Clock::now() - start >= 20ms);
   }
-  SECTION("room that comes in time is used") {
+  SECTION("room that becomes free in time is used") {
     std::thread processor([&] {
       std::this_thread::sleep_for(5ms);
       take(shared.queue, 20);
@@ -291,7 +294,7 @@ TEST_CASE("A full ring refuses shared writers and strands no slot", "[shared]") 
     REQUIRE(result);
     CHECK(result.last_index == 71);
   }
-  SECTION("a failed queue refuses, and ends a wait") {
+  SECTION("a failed queue refuses publications and ends a wait") {
     std::atomic<hsa_status_t> error{HSA_STATUS_SUCCESS};
     auto writer = AqlQueueWriter::share(shared.ring, &error);
     std::thread device([&] {
@@ -305,7 +308,8 @@ TEST_CASE("A full ring refuses shared writers and strands no slot", "[shared]") 
   }
 }
 
-TEST_CASE("A publication longer than the ring goes out by halves, and others may come between", "[shared]") {
+TEST_CASE("a publication longer than the ring is published by halves, and others may come between",
+          "[shared]") {
   Shared shared({.ring_size = 64, .doorbell_kind = AMD_SIGNAL_KIND_USER});
   std::vector<uint64_t> tickets;
   hsa_calls().reset();
@@ -330,10 +334,10 @@ TEST_CASE("A publication longer than the ring goes out by halves, and others may
   CHECK(tickets == expected);
 }
 
-TEST_CASE("A waiter that was overtaken by a ring full of packets is served next", "[shared]") {
+TEST_CASE("a waiter that a ring full of packets has overtaken is served next", "[shared]") {
   Shared shared({.ring_size = 64});
   REQUIRE(shared[0].publish(64, Deadline::now(), emit_tickets(0)));
-  // Gives one slot back at a time and takes it again, until that is refused.
+  // Frees one slot at a time and takes it again, until the claim is refused.
   const auto overtake_until_refused = [&] {
     for (int overtaken = 0; overtaken < 1'000'000; ++overtaken) {
       take(shared.queue, 1);
@@ -342,7 +346,7 @@ TEST_CASE("A waiter that was overtaken by a ring full of packets is served next"
     }
     return -1;
   };
-  SECTION("others are refused until it has its slots") {
+  SECTION("until it has its slots, others are refused") {
     std::optional<PublishResult> result;
     std::thread waiter([&] { result = shared[1].publish(40, Deadline::after(60s), emit_tickets(0)); });
     std::this_thread::sleep_for(2ms);
@@ -355,7 +359,7 @@ TEST_CASE("A waiter that was overtaken by a ring full of packets is served next"
     take(shared.queue, 1);
     CHECK(shared[2].publish(1, Deadline::now(), emit_tickets(0)));
   }
-  SECTION("or has given up") {
+  SECTION("after it has given up, others are served") {
     std::optional<PublishResult> result;
     std::atomic<hsa_status_t> error{HSA_STATUS_SUCCESS};
     auto writer = AqlQueueWriter::share(shared.ring, &error);
@@ -369,9 +373,9 @@ TEST_CASE("A waiter that was overtaken by a ring full of packets is served next"
   }
 }
 
-TEST_CASE("A ring that others have meanwhile filled, and the processor emptied, is not taken for a full one",
+TEST_CASE("a ring that others have filled and the processor has emptied meanwhile is not reported as full",
           "[shared]") {
-  // The index of the next slot was loaded before all that, the read index after it.
+  // The index of the next slot was loaded before that, the read index after it.
   for (const auto kind : {Producers::shared, Producers::foreign}) {
     QueueDouble queue({.ring_size = 64, .amd_layout = false});
     std::optional<SharedRing> ring;
@@ -393,12 +397,11 @@ TEST_CASE("A ring that others have meanwhile filled, and the processor emptied, 
   }
 }
 
-TEST_CASE("Shared writers are made over a SharedRing, and that over a queue that can be written",
-          "[shared]") {
+TEST_CASE("shared writers need a SharedRing, and a SharedRing needs a valid ring", "[shared]") {
   QueueDouble queue, single({.type = HSA_QUEUE_TYPE_SINGLE}), odd;
   CHECK_THROWS_AS(AqlQueueWriter::borrow(queue.queue(), Producers::shared), std::invalid_argument);
   CHECK_THROWS_AS(SharedRing(nullptr), std::invalid_argument);
   odd.queue()->size = 63;
   CHECK_THROWS_AS(SharedRing(odd.queue()), std::invalid_argument);
-  CHECK_NOTHROW(SharedRing(single.queue()));  // indices and doorbell are stored as by one producer
+  CHECK_NOTHROW(SharedRing(single.queue()));  // one producer at a time stores indices and doorbell
 }

@@ -21,7 +21,7 @@ KernelDispatch good_dispatch() {
           .completion_signal = {0x7f0000003080}};
 }
 
-// The packet with one word changed.
+// Returns the packet with one word changed.
 Packet64 with_word(const Packet64& original, size_t word, uint32_t value) {
   Packet64 packet = original;
   packet.word[word] = value;
@@ -36,7 +36,7 @@ std::vector<std::string> fields(const std::vector<Finding>& findings) {
 
 using Fields = std::vector<std::string>;
 
-// Fills a decoded packet back; the kinds that the library does not write come back as they were.
+// Fills a decoded packet back. Kinds that the library does not write are returned unchanged.
 Packet64 refilled(const Packet64& packet) {
   return std::visit(
       [&](const auto& typed) {
@@ -51,7 +51,7 @@ Packet64 refilled(const Packet64& packet) {
 
 }  // namespace
 
-TEST_CASE("A packet prints as one line with the names of the trace", "[text]") {
+TEST_CASE("a packet prints as one line with the names of the trace", "[text]") {
   CHECK(format(to_packet(good_dispatch())) ==
         "kernel_dispatch barrier acquire=system release=agent grid=[16384,1,1] workgroup=[256,1,1] "
         "dimensions=1 "
@@ -85,54 +85,54 @@ TEST_CASE("A packet prints as one line with the names of the trace", "[text]") {
         "agent_dispatch acquire=none release=none function=3 arguments=[0x0,0x0,0x0,0x0]");
 }
 
-TEST_CASE("A packet's words print as sixteen hexadecimal numbers", "[text]") {
+TEST_CASE("a packet's words print as sixteen hexadecimal numbers", "[text]") {
   CHECK(format_words(Packet64{{0x00010d02, 0x00010100}}) ==
         "00010d02 00010100 00000000 00000000 00000000 00000000 00000000 00000000\n"
         "00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000");
 }
 
-TEST_CASE("A well-formed packet has no findings", "[lint]") {
+TEST_CASE("a well-formed packet has no findings", "[lint]") {
   CHECK(lint(to_packet(good_dispatch())).empty());
   CHECK(lint(to_packet(BarrierAnd{agent_agent, {}, {0x40}})).empty());
   CHECK(lint(to_packet(BarrierOr{agent_agent, {{{0x40}}}, {0x80}})).empty());
   CHECK(lint(to_packet(BarrierValue{.flags = agent_agent, .signal = {0x40}})).empty());
 }
 
-TEST_CASE("A slot that is not published has no findings, whatever it holds", "[lint]") {
+TEST_CASE("an unpublished slot has no findings, whatever its content", "[lint]") {
   Packet64 slot;
   slot.word.fill(0xcccccccc);
   slot.word[0] = invalid_header;
   CHECK(lint(slot).empty());
 }
 
-TEST_CASE("Each rule of a kernel dispatch packet is found broken by its field's name", "[lint]") {
+TEST_CASE("each broken rule of a kernel dispatch packet is reported with its field", "[lint]") {
   const Packet64 good = to_packet(good_dispatch());
   const auto word0 = good.word[0];
   //                                word        value                                   finding
-  CHECK(fields(lint(with_word(good, 0, word0 | 0x2000))) == Fields{"header"});        // reserved header bit
-  CHECK(fields(lint(with_word(good, 0, word0 | 0x0600))) == Fields{"header"});        // acquire scope 3
-  CHECK(fields(lint(with_word(good, 0, word0 | 0x1800))) == Fields{"header"});        // release scope 3
-  CHECK(fields(lint(with_word(good, 0, word0 & 0xffff))) == Fields{"setup"});         // no dimensions
-  CHECK(fields(lint(with_word(good, 0, word0 | 0x40000))) == Fields{"setup"});        // reserved setup bit
-  CHECK(fields(lint(with_word(good, 1, 0x00010000))) == Fields{"workgroup_size_x"});  // 0 work-items
-  CHECK(fields(lint(with_word(good, 1, 0x00020100))) == Fields{"workgroup_size_y"});  // unused dimension of 2
-  CHECK(fields(lint(with_word(good, 2, 0x00000002))) == Fields{"workgroup_size_z"});  // unused dimension of 2
+  CHECK(fields(lint(with_word(good, 0, word0 | 0x2000))) == Fields{"header"});        // header bit
+  CHECK(fields(lint(with_word(good, 0, word0 | 0x0600))) == Fields{"header"});        // acquire 3
+  CHECK(fields(lint(with_word(good, 0, word0 | 0x1800))) == Fields{"header"});        // release 3
+  CHECK(fields(lint(with_word(good, 0, word0 & 0xffff))) == Fields{"setup"});         // dimension 0
+  CHECK(fields(lint(with_word(good, 0, word0 | 0x40000))) == Fields{"setup"});        // setup bit
+  CHECK(fields(lint(with_word(good, 1, 0x00010000))) == Fields{"workgroup_size_x"});  // empty
+  CHECK(fields(lint(with_word(good, 1, 0x00020100))) == Fields{"workgroup_size_y"});  // unused: 2
+  CHECK(fields(lint(with_word(good, 2, 0x00000002))) == Fields{"workgroup_size_z"});  // unused: 2
   CHECK(fields(lint(with_word(good, 2, 0x00010001))) == Fields{"reserved0"});         //
-  CHECK(fields(lint(with_word(good, 3, 0))) == Fields{"grid_size_x"});                // empty grid
-  CHECK(fields(lint(with_word(good, 3, 255))) == Fields{"grid_size_x"});          // smaller than a workgroup
-  CHECK(fields(lint(with_word(good, 4, 2))) == Fields{"grid_size_y"});            // unused dimension of 2
-  CHECK(fields(lint(with_word(good, 5, 0))) == Fields{"grid_size_z"});            // empty dimension
-  CHECK(fields(lint(with_word(good, 8, 0x1020))) == Fields{"kernel_object"});     // not 64-byte aligned
-  CHECK(fields(lint(with_word(good, 10, 0x2008))) == Fields{"kernarg_address"});  // not 16-byte aligned
-  CHECK(fields(lint(with_word(good, 12, 1))) == Fields{"reserved2"});             //
-  CHECK(fields(lint(with_word(good, 14, 0x3081))) == Fields{"completion_signal"});  // not 64-byte aligned
+  CHECK(fields(lint(with_word(good, 3, 0))) == Fields{"grid_size_x"});                // empty
+  CHECK(fields(lint(with_word(good, 3, 255))) == Fields{"grid_size_x"});              // too small
+  CHECK(fields(lint(with_word(good, 4, 2))) == Fields{"grid_size_y"});                // unused: 2
+  CHECK(fields(lint(with_word(good, 5, 0))) == Fields{"grid_size_z"});                // empty
+  CHECK(fields(lint(with_word(good, 8, 0x1020))) == Fields{"kernel_object"});         // alignment
+  CHECK(fields(lint(with_word(good, 10, 0x2008))) == Fields{"kernarg_address"});      // alignment
+  CHECK(fields(lint(with_word(good, 12, 1))) == Fields{"reserved2"});                 //
+  CHECK(fields(lint(with_word(good, 14, 0x3081))) == Fields{"completion_signal"});    // alignment
 
   KernelDispatch null_object = good_dispatch();
   null_object.kernel_object = 0;
   CHECK(fields(lint(to_packet(null_object))) == Fields{"kernel_object"});
 }
 
-TEST_CASE("Barrier packets that can never complete are found", "[lint]") {
+TEST_CASE("barrier packets that can never complete are reported", "[lint]") {
   CHECK(fields(lint(to_packet(BarrierOr{agent_agent, {}, {0}}))) == Fields{"dep_signal"});
   CHECK(fields(lint(to_packet(BarrierAnd{agent_agent, {{{0x80}, {0x40}}}, {0x40}}))) ==
         Fields{"dep_signal[1]"});
@@ -140,7 +140,7 @@ TEST_CASE("Barrier packets that can never complete are found", "[lint]") {
             .flags = agent_agent, .signal = {0x40}, .completion_signal = {0x40}}))) == Fields{"signal"});
 }
 
-TEST_CASE("Reserved fields of barrier packets are found by name", "[lint]") {
+TEST_CASE("reserved fields of barrier packets are reported by name", "[lint]") {
   const Packet64 barrier = to_packet(BarrierAnd{agent_agent, {{{0x40}}}, {0}});
   CHECK(fields(lint(with_word(barrier, 0, barrier.word[0] | 0x10000))) == Fields{"reserved0"});
   CHECK(fields(lint(with_word(barrier, 1, 1))) == Fields{"reserved1"});
@@ -151,16 +151,15 @@ TEST_CASE("Reserved fields of barrier packets are found by name", "[lint]") {
   CHECK(fields(lint(with_word(value, 10, 1))) == Fields{"reserved2"});
 }
 
-TEST_CASE("Unknown packets are found, not guessed at", "[lint]") {
+TEST_CASE("unknown packets are reported", "[lint]") {
   CHECK(lint(Packet64{{0x06}}) ==
         std::vector<Finding>{{"header", "packet type 6 is not defined (0 to 5 are)"}});
   CHECK(lint(Packet64{{0x00090000}}) ==
         std::vector<Finding>{{"AmdFormat", "9 is not a known vendor format (1 PM4 IB, 2 barrier-value)"}});
 }
 
-TEST_CASE(
-    "Any 64 bytes decode, print and lint; where lint is silent, a packet fills back into the same bytes",
-    "[text][fuzz]") {
+TEST_CASE("any 64 bytes decode, print and lint; without findings, a packet fills back into the same bytes",
+          "[text][fuzz]") {
   std::mt19937_64 random(20240607);
   const std::vector<Packet64> seeds{to_packet(good_dispatch()),
                                     to_packet(BarrierAnd{agent_agent, {{{0x40}}}, {0x80}}),
@@ -189,7 +188,7 @@ TEST_CASE(
   CHECK(silent > 20'000);
 }
 
-TEST_CASE("A refused publication is described by what was full and what can be done", "[text]") {
+TEST_CASE("a refused publication is described by what was full and what can be done", "[text]") {
   CHECK(describe({}).empty());
   CHECK(
       describe({.status = PublishStatus::resource_full, .ring_size = 64, .occupancy = 60, .requested = 10}) ==

@@ -1,5 +1,5 @@
-// What AqlQueueWriter puts into a ring, and when it rings the doorbell. Full rings: back_pressure_test.cpp. Order of stores as
-// a processor sees it: publication_test.cpp.
+// Tests what AqlQueueWriter stores in a ring and when it rings the doorbell. back_pressure_test.cpp
+// tests full rings; publication_test.cpp tests the order of stores as a processor sees it.
 #include "aql/writer.hpp"
 
 #include <stdexcept>
@@ -23,7 +23,7 @@ auto emit_tickets(uint64_t first) {
   return [first](uint64_t i, void* slot) noexcept { return aql::fill(slot, ticketed_packet(first + i)); };
 }
 
-// Takes everything published so far out of the ring, as a processor would, and moves the read index.
+// Takes all published packets out of the ring, as a processor would, and moves the read index.
 void drain(QueueDouble& queue) {
   for (uint64_t i = queue.read_index().load(); i != queue.write_index().load(); ++i) queue.invalidate(i);
   queue.read_index().store(queue.write_index().load());
@@ -31,7 +31,7 @@ void drain(QueueDouble& queue) {
 
 }  // namespace
 
-TEST_CASE("Publishing writes the packets to consecutive slots and moves the write index past them",
+TEST_CASE("publishing writes the packets to consecutive slots and moves the write index past them",
           "[writer]") {
   for (const auto producers : {Producers::exclusive, Producers::foreign}) {
     QueueDouble queue({.ring_size = 64});
@@ -48,7 +48,7 @@ TEST_CASE("Publishing writes the packets to consecutive slots and moves the writ
   }
 }
 
-TEST_CASE("Publishing touches no byte outside its slots", "[writer]") {
+TEST_CASE("publishing touches no byte outside its slots", "[writer]") {
   QueueDouble queue({.ring_size = 64});
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
   REQUIRE(writer.publish(3, Deadline::now(), emit_tickets(0)));
@@ -59,7 +59,7 @@ TEST_CASE("Publishing touches no byte outside its slots", "[writer]") {
   }
 }
 
-TEST_CASE("Finished packets are published from a span", "[writer]") {
+TEST_CASE("finished packets are published from a span", "[writer]") {
   QueueDouble queue;
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
   const std::vector<aql::Packet64> packets{ticketed_packet(0), ticketed_packet(1)};
@@ -68,7 +68,7 @@ TEST_CASE("Finished packets are published from a span", "[writer]") {
   CHECK(queue.slot(1) == packets[1]);
 }
 
-TEST_CASE("Publishing nothing is not a publication", "[writer]") {
+TEST_CASE("publishing no packets changes nothing", "[writer]") {
   QueueDouble queue;
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
   const auto result = writer.publish(0, Deadline::now(), emit_tickets(0));
@@ -78,8 +78,8 @@ TEST_CASE("Publishing nothing is not a publication", "[writer]") {
   CHECK(queue.doorbell().load() == UINT64_MAX);
 }
 
-TEST_CASE("Packets wrap around the ring's end", "[writer]") {
-  // Also where the indices themselves wrap.
+TEST_CASE("packets wrap around the ring's end", "[writer]") {
+  // Includes the wrap of the indices themselves.
   for (const uint64_t first : {uint64_t{0}, uint64_t{60}, (uint64_t{1} << 32) - 3, UINT64_MAX - 5}) {
     QueueDouble queue({.ring_size = 64, .first_index = first});
     auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
@@ -96,7 +96,7 @@ TEST_CASE("Packets wrap around the ring's end", "[writer]") {
   }
 }
 
-TEST_CASE("A publication makes no HSA call where the doorbell is a hardware one", "[writer]") {
+TEST_CASE("a publication makes no HSA call if the doorbell is a hardware one", "[writer]") {
   QueueDouble queue;
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::exclusive);
   CHECK(writer.direct_doorbell());
@@ -108,7 +108,7 @@ TEST_CASE("A publication makes no HSA call where the doorbell is a hardware one"
   CHECK(hsa_calls().total() == 0);
 }
 
-TEST_CASE("A queue without AMD's layout is driven through HSA calls, with the same result", "[writer]") {
+TEST_CASE("a queue without AMD's layout is driven through HSA calls, with the same result", "[writer]") {
   for (const auto producers : {Producers::exclusive, Producers::foreign}) {
     QueueDouble queue({.ring_size = 64, .amd_layout = false});
     auto writer = AqlQueueWriter::borrow(queue.queue(), producers);
@@ -124,7 +124,7 @@ TEST_CASE("A queue without AMD's layout is driven through HSA calls, with the sa
   }
 }
 
-TEST_CASE("An owned queue is destroyed once, with the last writer that held it; a borrowed one never",
+TEST_CASE("an owned queue is destroyed once, with the last writer that held it; a borrowed one never",
           "[writer]") {
   QueueDouble queue;
   hsa_calls().reset();
@@ -139,7 +139,7 @@ TEST_CASE("An owned queue is destroyed once, with the last writer that held it; 
   CHECK(hsa_calls().queue_destroy == 1);
 }
 
-TEST_CASE("A queue that cannot be written is refused when the writer is made", "[writer]") {
+TEST_CASE("a queue with an invalid ring is refused by the writer's constructor", "[writer]") {
   QueueDouble single({.type = HSA_QUEUE_TYPE_SINGLE});
   CHECK_THROWS_AS(AqlQueueWriter::borrow(nullptr, Producers::exclusive), std::invalid_argument);
   CHECK_THROWS_AS(AqlQueueWriter::borrow(single.queue(), Producers::foreign), std::invalid_argument);
@@ -154,10 +154,10 @@ TEST_CASE("A queue that cannot be written is refused when the writer is made", "
 
   hsa_calls().reset();
   CHECK_THROWS_AS(AqlQueueWriter::own(odd.queue()), std::invalid_argument);
-  CHECK(hsa_calls().queue_destroy == 0);  // a refused queue stays the caller's
+  CHECK(hsa_calls().queue_destroy == 0);  // a refused queue still belongs to the caller
 }
 
-TEST_CASE("A foreign writer goes on where others left the write index", "[writer]") {
+TEST_CASE("a foreign writer continues at the write index that others left", "[writer]") {
   QueueDouble queue;
   auto writer = AqlQueueWriter::borrow(queue.queue(), Producers::foreign);
   REQUIRE(writer.publish(2, Deadline::now(), emit_tickets(0)));
