@@ -19,7 +19,7 @@ namespace uptempo {
 using detail::count;
 using detail::CounterBlock;
 
-// What a copy in flight uses, and what is known of memory faults of its agent.
+// Resources of a copy in flight, and the memory faults of its agent.
 struct Copier::Work {
   explicit Work(const Agent& gpu) : done(SignalKind::interrupt, 0), staging(gpu, staging_bytes) {
     listener = session->listen([this, agent = gpu.handle()](const Session::MemoryFault& fault) {
@@ -38,7 +38,7 @@ struct Copier::Work {
     staging.leave_to_session();
   }
 
-  // While one of these lives, a fault of the agent is claimed.
+  // While an object exists, memory faults of the agent are claimed.
   class Running {
    public:
     explicit Running(Work& work) : work_(work) { set(true); }
@@ -71,11 +71,11 @@ struct Copier::Work {
   Signal done;
   PinnedBuffer<std::byte> staging;
   uint64_t listener = 0;
-  bool lost = false;  // a copy that has not completed may still use signal and staging buffer
+  bool lost = false;  // an unfinished copy may still use signal and staging buffer
 
   std::mutex mutex;
   bool running = false;
-  std::string fault_text;  // not empty once the agent has had a fault
+  std::string fault_text;  // not empty after a memory fault of the agent
 };
 
 Copier::Copier(const Agent& gpu)

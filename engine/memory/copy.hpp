@@ -1,14 +1,14 @@
-// Copies between host and device, each on a named path.
+// Copier: copies between host and device, each on a named path.
 //
-//   pinned           source and destination are both known to the GPU: one copy by a copy engine
-//   pinned for once  pageable host memory is pinned (hsa_amd_memory_lock), copied, and unpinned; dear for small copies
-//   staged           pageable host memory goes through a pinned buffer of the Copier, chunk by chunk, the host copying
+//   pinned           the GPU can access both ends: one copy by a copy engine
+//   pinned for once  pins pageable host memory (hsa_amd_memory_lock), copies, unpins; expensive for
+//                    small copies
+//   staged           the host copies pageable memory through a pinned buffer, chunk by chunk
 //
-// The paths taken, bytes staged, pins and unpins are counted (counters.hpp). Device buffers are visible to a copy once the packet
-// that wrote them has completed with a release at system scope, which a Completion implies.
-//
-// Every function here returns when the copy is complete, and throws Error if the device reports that it failed. start_* functions return at
-// once and let a signal of the caller tell.
+// counters.hpp counts paths, staged bytes, pins and unpins. A copy sees a device buffer's content
+// once the packet that wrote it has completed with a system-scope release; a Completion implies
+// this. A function returns when its copy is complete, and throws Error if the device reports a
+// failure. start_* functions return at once and signal completion with the caller's signal.
 //
 // Memory faults. A GPU that accesses memory which it must not ends the copy that a Copier waits for with an Error, within a quarter of a
 // second, and every later one at once. Nobody waits here for a start_* copy or for fill(), which waits inside ROCr: a fault in one ends
@@ -31,7 +31,7 @@
 
 namespace uptempo {
 
-// How pageable host memory is copied.
+// Path for pageable host memory.
 enum class PageablePath : uint8_t {
   automatic,  // staged up to Copier::stage_limit_bytes, pinned for once above
   staged,
@@ -40,7 +40,7 @@ enum class PageablePath : uint8_t {
 
 class Copier {
  public:
-  // Above this, pinning both ends costs less than the host's own copy into the staging buffer.
+  // Above this size, pinning both ends costs less than the host's copy into the staging buffer.
   static constexpr size_t stage_limit_bytes = 256 * 1024;
   static constexpr size_t staging_bytes = 256 * 1024;
 
@@ -50,18 +50,19 @@ class Copier {
   Copier& operator=(Copier&&) noexcept;
   ~Copier();
 
-  // Pinned paths. `bytes` at `source` and `destination` must lie inside pinned and device memory.
+  // Pinned paths. `source` and `destination` must point to `bytes` bytes of pinned or device
+  // memory.
   void to_device(void* destination, const void* pinned_source, size_t bytes);
   void to_host(void* pinned_destination, const void* source, size_t bytes);
   void on_device(void* destination, const void* source, size_t bytes);
 
-  // Pageable host memory (a std::vector, the stack).
+  // For pageable host memory (a std::vector, the stack).
   void to_device_pageable(void* destination, const void* source, size_t bytes,
                           PageablePath path = PageablePath::automatic);
   void to_host_pageable(void* destination, const void* source, size_t bytes,
                         PageablePath path = PageablePath::automatic);
 
-  // Whole buffers. Throw Error where sizes differ.
+  // Copies whole buffers. Throws Error if the sizes differ.
   template <class T>
   void to_device(const DeviceBuffer<T>& destination, const PinnedBuffer<T>& source) {
     require_equal(destination.size_bytes(), source.size_bytes());
@@ -85,10 +86,11 @@ class Copier {
     to_host_pageable(pageable.data(), source.data(), source.size_bytes(), path);
   }
 
-  // Sets `words` 32-bit words of device memory. Runs as a kernel of ROCr's.
+  // Sets `words` 32-bit words of device memory. Runs as a kernel of ROCr.
   void fill(void* destination, uint32_t value, size_t words);
 
-  // Asynchronous, pinned path: begins when all of `after` (at most 5 need no extra packet) are zero, and decrements `done` by one.
+  // Asynchronous, pinned path. Begins when all of `after` are zero (up to 5 need no extra packet),
+  // and decrements `done` by one when complete.
   void start_to_device(void* destination, const void* pinned_source, size_t bytes, hsa_signal_t done,
                        std::span<const hsa_signal_t> after = {});
   void start_to_host(void* pinned_destination, const void* source, size_t bytes, hsa_signal_t done,
