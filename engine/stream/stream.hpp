@@ -84,13 +84,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-<<<<<<< HEAD
-  // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, when
-  // room does not come in time, and if the queue has failed.
-=======
-  // Throws Error for a geometry that kernel or agent cannot run, if no room becomes available in
-  // time, and if the queue has failed.
->>>>>>> e4151b8 (engine/stream: plain English in comments and messages)
+  // Throws Error for a geometry or an amount of group memory that kernel or agent cannot run, if no
+  // room becomes available in time, and if the queue has failed.
   template <class... Args>
   void launch(const Kernel<Args...>& kernel, const Grid& grid, const std::type_identity_t<Args>&... args) {
     detail::require_local_bytes<Args...>(kernel.info(), grid.lds_bytes, args...);
