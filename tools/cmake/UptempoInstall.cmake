@@ -1,12 +1,13 @@
 # Libraries of the package `uptempo`.
 #
-#   uptempo_library(<name> SOURCES file... [INTERFACE])
-#       A static library uptempo_<name>, known as uptempo::<name> in the tree and to consumers. Its headers, beside the sources in the
-#       calling directory and below, are installed under include/uptempo/ at the same place, so that `#include "engine/dispatch/batch_submitter.hpp"`
-#       means the same file here and there. Link its dependencies with target_link_libraries as usual; a new external one is
-#       also to be named in uptempoConfig.cmake.in.
+#   uptempo_library(<name> HEADERS file... [INNER_HEADERS file...] SOURCES file...)
+#       A static library uptempo_<name>, known as uptempo::<name> in the tree and to consumers. HEADERS are its public surface.
+#       INNER_HEADERS are private headers that public ones include. Both are installed under include/uptempo/ at the same
+#       place, so that `#include "engine/dispatch/queue.hpp"` means the same file here and there; no other header is. The
+#       target property UPTEMPO_HEADERS lists HEADERS. Link dependencies with target_link_libraries as usual, and name a new
+#       external one in uptempoConfig.cmake.in and uptempo.pc.in.
 #
-#   uptempo_install_package()        exports and configuration files; called once, at the end of the top level
+#   uptempo_install_package()        exports, configuration files and uptempo.pc; called once, at the end of the top level
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -15,19 +16,22 @@ set(UPTEMPO_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/uptempo)
 set(UPTEMPO_CMAKE_HELPERS ${CMAKE_CURRENT_LIST_DIR})
 
 function(uptempo_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;INNER_HEADERS;SOURCES")
   set(target uptempo_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(uptempo::${name} ALIAS ${target})
   uptempo_target(${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  file(RELATIVE_PATH place ${uptempo_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  list(TRANSFORM arg_HEADERS PREPEND ${place}/ OUTPUT_VARIABLE headers)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} UPTEMPO_HEADERS "${headers}")
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${uptempo_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/uptempo>)
   if(UPTEMPO_INSTALL)
     install(TARGETS ${target} EXPORT uptempoTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    file(RELATIVE_PATH place ${uptempo_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-    install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/uptempo/${place}
-            FILES_MATCHING PATTERN "*.hpp")
+    foreach(header IN LISTS arg_HEADERS arg_INNER_HEADERS)
+      get_filename_component(folder ${place}/${header} DIRECTORY)
+      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/uptempo/${folder})
+    endforeach()
   endif()
 endfunction()
 
@@ -38,4 +42,7 @@ function(uptempo_install_package)
   write_basic_package_version_file(${CMAKE_BINARY_DIR}/uptempoConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${CMAKE_BINARY_DIR}/uptempoConfig.cmake ${CMAKE_BINARY_DIR}/uptempoConfigVersion.cmake
                 ${UPTEMPO_CMAKE_HELPERS}/UptempoHsa.cmake DESTINATION ${UPTEMPO_PACKAGE_DIR})
+  file(RELATIVE_PATH UPTEMPO_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(${UPTEMPO_CMAKE_HELPERS}/uptempo.pc.in ${CMAKE_BINARY_DIR}/uptempo.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/uptempo.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()

@@ -1,0 +1,8 @@
+// Built with pkg-config alone: prints the target of the first GPU agent.
+#include <cstdio>
+#include <engine/uptempo.hpp>
+
+int main() {
+  uptempo::Runtime runtime;
+  std::puts(runtime.gpu().isa().c_str());
+}
