@@ -228,7 +228,7 @@ TEST_CASE("the drain ends with the runtime, and what is awaited then is told", "
     runtime.reset();
     CHECK(threads_named("uptempo-waiter").empty());
     CHECK(task.done());
-    CHECK(contains(task.error(), "the Runtime was destroyed"));
+    CHECK(contains(task.error(), "the Runtime has gone"));
     REQUIRE(readable(notifier.fd(), 0ms));
     CHECK(notifier.take()->failed);
     CHECK(count == 0);
@@ -250,7 +250,7 @@ TEST_CASE("the last runtime may go on the drain thread", "[wait]") {
   open(gate);
   REQUIRE(eventually([&] { return ends.done(); }));
   CHECK(lost.done());
-  CHECK(contains(lost.error(), "the Runtime was destroyed"));
+  CHECK(contains(lost.error(), "the Runtime has gone"));
 }
 
 // Run by the test below, in processes of their own.

@@ -141,7 +141,7 @@ TEST_CASE("a timeline that lost no publication is used again, failed or not", "[
   SignalDouble signal(0);
   const uint64_t complete = timeline.begin(signal.handle());
   CHECK(timeline.is_done(complete));
-  CHECK_FALSE(timeline.fail(HSA_STATUS_ERROR, "the Runtime was destroyed"));
+  CHECK_FALSE(timeline.fail(HSA_STATUS_ERROR, "the Runtime has gone"));
   timeline.release();
 
   Timeline& next = Timeline::acquire(capacity_of_reuse);

@@ -397,7 +397,7 @@ TEST_CASE("threads that wait when the runtime goes end with an error that says s
     std::this_thread::sleep_for(10ms);
     runtime.reset();
     for (std::thread& thread : threads) thread.join();
-    for (const std::string& text : outcome) CHECK(contains(text, "the Runtime was destroyed"));
+    for (const std::string& text : outcome) CHECK(contains(text, "the Runtime has gone"));
   }
 }
 
