@@ -136,8 +136,10 @@ void Copier::run(Direction direction, void* destination, const void* source, siz
     // In slices, because a copy that has faulted never touches its signal.
     hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, detail::ticks_in(detail::longest_sleep),
                               HSA_WAIT_STATE_BLOCKED);
-    faulted = mine.faulted();  // ahead of the last look: what completed in spite of it is complete
-    // An acquire of our own: one inside ROCr, which is not instrumented, is invisible to a thread sanitizer.
+    // Before the last check: a copy that completed despite the fault is complete.
+    faulted = mine.faulted();
+    // Our own acquire: ROCr is not instrumented, so ThreadSanitizer cannot see an acquire inside
+    // it.
     left = aql::load_acquire(done);
   }
   if (left < 0) {  // hsa_ext_amd.h, hsa_amd_memory_async_copy: a negative value means failure

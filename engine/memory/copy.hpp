@@ -10,15 +10,18 @@
 // this. A function returns when its copy is complete, and throws Error if the device reports a
 // failure. start_* functions return at once and signal completion with the caller's signal.
 //
-// Memory faults. A GPU that accesses memory which it must not ends the copy that a Copier waits for with an Error, within a quarter of a
-// second, and every later one at once. Nobody waits here for a start_* copy or for fill(), which waits inside ROCr: a fault in one ends
-// the process, unless other work of the agent takes the fault for its own (session.hpp).
+// Memory faults: if the GPU faults on a memory access, the copy that a Copier waits for throws
+// Error within a quarter of a second, and every later copy throws at once. The Copier does not wait
+// for a start_* copy, and fill() waits inside ROCr: a fault in one of these ends the process,
+// unless other work of the agent claims the fault (session.hpp).
 //
-// Misuse: a Copier that was moved from, and one whose Runtime has gone, throws Error for every copy
-// of at least one byte; it may be destroyed or assigned to.
+// Misuse: a Copier that was moved from, or whose Runtime has ended, throws Error for every copy of
+// at least one byte. It may be destroyed or assigned to.
 //
-// Thread safety: one thread at a time per Copier. Lifetime: host memory and buffers until the copy is complete; those of a copy that a
-// fault has ended until the end of the Runtime, and the Copier leaves its own until then.
+// Thread safety: one thread at a time per Copier.
+// Lifetime: host memory and buffers must live until the copy is complete; those of a copy that a
+// fault has ended, until the end of the Runtime. The Copier then keeps its own resources until that
+// end.
 #pragma once
 
 #include <cstddef>

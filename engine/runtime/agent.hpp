@@ -2,8 +2,8 @@
 // handle and the properties, which are read once.
 //
 // Thread safety: immutable.
-// Lifetime: a value; a copy shares the properties, and a move copies. Properties stay readable after the Runtime ends;
-// the handle becomes invalid.
+// Lifetime: a value; a copy shares the properties, and a move copies. Properties stay readable
+// after the Runtime ends; the handle becomes invalid.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -45,7 +45,8 @@ class Agent {
  public:
   // Reads all properties. Throws Error if HSA does not report a mandatory one.
   explicit Agent(hsa_agent_t handle);
-  Agent(const Agent&) noexcept = default;  // copies instead of moving: no Agent is without properties
+  // No move: every Agent has properties.
+  Agent(const Agent&) noexcept = default;
   Agent& operator=(const Agent&) noexcept = default;
 
   hsa_agent_t handle() const noexcept { return handle_; }

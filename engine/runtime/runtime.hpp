@@ -5,9 +5,9 @@
 //
 // All Runtime objects of a process share one session. The destructor of the last one releases every
 // object that is still alive (session.hpp) and shuts HSA down. A new Runtime may be created
-// afterwards. Objects that outlive the Runtime, for example static ones, may be destroyed at any time
-// later. Using them throws Error, except where their header says otherwise. A Runtime that was moved
-// from has no agents; gpu() and host() throw Error.
+// afterwards. Objects that outlive the Runtime, for example static ones, may be destroyed at any
+// time later. Using them throws Error, except where their header says otherwise. A Runtime that was
+// moved from has no agents; gpu() and host() throw Error.
 //
 // Thread safety: const functions, construction and destruction may run on any thread.
 #pragma once
@@ -44,8 +44,8 @@ class Runtime {
   // names every agent and why it was rejected.
   Agent gpu(size_t index = 0) const;
   std::span<const Agent> gpus() const noexcept { return gpus_; }
-  // Returns the first host agent. Its pools hold pinned memory and kernargs. Throws Error for a Runtime
-  // that was moved from.
+  // Returns the first host agent. Its pools hold pinned memory and kernargs. Throws Error for a
+  // Runtime that was moved from.
   const Agent& host() const;
   std::span<const Agent> agents() const noexcept { return agents_; }
 

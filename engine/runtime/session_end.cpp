@@ -7,8 +7,8 @@
 namespace uptempo::detail {
 namespace {
 
-// By number, because an entry of the session that is being released may belong to an object that
-// has just gone. Never destroyed, as the session may end behind static destructors.
+// Keyed by number, because the session may release an entry whose object has just been destroyed.
+// Never destroyed, because the session may end after static destructors.
 struct Functions {
   std::mutex mutex;
   uint64_t last = 0;

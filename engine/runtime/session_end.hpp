@@ -1,10 +1,10 @@
-// A function that runs once when the session ends, before anything of it is given back: for those
-// that must let go of the session's memory by then.
+// SessionEnd: runs a function once when the session ends, before the session releases anything. For
+// objects that must release the session's memory by then.
 //
-// It runs on the thread that ends the session, and never during or after the destructor of its
-// SessionEnd: that waits for it. It must not make or destroy a SessionEnd.
+// The function runs on the thread that ends the session, never during or after the destructor of
+// its SessionEnd, which waits for it. It must not create or destroy a SessionEnd.
 //
-// Thread safety: as an int; the end of the session comes on any thread.
+// Thread safety: thread-compatible. The session may end on any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class SessionEnd {
   SessionEnd& operator=(const SessionEnd&) = delete;
   ~SessionEnd() { stop(); }
 
-  // Once: the function runs at the end of the running session. Throws Error if there is none.
+  // Call once. The function runs at the end of the running session. Throws Error if there is none.
   void start(std::function<void()> function);
-  // From now on nothing runs.
+  // After this call the function does not run.
   void stop() noexcept;
 
  private:

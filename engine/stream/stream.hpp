@@ -35,8 +35,8 @@
 // oldest work of its queue, without holding a lock, for at most StreamsOptions::patience. Then it
 // throws Error, which names the exhausted resource, and has changed nothing.
 //
-// Misuse: after the Runtime has ended, every call that puts work on a stream, or asks for the end of
-// its work, throws Error. Events that were complete by then stay complete.
+// Misuse: after the Runtime has ended, every call that puts work on a stream, or asks for the end
+// of its work, throws Error. Events that were complete by then stay complete.
 //
 // Thread safety: one thread at a time per stream. Other threads may use other streams and any event
 // meanwhile.

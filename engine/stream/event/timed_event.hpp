@@ -57,8 +57,8 @@ class EventTime {
 class TimedEvent {
  public:
   TimedEvent() : time_(std::make_shared<detail::EventTime>()) {}
-  TimedEvent(const TimedEvent&) noexcept =
-      default;  // no move: what was moved from would have no place for its time
+  // No move: a moved-from object would have no place for its time.
+  TimedEvent(const TimedEvent&) noexcept = default;
   TimedEvent& operator=(const TimedEvent&) noexcept = default;
 
   // Complete if it was never recorded.
