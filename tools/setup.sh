@@ -77,20 +77,59 @@ install_packages() {
   for name in "${missing[@]}"; do
     apt-cache show "$name" >/dev/null 2>&1 || fail "apt-get knows no package '$name', which Debian 12 has: check the network and /etc/apt/sources.list."
   done
-  echo "$command_name: installing ${missing[*]}"
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" >/dev/null ||
-    fail "apt-get could not install ${missing[*]}: its own message stands above; check the network and /etc/apt/sources.list."
+  echo "$command_name: installing ${#missing[@]} packages and what they need: ${missing[*]}"
+  local started=$SECONDS
+  "${root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" 2>&1 |
+    tee "$log" | count_packages | show_progress ||
+    { tail -n 15 "$log" >&2; fail "apt-get could not install ${missing[*]}: its own message is above; check the network and /etc/apt/sources.list."; }
+  echo "$command_name: installed the packages in $((SECONDS - started)) s"
 }
 
-# configure_and_build PRESET: two jobs at least; more than one per 2 GB of memory would swap.
+# apt-get's lines to lines like ninja's, "[3/12] Setting up cmake (3.25.1-1)".
+count_packages() {
+  local line done=0 total=0
+  while IFS= read -r line; do
+    if [[ $line =~ ([0-9]+)\ newly\ installed ]]; then
+      total=${BASH_REMATCH[1]}
+    elif [[ $line == 'Setting up '* ]] && [ "$done" -lt "$total" ]; then
+      done=$((done + 1))
+      echo "[$done/$total] ${line% ...}"
+    fi
+  done
+}
+
+# Shows lines "[n/m] ..." of stdin: on a terminal each in place of the one before, else one for every 5 %.
+show_progress() {
+  local line next=1 pending=false
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    local n=${BASH_REMATCH[1]} m=${BASH_REMATCH[2]}
+    line=${line/CMakeFiles\/*.dir\//}  # so that the file's name is within a terminal's width
+    if [ -t 1 ]; then
+      printf '\r%.79s\033[K' "$line"
+      pending=true
+    elif [ $((n * 20)) -ge $((next * m)) ]; then
+      printf '%.79s\n' "$line"
+      next=$((n * 20 / m + 1))
+    fi
+  done
+  if $pending; then echo; fi
+}
+
+# configure_and_build PRESET [TARGET...], with `cmake_options`. Two jobs at least; more than one per 2 GB of memory would swap.
+cmake_options=()
 configure_and_build() {
-  local preset=$1 memory_gb jobs
+  local preset=$1 memory_gb jobs started=$SECONDS
+  shift
   memory_gb=$(($(awk '/MemAvailable/ {print $2}' /proc/meminfo) / 1048576))
   jobs=$(nproc)
   if [ "$jobs" -gt $((memory_gb / 2 + 1)) ]; then jobs=$((memory_gb / 2 + 1)); fi
   echo "$command_name: building preset '$preset' with $jobs jobs"
-  cmake --preset "$preset" >"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "cmake could not configure preset '$preset': its message stands above."; }
-  cmake --build --preset "$preset" -j "$jobs" >"$log" 2>&1 || { grep -nE 'error|FAILED' "$log" | head -n 30 >&2; fail "the build of preset '$preset' failed: its first errors stand above, all of it in $log."; }
+  cmake --preset "$preset" "${cmake_options[@]}" >"$log" 2>&1 ||
+    { tail -n 30 "$log" >&2; fail "cmake could not configure preset '$preset': its message is above."; }
+  cmake --build --preset "$preset" -j "$jobs" ${1+--target "$@"} 2>&1 | tee "$log" | show_progress ||
+    { grep -nE 'error|FAILED' "$log" | head -n 30 >&2; fail "the build of preset '$preset' failed: its first errors are above, all of it is in $log."; }
+  echo "$command_name: built preset '$preset' in $((SECONDS - started)) s"
 }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
