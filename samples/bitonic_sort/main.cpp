@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "samples/bitonic_sort/options.hpp"
 #include "samples/bitonic_sort/report.hpp"
@@ -60,7 +59,7 @@ support::ExitCode run(const sort::Options& options, int argc, char** argv) {
         std::ranges::all_of(results, [](const auto& result) { return result.wrong_iterations == 0; });
 
   support::print_report(options.json_file, sort::table(report));
-  if (!options.json_file.empty()) support::write_output(options.json_file, sort::json(report).dump(2) + '\n');
+  if (!options.json_file.empty()) support::write_output(options.json_file, sort::json_text(report));
   if (!options.svg_file.empty()) support::write_output(options.svg_file, sort::svg(report));
   return report.verified.value_or(true) ? support::exit_ok : support::exit_measured_failure;
 }

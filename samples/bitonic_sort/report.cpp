@@ -133,4 +133,6 @@ nlohmann::ordered_json json(const Report& report) {
   return out;
 }
 
+std::string json_text(const Report& report) { return json(report).dump(2) + '\n'; }
+
 }  // namespace uptempo::sort

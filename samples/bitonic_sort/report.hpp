@@ -37,6 +37,8 @@ std::string table(const Report& report);
 //  us_high, us_coverage, delta_us, speedup, counts: {..., copies_by_path}}]}. us_low and us_high enclose the true
 //  median with probability us_coverage, 0.95 or more from 6 iterations on. verified: null if not looked at.
 nlohmann::ordered_json json(const Report& report);
+// The same as text, indented, with a newline at the end.
+std::string json_text(const Report& report);
 
 // A bar for each rung, readable on light and dark ground; the device, and that times are a virtual GPU's, are part of the picture.
 std::string svg(const Report& report);

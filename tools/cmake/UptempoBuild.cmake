@@ -3,6 +3,7 @@
 #   uptempo_target(<target>)         warnings (errors with UPTEMPO_WERROR), C++20, sanitizers of UPTEMPO_SANITIZE; includes
 #                                    are spelled from the root of the tree
 #   uptempo_executable(<target> ...)  add_executable + uptempo_target, in bin/
+#   uptempo_cold_sources(<file> ...)  sources of the calling directory that parse command lines or print reports: optimised less
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
@@ -53,4 +54,9 @@ endfunction()
 function(uptempo_executable target)
   add_executable(${target} ${ARGN})
   uptempo_target(${target})
+endfunction()
+
+# CLI11 and nlohmann-json are large templates whose speed no program notices; -O3 doubles the time to compile them.
+function(uptempo_cold_sources)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 endfunction()
