@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gfx9/buffer.hpp"
+#include "gfx9/observe.hpp"
 #include "gfx9/vector/entry.hpp"
 
 namespace uptempo::vgpu::gfx9 {
@@ -59,7 +61,73 @@ void move(std::byte* host, void* buffer, unsigned bytes, Access access) noexcept
   }
 }
 
+// One piece in global memory, as the policy says.
+bool access_piece(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
+                  const Transfer& transfer) {
+  return transfer.policy == MemoryPolicy::cached
+             ? access_lane_cached(op, wave, address, bytes, buffer, transfer.access)
+             : access_lane_directly(op, wave, address, bytes, buffer, transfer.access);
+}
+
+// access_raw(lane, raw) between the two sides of each lane's element; false ends the instruction.
+template <class F>
+const Op* each_lane(const Op& op, Wave& wave, uint64_t exec, const Transfer& transfer,
+                    F&& access_raw) {
+  Vgpr* data = data_registers(op, wave, transfer.access);
+  for (; exec != 0; exec &= exec - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(exec));
+    RawElement raw{};
+    if (transfer.access == Access::write) transfer.exchange(data, lane, &raw);
+    if (!access_raw(lane, reinterpret_cast<std::byte*>(&raw))) return nullptr;
+    if (transfer.access == Access::read) transfer.exchange(data, lane, &raw);
+  }
+  return next<2>(op);
+}
+
 }  // namespace
+
+const Op* access_each_lane(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
+                           const Transfer& transfer) {
+  return each_lane(op, wave, exec, transfer, [&](unsigned lane, std::byte* raw) {
+    return access_piece(op, wave, address[lane], transfer.bytes, raw, transfer);
+  });
+}
+
+const Op* access_each_private_lane(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
+                                   const uint32_t* offset, const Transfer& transfer) {
+  return each_lane(op, wave, exec, transfer, [&](unsigned lane, std::byte* raw) {
+    return access_private_lane(op, wave, base, lane, offset[lane], transfer.bytes, raw, transfer.access);
+  });
+}
+
+const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const Buffer& buffer,
+                                  const Transfer& transfer) {
+  return each_lane(op, wave, exec, transfer, [&](unsigned lane, std::byte* raw) {
+    const unsigned bytes = transfer.piece_bytes();
+    for (unsigned piece = 0; piece < transfer.pieces(); ++piece) {
+      const auto address = buffer.address(op, wave, lane, piece * 4, bytes);
+      if (!address) continue;
+      if (!transfer.direct()) {
+        GpuAddress observed[kLanes] = {};
+        observed[lane] = *address;
+        Observed::access(op, wave, transfer.access, bytes, uint64_t{1} << lane, observed);
+      }
+      if (!access_piece(op, wave, *address, bytes, raw + 4 * piece, transfer)) return false;
+    }
+    return true;
+  });
+}
+
+void observe_private(const Op& op, const Wave& wave, uint64_t exec, GpuAddress base,
+                     const uint32_t* offset, const Transfer& transfer) noexcept {
+  for (unsigned piece = 0; piece < transfer.pieces(); ++piece) {
+    GpuAddress observed[kLanes] = {};
+    for_each_lane(exec, [&](unsigned lane) {
+      observed[lane] = private_address(base, offset[lane], lane) + piece * sizeof(Vgpr);
+    });
+    Observed::access(op, wave, transfer.access, transfer.piece_bytes(), exec, observed);
+  }
+}
 
 bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
                           Access access) {

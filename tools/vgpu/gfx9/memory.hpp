@@ -116,17 +116,74 @@ bool access_lane_directly(const Op& op, Wave& wave, GpuAddress address, unsigned
 // The same through the executor's caches (memory_cached.cpp).
 bool access_lane_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer,
                         Access access);
-template <class Observer>
-bool access_lane(const Op& op, Wave& wave, GpuAddress address, unsigned bytes, void* buffer, Access access) {
-  return Observer::cached ? access_lane_cached(op, wave, address, bytes, buffer, access)
-                          : access_lane_directly(op, wave, address, bytes, buffer, access);
-}
 // Where an atomic operation on `bytes` of global memory takes place, or nullptr when they are not there. `address` is aligned.
 std::byte* atomic_operand_cached(const Op& op, Wave& wave, GpuAddress address, unsigned bytes);
 
 // The same at `offset` in the lane's private memory.
 bool access_private_lane(const Op& op, Wave& wave, GpuAddress base, unsigned lane, uint32_t offset,
                          unsigned bytes, void* buffer, Access access);
+
+// A load or store as a value, for the paths that take one lane after the other: they are compiled
+// once, not for each element, policy and SIMD target.
+struct Transfer {
+  unsigned bytes;  // of a lane's element
+  Access access;
+  MemoryPolicy policy;
+  void (*exchange)(Vgpr* data, unsigned lane, void* raw) noexcept;  // raw to registers, or back
+
+  // An element that does not cross a dword is one piece; of several dwords each is a piece.
+  unsigned pieces() const noexcept { return bytes < 4 ? 1 : bytes / 4; }
+  unsigned piece_bytes() const noexcept { return bytes < 4 ? bytes : 4; }
+  bool direct() const noexcept { return policy == MemoryPolicy::direct; }
+};
+using RawElement = std::array<uint32_t, 4>;
+
+template <class E, Access Kind>
+void exchange_lane(Vgpr* data, unsigned lane, void* raw) noexcept {
+  typename E::Raw value;
+  if constexpr (Kind == Access::read) {
+    std::memcpy(&value, raw, E::bytes);
+    E::to_registers(value, data, lane);
+  } else {
+    value = E::from_registers(data, lane);
+    std::memcpy(raw, &value, E::bytes);
+  }
+}
+template <class E, Access Kind, MemoryPolicy Policy>
+inline constexpr Transfer kTransfer{E::bytes, Kind, Policy, &exchange_lane<E, Kind>};
+
+// The instruction's first data register.
+inline Vgpr* data_registers(const Op& op, Wave& wave, Access access) noexcept {
+  return wave.vgpr + (access == Access::read ? op.in.dst : op.in.src[0]);
+}
+
+// All lanes of `exec` one by one, `address[lane]` in global memory. nullptr: the wave has stopped.
+const Op* access_each_lane(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
+                           const Transfer& transfer);
+// The same at `offset[lane]` in the lanes' private memory.
+const Op* access_each_private_lane(const Op& op, Wave& wave, uint64_t exec, GpuAddress base,
+                                   const uint32_t* offset, const Transfer& transfer);
+// The same in a buffer. Dwords out of range read 0 and are not written.
+class Buffer;
+const Op* access_each_buffer_lane(const Op& op, Wave& wave, uint64_t exec, const Buffer& buffer,
+                                  const Transfer& transfer);
+// Tells the observer of an access to private memory: each piece is an access of its own.
+void observe_private(const Op& op, const Wave& wave, uint64_t exec, GpuAddress base,
+                     const uint32_t* offset, const Transfer& transfer) noexcept;
+
+// choose.operator()<Policy>() for the value `policy`.
+template <class Choose>
+Handler with_policy(MemoryPolicy policy, Choose&& choose) {
+  switch (policy) {
+    case MemoryPolicy::observed:
+      return choose.template operator()<MemoryPolicy::observed>();
+    case MemoryPolicy::cached:
+      return choose.template operator()<MemoryPolicy::cached>();
+    case MemoryPolicy::direct:
+      break;
+  }
+  return choose.template operator()<MemoryPolicy::direct>();
+}
 
 // Where SCRATCH instructions and the private aperture lead.
 inline GpuAddress private_base(const Wave& wave) noexcept { return wave.pair(kFlatScratchLo); }

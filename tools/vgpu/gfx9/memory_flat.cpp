@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>
 
 #include "gfx9/memory_private-inl.hpp"
+#include "gfx9/observe.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE {
@@ -37,24 +38,25 @@ HWY_NOINLINE const Op* access_shared(const Op& op, Wave& wave, uint64_t exec, co
   if (bounds.highest - kBegin + E::bytes > wave.lds_bytes)
     return stop_memory_fault(op, wave, bounds.highest, Kind);
   move_lanes<E, Kind>(reinterpret_cast<uint64_t>(wave.lds) - kBegin, kBegin + wave.lds_bytes, address,
-                      exec, data_registers<E, Kind>(op, wave));
+                      exec, data_registers(op, wave, Kind));
   return next<2>(op);
 }
 
 // Lanes in the private aperture.
-template <class E, class Observer, Access Kind>
-HWY_NOINLINE const Op* access_private(const Op& op, Wave& wave, uint64_t exec,
-                                      const GpuAddress* address) {
+template <class P, Access Kind>
+HWY_NOINLINE const Op* access_private(const Op& op, Wave& wave, uint64_t exec, const GpuAddress* address,
+                                      const Transfer& transfer) {
   Vgpr offset;
   for (unsigned lane = 0; lane < kLanes; ++lane)
     offset.lane[lane] = static_cast<uint32_t>(address[lane]);
-  return private_access<E, Observer, Kind>(op, wave, exec, private_base(wave), offset, 0);
+  return private_access<P, Kind>(op, wave, exec, private_base(wave), offset, 0, transfer);
 }
 
 // The general form: any addresses. Lanes that FLAT leads to LDS or private memory are served together and apart from the others. Within one
 // mapping the others need one check together.
-template <class E, class Observer, Access Kind>
-HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec) {
+template <class E, Access Kind>
+HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec,
+                                        const Transfer& transfer) {
   alignas(64) GpuAddress address[kLanes];
   Bounds bounds = lane_addresses(op, wave, exec, address);
   if (op.in.segment == FlatSegment::flat && bounds.highest >> 48 != 0) {
@@ -63,39 +65,47 @@ HWY_NOINLINE const Op* access_scattered(const Op& op, Wave& wave, uint64_t exec)
       const Bounds within = lanes.shared == exec ? bounds : bounds_of(lanes.shared, address);
       if (access_shared<E, Kind>(op, wave, lanes.shared, address, within) == nullptr) return nullptr;
     }
-    if (lanes.own != 0 && access_private<E, Observer, Kind>(op, wave, lanes.own, address) == nullptr)
+    if (lanes.own != 0 &&
+        access_private<Piece<E>, Kind>(op, wave, lanes.own, address, transfer) == nullptr)
       return nullptr;
     exec = lanes.global;
     if (exec == 0) return next<2>(op);
     bounds = bounds_of(exec, address);
   }
-  Observer::access(op, wave, Kind, E::bytes, exec, address);
-  Vgpr* data = data_registers<E, Kind>(op, wave);
-  if constexpr (!Observer::cached) {
+  if (!transfer.direct()) Observed::access(op, wave, Kind, E::bytes, exec, address);
+  if (transfer.policy != MemoryPolicy::cached) {
     const Mapping* mapping = wave.executor->mapping(op, bounds.lowest);
     if (mapping != nullptr && bounds.highest < mapping->end && mapping->end - bounds.highest >= E::bytes &&
         mapping->permits(Kind)) {
-      move_lanes<E, Kind>(host_distance(*mapping), mapping->end, address, exec, data);
+      move_lanes<E, Kind>(host_distance(*mapping), mapping->end, address, exec,
+                          data_registers(op, wave, Kind));
       return next<2>(op);
     }
   }
-  for (; exec != 0; exec &= exec - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(exec));
-    typename E::Raw raw;
-    if constexpr (Kind == Access::write) raw = E::from_registers(data, lane);
-    if (!access_lane<Observer>(op, wave, address[lane], E::bytes, &raw, Kind)) return nullptr;
-    if constexpr (Kind == Access::read) E::to_registers(raw, data, lane);
-  }
-  return next<2>(op);
+  return access_each_lane(op, wave, exec, address, transfer);
 }
 
-template <class E, class Observer, Access Kind>
+template <unsigned Bytes>
+HWY_NOINLINE bool is_run_shared(const Op& op, const Wave& wave, uint64_t exec, GpuAddress& lane0) {
+  return is_run<Bytes>(op, wave, exec, lane0);
+}
+// Inlined for single dwords alone, the most frequent; the other elements of one size share it.
+template <class E>
+HWY_INLINE bool is_run_of(const Op& op, const Wave& wave, uint64_t exec, GpuAddress& lane0) {
+  if constexpr (std::is_same_v<E, B32>) {
+    return is_run<E::bytes>(op, wave, exec, lane0);
+  } else {
+    return is_run_shared<E::bytes>(op, wave, exec, lane0);
+  }
+}
+
+template <class E, Access Kind, MemoryPolicy Policy>
 const Op* access(const Op& op, Wave& wave) {
   const uint64_t exec = wave.exec();
   if (exec == 0) return next<2>(op);
-  if constexpr (!Observer::enabled) {
+  if constexpr (Policy == MemoryPolicy::direct) {
     GpuAddress lane0;
-    if (is_run<E::bytes>(op, wave, exec, lane0) && lane0 >> 48 == 0) {
+    if (is_run_of<E>(op, wave, exec, lane0) && lane0 >> 48 == 0) {
       const GpuAddress first = static_cast<unsigned>(std::countr_zero(exec)) * E::bytes;
       const std::byte* host = wave.executor->translate(op, lane0 + first, span_bytes(exec, E::bytes), Kind);
       if (host != nullptr) {
@@ -109,79 +119,79 @@ const Op* access(const Op& op, Wave& wave) {
       }
     }
   }
-  return access_scattered<E, Observer, Kind>(op, wave, exec);
+  return access_scattered<E, Kind>(op, wave, exec, kTransfer<E, Kind, Policy>);
 }
 
-template <class Observer>
+template <MemoryPolicy Policy>
 Handler choose(Opcode opcode) {
   using enum Opcode;
   switch (opcode) {
     case flat_load_ubyte:
     case global_load_ubyte:
-      return &access<U8, Observer, Access::read>;
+      return &access<U8, Access::read, Policy>;
     case flat_load_sbyte:
     case global_load_sbyte:
-      return &access<I8, Observer, Access::read>;
+      return &access<I8, Access::read, Policy>;
     case flat_load_ushort:
     case global_load_ushort:
-      return &access<U16, Observer, Access::read>;
+      return &access<U16, Access::read, Policy>;
     case flat_load_sshort:
     case global_load_sshort:
-      return &access<I16, Observer, Access::read>;
+      return &access<I16, Access::read, Policy>;
     case flat_load_dword:
     case global_load_dword:
-      return &access<B32, Observer, Access::read>;
+      return &access<B32, Access::read, Policy>;
     case flat_load_dwordx2:
     case global_load_dwordx2:
-      return &access<B64, Observer, Access::read>;
+      return &access<B64, Access::read, Policy>;
     case flat_load_dwordx3:
     case global_load_dwordx3:
-      return &access<B96, Observer, Access::read>;
+      return &access<B96, Access::read, Policy>;
     case flat_load_dwordx4:
     case global_load_dwordx4:
-      return &access<B128, Observer, Access::read>;
+      return &access<B128, Access::read, Policy>;
     case flat_load_ubyte_d16:
     case global_load_ubyte_d16:
-      return &access<U8Low, Observer, Access::read>;
+      return &access<U8Low, Access::read, Policy>;
     case flat_load_ubyte_d16_hi:
     case global_load_ubyte_d16_hi:
-      return &access<U8High, Observer, Access::read>;
+      return &access<U8High, Access::read, Policy>;
     case flat_load_sbyte_d16:
     case global_load_sbyte_d16:
-      return &access<I8Low, Observer, Access::read>;
+      return &access<I8Low, Access::read, Policy>;
     case flat_load_sbyte_d16_hi:
     case global_load_sbyte_d16_hi:
-      return &access<I8High, Observer, Access::read>;
+      return &access<I8High, Access::read, Policy>;
     case flat_load_short_d16:
     case global_load_short_d16:
-      return &access<B16Low, Observer, Access::read>;
+      return &access<B16Low, Access::read, Policy>;
     case flat_load_short_d16_hi:
     case global_load_short_d16_hi:
-      return &access<B16High, Observer, Access::read>;
+      return &access<B16High, Access::read, Policy>;
     case flat_store_byte:
     case global_store_byte:
-      return &access<Low8, Observer, Access::write>;
+      return &access<Low8, Access::write, Policy>;
     case flat_store_byte_d16_hi:
     case global_store_byte_d16_hi:
-      return &access<High8, Observer, Access::write>;
+      return &access<High8, Access::write, Policy>;
     case flat_store_short:
     case global_store_short:
-      return &access<Low16, Observer, Access::write>;
+      return &access<Low16, Access::write, Policy>;
     case flat_store_short_d16_hi:
     case global_store_short_d16_hi:
-      return &access<High16, Observer, Access::write>;
+      return &access<High16, Access::write, Policy>;
     case flat_store_dword:
     case global_store_dword:
-      return &access<B32, Observer, Access::write>;
+      return &access<B32, Access::write, Policy>;
     case flat_store_dwordx2:
     case global_store_dwordx2:
-      return &access<B64, Observer, Access::write>;
+      return &access<B64, Access::write, Policy>;
     case flat_store_dwordx3:
     case global_store_dwordx3:
-      return &access<B96, Observer, Access::write>;
+      return &access<B96, Access::write, Policy>;
     case flat_store_dwordx4:
     case global_store_dwordx4:
-      return &access<B128, Observer, Access::write>;
+      return &access<B128, Access::write, Policy>;
     default:
       return nullptr;
   }
@@ -190,7 +200,7 @@ Handler choose(Opcode opcode) {
 }  // namespace
 
 Handler choose_flat(Opcode opcode, MemoryPolicy policy) {
-  return with_observer(policy, [opcode]<class Observer>() { return choose<Observer>(opcode); });
+  return with_policy(policy, [opcode]<MemoryPolicy Policy>() { return choose<Policy>(opcode); });
 }
 
 }  // namespace uptempo::vgpu::gfx9::memory::HWY_NAMESPACE
