@@ -126,7 +126,8 @@ Handler general_handler() noexcept;
 // SIMD targets, best first.
 enum class Simd : uint8_t { avx512, avx2, baseline };
 Simd simd_in_use() noexcept;
-// For tests and measurements: translations made and instructions executed from now on use `simd`. False when this machine lacks it.
+// For tests and measurements: translations made and instructions executed from now on use `simd`. False when this machine or this
+// build lacks it.
 // Not thread-safe against execution.
 bool use_simd(Simd simd) noexcept;
 

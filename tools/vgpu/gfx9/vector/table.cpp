@@ -50,15 +50,19 @@ HWY_AFTER_NAMESPACE();
 namespace uptempo::vgpu::gfx9::vector {
 namespace {
 
+bool has_avx2() noexcept {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+}
+
+// By this machine, and compiled.
 bool supported(Simd simd) noexcept {
   switch (simd) {
     case Simd::avx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-             supported(Simd::avx2);
+      return UPTEMPO_VGPU_AVX512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && has_avx2();
     case Simd::avx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-             __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+      return UPTEMPO_VGPU_AVX2 && has_avx2();
     case Simd::baseline:
       return true;
   }
