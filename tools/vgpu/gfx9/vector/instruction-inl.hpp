@@ -37,6 +37,18 @@ Carried(V, M) -> Carried<V, M>;
 // The registers of operand i, [half].
 inline uint32_t* vgpr(const Wave& wave, unsigned index) { return wave.vgpr[index].lane; }
 
+// Processors that have no more than the baseline are rare: one handler serves all combinations of
+// vector and scalar sources there, and its loops are not unrolled.
+#if HWY_TARGET == HWY_SSE4
+inline constexpr bool kEachCombination = false;
+#undef UPTEMPO_VGPU_UNROLL_LANES
+#define UPTEMPO_VGPU_UNROLL_LANES HWY_UNROLL(1)
+#else
+inline constexpr bool kEachCombination = true;
+#undef UPTEMPO_VGPU_UNROLL_LANES
+#define UPTEMPO_VGPU_UNROLL_LANES HWY_UNROLL(4)
+#endif
+
 enum class Kind { vgpr, scalar };
 
 // One operand of a fast handler.
@@ -181,22 +193,28 @@ struct Instr<R(S...), kFlags, F> {
                            hn::RebindToSigned<Unsigned>, Unsigned>>;
   };
 
+  // What one chunk of lanes gives: the bits of a compare or carry; values are written.
+  template <bool kFull, class Fetch>
+  static HWY_INLINE uint64_t chunk(Fetch fetch, uint64_t mask, uint64_t exec,
+                                        uint32_t* lo, uint32_t* hi, size_t lane) {
+    const auto result = fetch(lane, mask);
+    if constexpr (kCompare) {
+      return bits_of(typename CompareLanes::type{}, result) << lane;
+    } else if constexpr (kCarry) {
+      write<kFull>(result.value, exec, lo, hi, lane);
+      return bits_of(typename MaskLanes::type{}, result.carry) << lane;
+    } else {
+      write<kFull>(result, exec, lo, hi, lane);
+      return 0;
+    }
+  }
   template <bool kFull, class Fetch>
   static HWY_INLINE uint64_t loop(Fetch fetch, uint64_t mask, uint64_t exec, uint32_t* lo,
                                        uint32_t* hi) {
     uint64_t out = 0;
-    HWY_UNROLL(4)
-    for (size_t lane = 0; lane < kLanes; lane += kStep) {
-      const auto result = fetch(lane, mask);
-      if constexpr (kCompare) {
-        out |= bits_of(typename CompareLanes::type{}, result) << lane;
-      } else if constexpr (kCarry) {
-        out |= bits_of(typename MaskLanes::type{}, result.carry) << lane;
-        write<kFull>(result.value, exec, lo, hi, lane);
-      } else {
-        write<kFull>(result, exec, lo, hi, lane);
-      }
-    }
+    UPTEMPO_VGPU_UNROLL_LANES
+    for (size_t lane = 0; lane < kLanes; lane += kStep)
+      out |= chunk<kFull>(fetch, mask, exec, lo, hi, lane);
     return out;
   }
   template <bool kFull, class V>
@@ -220,7 +238,11 @@ struct Instr<R(S...), kFlags, F> {
       return F{}(operand<S>(
           image(index<I>(), is_wide(S::type), S::type != Type::bit && S::type != Type::none), mask, lane)...);
     };
-    lanes.mask_out = loop<true>(fetch, lanes.mask_in, 0, lanes.dst[0], lanes.dst[1]);
+    uint64_t out = 0;
+    HWY_UNROLL(1)  // staging the operands costs more than the loop
+    for (size_t lane = 0; lane < kLanes; lane += kStep)
+      out |= chunk<true>(fetch, lanes.mask_in, 0, lanes.dst[0], lanes.dst[1], lane);
+    lanes.mask_out = out;
   }
 
   template <unsigned kScalars>
@@ -241,6 +263,44 @@ struct Instr<R(S...), kFlags, F> {
     finish(op, wave, fetch);
     return next(op);
   }
+  // Operands of any kind, a scalar spread over a register: in place of the handlers for each
+  // combination, where their speed is not worth the time to compile them.
+  static const Op* any(const Op& op, Wave& wave) { return any(op, wave, Indices{}); }
+  template <size_t... I>
+  static const Op* any(const Op& op, Wave& wave, std::index_sequence<I...>) {
+    if constexpr (kModeMask != 0) {
+      if ((wave.mode & kModeMask) != kModeUsual) [[unlikely]]
+        return general(op, wave);
+    }
+    Vgpr room[3][2];
+    const std::tuple sources{any_source<S>(wave, op.in, index<I>(), room[index<I>() < 3 ? index<I>() : 0])...};
+    const auto fetch = [&](size_t lane, uint64_t mask) HWY_ATTR {
+      return F{}(operand<S>(std::get<I>(sources).image(lane), mask, lane)...);
+    };
+    finish(op, wave, fetch);
+    return next(op);
+  }
+  template <class Tag>
+  struct AnySource {
+    HWY_INLINE Image<kWide> image(size_t lane) const {
+      const auto v = hn::Load(D32<kWide>{}, from.half[0] + lane);
+      if constexpr (is_wide(Tag::type)) {
+        return {v, hn::Load(D32<kWide>{}, from.half[1] + lane)};
+      } else {
+        return {v, v};
+      }
+    }
+    Registers from;
+  };
+  template <class Tag>
+  static HWY_INLINE auto any_source(const Wave& wave, const Instruction& in, unsigned i, Vgpr (&room)[2]) {
+    if constexpr (Tag::type == Type::bit || Tag::type == Type::none) {
+      return NoSource{};
+    } else {
+      return AnySource<Tag>{registers_of(wave, in, i, Tag::type, room)};
+    }
+  }
+
   struct NoSource {
     HWY_INLINE Image<kWide> image(size_t) const {
       return {hn::Zero(D32<kWide>{}), hn::Zero(D32<kWide>{})};
@@ -322,7 +382,11 @@ struct Instr<R(S...), kFlags, F> {
   static constexpr unsigned kForms = 1u << kSources;
   template <size_t... Scalars>
   static constexpr std::array<Handler, kForms> fast_handlers(std::index_sequence<Scalars...>) {
-    return {&fast<Scalars>...};
+    if constexpr (kEachCombination) {
+      return {&fast<Scalars>...};
+    } else {
+      return {(static_cast<void>(Scalars), Handler{&any})...};
+    }
   }
   struct Forms {
     static constexpr std::array<Handler, kForms> kHandlers =
