@@ -28,7 +28,7 @@ const std::map<std::string, Position> kPositions{{"first", Position::first},
                                                  {"last", Position::last},
                                                  {"all", Position::all}};
 
-// What the commands on benches have in common.
+// Options that the commands on benches share.
 struct Options {
   SequenceOptions sequence_options;
   Method method{};
@@ -36,7 +36,7 @@ struct Options {
   std::string device = "auto";
   std::string profile;
   std::string filter;
-  std::string cell;  // to be traced
+  std::string cell;  // the cell to trace
   bool list = false, dry_run = false;
   Outputs outputs{};
 };
@@ -53,10 +53,10 @@ struct SweepOptions : Options {
 
 void add_options(CLI::App& command, Options& options, bool sized) {
   add_sequence_options(command, options.sequence_options, sized);
-  command.add_option("--filter", options.filter, "Only cells whose label contains this, and the baseline")
+  command.add_option("--filter", options.filter, "Only cells whose label contains TEXT, and the baseline")
       ->type_name("TEXT");
-  command.add_flag("--list", options.list, "Name the cells and the built-in workloads; needs no device");
-  command.add_flag("--dry-run", options.dry_run, "Print the packets of each cell; send none");
+  command.add_flag("--list", options.list, "List the cells and the built-in workloads; needs no device");
+  command.add_flag("--dry-run", options.dry_run, "Print the packets of each cell without running them");
   command.add_option("--timing", options.timing, "Timestamps of packets: none, batch or each (none)")
       ->transform(CLI::CheckedTransformer(kTimingModes).description(""))
       ->type_name("MODE");
@@ -72,13 +72,13 @@ void add_options(CLI::App& command, Options& options, bool sized) {
 void add_cell_option(CLI::App& command, Options& options) {
   command
       .add_option("--cell", options.cell,
-                  "What --trace traces: the cell with this in its label (the recommended one)")
+                  "Cell that --trace traces: TEXT is part of its label (the recommended cell)")
       ->type_name("TEXT");
 }
 
 void require_traceable(const Options& options) {
   if (options.outputs.trace.empty() && !options.cell.empty())
-    throw support::UsageError("--cell: chooses what --trace traces; give --trace FILE as well");
+    throw support::UsageError("--cell chooses the cell that --trace traces; give --trace FILE as well");
   if (options.dry_run) refuse_trace(options.outputs, "nothing runs with --dry-run");
   if (options.list) refuse_trace(options.outputs, "nothing runs with --list");
 }
@@ -123,7 +123,8 @@ support::ExitCode finish(Report& report, const Options& options) {
                                                            : support::exit_ok;
 }
 
-// Carries out the cells of one sequence. `cells_of(sequence, choices)` makes them; `add(report, bench, device)` adds what else is known of them.
+// Runs the cells of one sequence. `cells_of(sequence, choices)` creates them; `add(report, bench,
+// device)` adds further results to the report.
 template <class CellsOf, class Add>
 support::ExitCode run_cells(const char* command, const Options& options, const Invocation& call,
                             CellsOf&& cells_of, Add&& add) {
@@ -168,12 +169,12 @@ void add_packets(Report& report, const Bench& bench, const support::Device& devi
     progress.show("fence checker's advice");
     checker = ask_checker(bench.sequence(), bench.planned());
     if (!checker)
-      report.warnings.push_back("the fence checker gave no advice: the sequence is too long for it");
+      report.warnings.push_back("the fence checker gave no advice, because the sequence is too long for it");
   }
   report.packets = planned_packets(bench.sequence(), bench.plan(), checker ? &*checker : nullptr);
   const std::string opinion = checker_advice(report.packets);
   if (opinion.empty()) return;
-  report.conclusion.back() = ';';  // it stays one sentence
+  report.conclusion.back() = ';';  // keeps the conclusion one sentence
   report.conclusion += ' ' + opinion + '.';
 }
 
@@ -187,11 +188,12 @@ uint64_t l2_bytes(const Agent& gpu) {
         "HSA_AGENT_INFO_CACHE_SIZE");
   if (bytes[1] == 0)
     throw support::Unavailable(
-        "the runtime does not know the size of this GPU's L2: give --working-set nothing");
+        "the runtime does not report the size of this GPU's L2, which --working-set needs");
   return bytes[1];
 }
 
-// One size varies at a time; the others are the workload's own. Sizes that the workload cannot have are left out, and named.
+// Varies one size at a time; the others are the workload's own. Sizes that the workload does not
+// support are returned in `left_out`.
 std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
                                    std::vector<std::string>& left_out) {
   std::vector<Shape> shapes;
@@ -212,18 +214,20 @@ std::vector<Sequence> sweep_points(const SweepOptions& options, uint64_t l2,
       left_out.push_back(error.what());
     }
   }
-  if (sequences.empty()) throw support::UsageError(left_out.empty() ? "no size to sweep" : left_out[0]);
+  if (sequences.empty())
+    throw support::UsageError(left_out.empty()
+                                  ? "there is no size to sweep; give --kernels, --bytes or --working-set"
+                                  : left_out[0]);
   return sequences;
 }
 
 support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call) {
   refuse_trace(options.outputs,
-               "a sweep has a sequence for each size; trace one of them with fence_scope explain --kernels N "
+               "a sweep runs several sequences; trace one of them with fence_scope explain --kernels N "
                "--bytes B");
   if (!options.sequence_options.program_file.empty())
     throw support::UsageError(
-        "--program: its sizes stand in the file, so a sweep has none to vary; scopes and explain take "
-        "programs");
+        "--program: a program file has fixed sizes, so a sweep has none to vary; use scopes or explain");
   require_writable(options.outputs);
   (void)resolve(options.sequence_options.workload);
   std::vector<std::string> left_out;
@@ -253,7 +257,7 @@ support::ExitCode run_sweep(const SweepOptions& options, const Invocation& call)
   return finish(report, options);
 }
 
-// Makes a subcommand whose options outlive the parsing.
+// Adds a subcommand whose options outlive the parsing.
 template <class OptionsOfIt>
 std::shared_ptr<OptionsOfIt> declare(CLI::App& app, Commands& commands, const char* name, const char* help,
                                      const char* workload,
@@ -270,26 +274,25 @@ std::shared_ptr<OptionsOfIt> declare(CLI::App& app, Commands& commands, const ch
 void declare_scopes(CLI::App& app, Commands& commands) {
   const auto options =
       declare(app, commands, "scopes",
-              "Barrier bit x acquire x release for the first, last or other packets of a sequence",
+              "Time barrier bit x acquire x release on the first, last or other packets of a sequence",
               "bitonic-sort", run_scopes);
   CLI::App& command = *commands.back().first;
   add_options(command, *options, true);
   add_cell_option(command, *options);
   command
-      .add_option("--position", options->positions,
-                  "Packets that are varied: first, interior, last, all (interior)")
+      .add_option("--position", options->positions, "Packets to vary: first, interior, last, all (interior)")
       ->delimiter(',')
       ->transform(CLI::CheckedTransformer(kPositions).description(""))
       ->type_name("P,...");
 }
 
 void declare_sweep(CLI::App& app, Commands& commands) {
-  const auto options = declare(app, commands, "sweep",
-                               "What fences cost over kernels per batch, bytes per kernel and working set",
-                               "chain", run_sweep);
+  const auto options =
+      declare(app, commands, "sweep", "Cost of fences by kernels per batch, bytes per kernel and working set",
+              "chain", run_sweep);
   CLI::App& command = *commands.back().first;
   add_options(command, *options, false);
-  // Refused, with a reason.
+  // These options exist only to be refused with a reason.
   for (const char* option : {"--program", "--trace"}) command.get_option(option)->group("");
   command.add_option("--kernels", options->kernels, "Kernels per batch (1,2,8,32,128)")
       ->delimiter(',')
@@ -301,7 +304,8 @@ void declare_sweep(CLI::App& app, Commands& commands) {
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("B,...");
   command
-      .add_option("--working-set", options->working_sets, "Working sets, in sizes of the L2 (0.25,0.5,1,2)")
+      .add_option("--working-set", options->working_sets,
+                  "Working sets, in multiples of the L2's size (0.25,0.5,1,2)")
       ->delimiter(',')
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("X,...");
@@ -309,7 +313,7 @@ void declare_sweep(CLI::App& app, Commands& commands) {
 
 void declare_explain(CLI::App& app, Commands& commands) {
   const auto options = declare(app, commands, "explain",
-                               "The minimal header of each packet of a sequence, and why it needs it",
+                               "Show the minimal header of each packet of a sequence, and the reasons",
                                "bitonic-sort", run_explain);
   add_options(*commands.back().first, *options, true);
   add_cell_option(*commands.back().first, *options);

@@ -26,10 +26,10 @@ struct OutputInfo {
   std::string Outputs::*file;
 };
 constexpr std::array<OutputInfo, 4> kOutputs{
-    {{"--json", "Write JSON; '-': to standard output, alone", &Outputs::json},
+    {{"--json", "Write JSON; '-' writes only JSON to standard output", &Outputs::json},
      {"--csv", "Write the cells as comma-separated values", &Outputs::csv},
-     {"--html", "Write a page to look at: conclusion, matrix, charts", &Outputs::html},
-     {"--trace", "Write one run for ui.perfetto.dev and chrome://tracing", &Outputs::trace}}};
+     {"--html", "Write a web page: conclusion, matrix, charts", &Outputs::html},
+     {"--trace", "Write a trace of one run for ui.perfetto.dev and chrome://tracing", &Outputs::trace}}};
 
 // Whether `argument` is "--name" or "--name=value".
 bool is_option(const std::string& argument, const std::string& name) {
@@ -60,7 +60,7 @@ std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs
 bool prints_text(const Outputs& outputs) {
   const auto taken =
       std::ranges::count_if(kOutputs, [&](const OutputInfo& output) { return outputs.*output.file == "-"; });
-  if (taken > 1) throw support::UsageError("standard output can carry one output, and two are '-'");
+  if (taken > 1) throw support::UsageError("only one output can use standard output, but two are '-'");
   return taken == 0;
 }
 
@@ -69,7 +69,7 @@ void require_writable(const Outputs& outputs) {
   for (const OutputInfo& output : kOutputs) {
     const std::string& file = outputs.*output.file;
     const bool exists = std::filesystem::exists(file);
-    // Of a pipe, to open it is to be its writer.
+    // Do not open a pipe here: opening it would make this its writer.
     if (file.empty() || file == "-" || (exists && !std::filesystem::is_regular_file(file))) continue;
     errno = 0;
     if (!std::ofstream(file, std::ios::app))
@@ -83,7 +83,7 @@ void publish(const Report& report, const Outputs& outputs, const std::string& te
   if (!outputs.json.empty()) support::write_output(outputs.json, json_text(report));
   if (!outputs.csv.empty()) support::write_output(outputs.csv, csv(report));
   if (!outputs.html.empty()) support::write_output(outputs.html, html(report));
-  // Last: a reader that has seen enough, such as `head`, ends the program.
+  // Last, because a reader that closes early, such as `head`, ends the program.
   if (prints_text(outputs)) std::cout << text << std::flush;
 }
 
@@ -94,23 +94,22 @@ void refuse_trace(const Outputs& outputs, const std::string& reason) {
 void add_method_options(CLI::App& command, Method& method) {
   command
       .add_option("--seed", method.seed,
-                  fmt::format("Of the order in which cells take turns ({})", method.seed))
+                  fmt::format("Seed of the order in which cells take turns ({})", method.seed))
       ->type_name("N");
   command
-      .add_option(
-          "--rounds", method.most_rounds,
-          fmt::format("At most so many timed runs of each cell, gated and ungated ({})", method.most_rounds))
+      .add_option("--rounds", method.most_rounds,
+                  fmt::format("Most timed runs of each cell, gated and ungated ({})", method.most_rounds))
       ->check(CLI::Range(1u, 100000u).description(""))
       ->type_name("N");
   command
       .add_option("--seconds", method.seconds,
-                  fmt::format("No round begins later than this ({})", method.seconds))
+                  fmt::format("Seconds after which no round begins ({})", method.seconds))
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->type_name("S");
   command
       .add_option_function<double>(
           "--precision", [&method](double percent) { method.precision = percent / 100; },
-          fmt::format("Stop when medians are known to +- so many percent ({:g})", 100 * method.precision))
+          fmt::format("Stop when medians are known to +- PERCENT ({:g})", 100 * method.precision))
       ->check(CLI::Range(0.01, 100.0).description(""))
       ->type_name("PERCENT");
 }

@@ -1,4 +1,5 @@
-// What the commands of fence_scope have in common: how they are declared and called, where reports go, and how a report's command is repeated.
+// Shared by the commands of fence_scope: declaring and calling them, writing reports, and repeating
+// a report's command.
 #pragma once
 
 #include <functional>
@@ -18,42 +19,50 @@ class Option;
 
 namespace uptempo::fence_scope {
 
-// What the program was called with. A command that chooses its device may have to start the program again, under uptempo-vgpu.
+// The program's arguments. A command that chooses its device may have to execute the program again,
+// under uptempo-vgpu.
 struct Invocation {
   int argc;
   char** argv;
   std::vector<std::string>
-      arguments;  // of the command, its name first: those of argv, or of a report that is replayed
+      arguments;  // the command's name and arguments, from argv or from a replayed report
 };
 
-// Subcommands with what carries them out once their arguments have been parsed.
+// Subcommands with the functions that run them after parsing.
 using Commands = std::vector<std::pair<CLI::App*, std::function<support::ExitCode(const Invocation&)>>>;
 
-// Files that a report, or with `trace` one run, is written to; "" for none, "-" for standard output, which then carries nothing else.
+// Files for a report or, with `trace`, for one run. "" is none; "-" is standard output, which then
+// carries nothing else.
 struct Outputs {
   std::string json, csv, html, trace;
 };
 std::vector<CLI::Option*> add_output_options(CLI::App& command, Outputs& outputs);
-// Ahead of an experiment that takes long. Throws support::UsageError for files that cannot be written, and where two outputs go to standard output.
+// Call it before a long experiment.
+// Errors: support::UsageError for files that cannot be written, and if two outputs use standard
+// output.
 void require_writable(const Outputs& outputs);
-// Text for people goes to standard output unless one of the outputs does. At most one may: throws support::UsageError.
+// Whether text for people is printed: not if an output uses standard output. Throws
+// support::UsageError if two outputs do.
 bool prints_text(const Outputs& outputs);
-// Writes the report in the forms that were asked for, after `text`. Throws std::runtime_error naming a file that cannot be written.
+// Prints `text` and writes the report in the requested forms. Throws std::runtime_error naming a
+// file that cannot be written.
 void publish(const Report& report, const Outputs& outputs, const std::string& text);
 
-// For commands that have no run to trace: throws support::UsageError with the reason if --trace was given.
+// For commands without a run to trace: throws support::UsageError with the reason if --trace was
+// given.
 void refuse_trace(const Outputs& outputs, const std::string& reason);
 
 // --seed, --rounds, --seconds, --precision.
 void add_method_options(CLI::App& command, Method& method);
 
-// `arguments` without outputs, and with what was settled at run time: the same again on another day.
+// `arguments` without outputs, with the seed and device chosen at run time, so that the command can
+// be repeated later.
 std::vector<std::string> repeatable(const std::vector<std::string>& arguments, uint64_t seed,
                                     bool on_virtual_gpu);
-// Those with `outputs`.
+// `arguments` with options for `outputs`.
 std::vector<std::string> with_outputs(std::vector<std::string> arguments, const Outputs& outputs);
 
-// A report with device, versions, command and seed filled in.
+// A report with device, versions, command and seed.
 Report begin_report(const std::string& experiment, const Invocation& call, const support::Device& device,
                     uint64_t seed);
 

@@ -1,5 +1,6 @@
-// The commands of fence_scope. Each function declares one as a subcommand of `app` and adds it to `commands`; what it returns when it is called is the exit code:
-// exit_measured_failure where a device did not do what the rules promise.
+// The commands of fence_scope. Each function declares one as a subcommand of `app` and adds it to
+// `commands`. A command returns the exit code: exit_measured_failure if a device broke a promise of
+// the rules.
 #pragma once
 
 #include "tools/fence_scope/command_line.hpp"

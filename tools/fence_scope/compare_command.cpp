@@ -36,9 +36,11 @@ support::ExitCode run_compare(const Options& options) {
 void declare_compare(CLI::App& app, Commands& commands) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "compare", "Two reports of the same kind, cell by cell; ends with 1 if the second one is worse");
-  command->add_option("a", options->a, "Report to compare with")->required()->type_name("A.json");
-  command->add_option("b", options->b, "Report to be compared")->required()->type_name("B.json");
+      "compare", "Compare two reports of the same kind cell by cell; exit code 1 if the second is worse");
+  command->add_option("a", options->a, "Report to compare with, the old one")
+      ->required()
+      ->type_name("A.json");
+  command->add_option("b", options->b, "Report to compare, the new one")->required()->type_name("B.json");
   command->add_option("--times", options->quantity, "gated, ungated, device or model (gated)")
       ->transform(CLI::CheckedTransformer(kQuantities).description(""))
       ->type_name("TIMES");

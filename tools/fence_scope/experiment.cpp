@@ -58,10 +58,10 @@ bool usable(const Cell& cell) {
   return cell.judgement.verdict == Verdict::correct && cell.judgement.wrong_runs == 0;
 }
 
-// The time that tells what fences cost the device.
+// The time that shows the device's cost of fences.
 const Times& device_time(const Cell& cell) { return cell.device ? *cell.device : cell.gated; }
 
-// Nothing where the two were not timed in the same rounds.
+// No value if the two were not timed in the same rounds.
 std::optional<support::MedianInterval> ratio_of(const Times& times, const Times& to) {
   if (times.samples_us.empty() || times.samples_us.size() != to.samples_us.size()) return std::nullopt;
   return support::median_ratio(times.samples_us, to.samples_us);
@@ -113,14 +113,15 @@ std::string saved_fences(const Cell& cell, const Cell& baseline) {
 }
 
 struct Saving {
-  double share = 0;  // of the baseline's time
-  const char* of;    // what time that is
+  double share = 0;  // share of the baseline's time
+  const char* of;    // name of that time
   bool certain = true;
 };
 
 double system_fences(const Cell& cell) { return static_cast<double>(cost_of(cell).system_fences); }
 
-// By the model on the virtual GPU, whose own times say nothing about a device; nothing where there is none.
+// On the virtual GPU by the model, since its own times say nothing about a device; no value without
+// a model.
 std::optional<Saving> saving_of(const Cell& cell, const Cell& baseline, TimeKind kind) {
   if (kind == TimeKind::virtual_gpu) {
     if (!cell.model || !baseline.model || baseline.model->us <= 0) return std::nullopt;
@@ -153,12 +154,13 @@ std::string where(const Cell& cell) {
   return "";
 }
 
-// "of 33 % of the model time", or fences where times say nothing.
+// for example "of 33 % of the model time", or fences if times are not conclusive.
 std::string saved(const Cell& cell, const Cell& baseline, TimeKind kind) {
   const std::optional<Saving> saving = saving_of(cell, baseline, kind);
   if (!saving) return saved_fences(cell, baseline);
   if (!saving->certain)
-    return fmt::format("{}; in time nothing that this machine could tell", saved_fences(cell, baseline));
+    return fmt::format("{}; the difference in time is below this machine's noise",
+                       saved_fences(cell, baseline));
   return fmt::format("{:.0f} % of the {}", 100 * saving->share, saving->of);
 }
 
@@ -213,7 +215,7 @@ std::vector<Cell> scopes_cells(const Sequence& sequence, const Choices& choices,
     if (steps.empty())
       throw support::UsageError(
           fmt::format("{}: no packet is {}; choose another --position or more kernels", sequence.name,
-                      position == Position::interior ? "between a first and a last" : name_of(position)));
+                      position == Position::interior ? "between the first and the last" : name_of(position)));
     for (const aql::HeaderFlags& flags : all_flags()) {
       Headers headers = choices.planned;
       for (const size_t step : steps) headers[step] = flags;
@@ -274,12 +276,12 @@ const Cell& cell_to_trace(std::span<const Cell> cells, const std::string& wanted
   const std::vector<const Cell*>& found = exact.empty() ? similar : exact;
   if (found.size() == 1) return *found[0];
   if (wanted.empty())
-    throw support::UsageError("--trace: no cell is recommended; choose the one to be traced with --cell");
+    throw support::UsageError("--trace: no cell is recommended; choose the cell to trace with --cell");
   if (found.empty())
     throw support::UsageError("--cell: no cell has '" + wanted + "' in its label (see --list)");
   throw support::UsageError(fmt::format(
-      "--cell: {} cells have '{}' in their label, '{}' and '{}' among them; give more of it, or one "
-      "--position",
+      "--cell: {} cells have '{}' in their label, among them '{}' and '{}'; give a longer text, or "
+      "one --position",
       found.size(), wanted, found[0]->label, found[1]->label));
 }
 
@@ -345,7 +347,7 @@ std::string conclusion_of(std::span<const Cell> group, TimeKind kind) {
     return fmt::format("Broken: {} of {} cells gave wrong results although the rules promise right ones.",
                        broken, group.size());
   const Cell* cell = find(group, &Cell::recommended);
-  if (cell == nullptr) return "Nothing to recommend: no cell is known to be correct.";
+  if (cell == nullptr) return "No recommendation: no cell is known to be correct.";
   const Cell* baseline = find(group, &Cell::baseline);
   const char* superlative = kind == TimeKind::hardware ? "Fastest" : "Cheapest";
   if (baseline == nullptr || cell == baseline)
@@ -379,7 +381,7 @@ std::string conclusion_of_sweep(std::span<const Cell> cells, TimeKind kind) {
       points.push_back({chosen, 1 - system_fences(*chosen) / system_fences(*baseline), "system fences"});
   }
   if (points.empty())
-    return fmt::format("Of {} sizes none is known to save time against {}.", groups, kBaseline);
+    return fmt::format("None of {} sizes is known to save time against {}.", groups, kBaseline);
   const auto [least, most] = std::ranges::minmax_element(points, {}, &Point::share);
   return fmt::format(
       "The cheapest correct choice saves from {:.0f} % ({}) to {:.0f} % ({}) of the {} against {}.",
@@ -398,9 +400,8 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
   });
   if (noisy > 0)
     warnings.push_back(
-        fmt::format("noisy: {} of {} cells are not known to {:g} % after {} rounds: a quieter machine, more "
-                    "--rounds or a "
-                    "larger --precision",
+        fmt::format("noisy: {} of {} cells are not known to {:g} % after {} rounds; use a quieter machine, "
+                    "more --rounds or a larger --precision",
                     noisy, cells.size(), 100 * method.precision, cells[0].gated.samples_us.size()));
   if (kind == TimeKind::virtual_gpu) return warnings;
   for (const std::vector<size_t>& group : groups_of(cells)) {
@@ -412,8 +413,8 @@ std::vector<std::string> warnings_of(std::span<const Cell> cells, const Method& 
     });
     if (tied > 0)
       warnings.push_back(
-          fmt::format("{}: times of {} other correct cells do not tell them from the recommended one, which "
-                      "has the fewest fences",
+          fmt::format("{}: the times of {} other correct cells do not differ from the recommended cell's, "
+                      "which has the fewest fences",
                       cells[*chosen].workload, tied));
   }
   return warnings;

@@ -33,7 +33,8 @@ DeviceCounts counts_of(const Counters& counters) {
           .system_releases = counters.system_releases};
 }
 
-// Rungs differ in more than headers, and include their copies: they have neither a gated time nor a place among cells that are recommended.
+// Rungs differ in more than headers and include their copies. They therefore have no gated time and
+// are not recommended.
 std::vector<Cell> cells_of(const sort::Report& report, const sort::Network& network) {
   std::vector<Cell> cells;
   for (size_t i = 0; i < report.rungs.size(); ++i) {
@@ -58,10 +59,12 @@ std::vector<Cell> cells_of(const sort::Report& report, const sort::Network& netw
   return cells;
 }
 
-// What the rungs of the article would take on a device of that profile; for fiji and 32,768 keys its own six figures.
+// Adds the modelled times of the article's rungs on a device of that profile; for fiji and 32,768
+// keys these are its own six figures.
 void add_model(std::vector<Cell>& cells, const Profile& profile, const sort::Network& network) {
   const std::span<const PublishedRung> published = published_ladder();
-  if (published.size() != cells.size()) throw std::logic_error("the ladder is not the article's");
+  if (published.size() != cells.size())
+    throw std::logic_error("the sample's ladder does not have the article's rungs");
   const uint64_t bytes = uint64_t{4} * network.length();
   const Sequence sequence = make_workload("bitonic-sort", {.bytes_per_kernel = bytes});
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -71,7 +74,7 @@ void add_model(std::vector<Cell>& cells, const Profile& profile, const sort::Net
   }
 }
 
-// Empty where nothing is modelled.
+// Empty without a model.
 std::string model_table(const std::vector<Cell>& cells) {
   if (!cells.front().model) return {};
   const bool restated = std::ranges::all_of(cells, [](const Cell& cell) { return cell.model->restated; });
@@ -98,8 +101,8 @@ std::string conclusion_of(const sort::Report& report, const support::Device& dev
 
 support::ExitCode run_ladder(const Options& options, const Invocation& call) {
   refuse_trace(options.outputs,
-               "the ladder times whole sorts of the sample; fence_scope scopes or explain trace a run of the "
-               "same kernels");
+               "the ladder times whole sorts; to trace a run of the same kernels, use fence_scope scopes or "
+               "explain");
   require_writable(options.outputs);
   const Profile& profile = find_profile(options.profile);
   const sort::Network network = sort::network_for_option(options.length);
@@ -145,10 +148,10 @@ support::ExitCode run_ladder(const Options& options, const Invocation& call) {
 void declare_ladder(CLI::App& app, Commands& commands) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("ladder", "A bitonic sort: baseline, then one optimisation more on each line");
-  command->add_option("--length", options->length, "Keys: a power of two from 2 to 2^24 (32768)")
+      app.add_subcommand("ladder", "Time a bitonic sort: baseline, then one more optimisation per line");
+  command->add_option("--length", options->length, "Number of keys: a power of two from 2 to 2^24 (32768)")
       ->type_name("N");
-  command->add_option("--iterations", options->iterations, "Timed sorts for each line (20)")
+  command->add_option("--iterations", options->iterations, "Timed sorts per line (20)")
       ->check(CLI::Range(1u, 1000000u).description(""))
       ->type_name("N");
   command->add_option("--seed", options->seed, "Seed of the random keys (1)")->type_name("N");

@@ -24,9 +24,9 @@ void add_options(CLI::App& command, LitmusOptions& options) {
   command.add_option("--iterations", options.iterations, "Runs of each test, of 1024 words each (10)")
       ->check(CLI::Range(1u, 1000000u).description(""))
       ->type_name("N");
-  command.add_option("--filter", options.filter, "Only tests whose name contains this")->type_name("NAME");
-  command.add_flag("--list", options.list, "Name the tests and what is allowed of each; run none");
-  command.add_option("--report", options.report_file, "Also write the JSON to FILE, to be sent")
+  command.add_option("--filter", options.filter, "Only tests whose name contains NAME")->type_name("NAME");
+  command.add_flag("--list", options.list, "List the tests and their verdicts; run none");
+  command.add_option("--report", options.report_file, "Also write the JSON to FILE, for sending")
       ->type_name("FILE");
   support::add_device_option(command, options.device);
   support::add_json_option(command, options.json_file);
@@ -76,7 +76,7 @@ support::ExitCode run_litmus(const LitmusOptions& options, const Invocation& cal
 void declare_litmus(CLI::App& app, Commands& commands) {
   const auto options = std::make_shared<LitmusOptions>();
   CLI::App* command =
-      app.add_subcommand("litmus", "Small tests of what fences promise, each with its allowed outcomes");
+      app.add_subcommand("litmus", "Run small tests of order and fences and count their outcomes");
   add_options(*command, *options);
   commands.emplace_back(command, [options](const Invocation& call) { return run_litmus(*options, call); });
 }

@@ -26,21 +26,22 @@ Commands declare_all(CLI::App& app) {
 
 support::ExitCode run_parsed(const Commands& commands, const Invocation& call) {
   const auto chosen = std::ranges::find_if(commands, [](const auto& each) { return each.first->parsed(); });
-  if (chosen == commands.end())
-    throw support::UsageError("a command is missing, or --list or --replay (see --help)");
+  if (chosen == commands.end()) throw support::UsageError("give a command, --list or --replay (see --help)");
   return chosen->second(call);
 }
 
-// Carries out the command of a report, with its seed, on the kind of device that it was made on. It writes what this call asks for, and none of the files that the report's call wrote.
+// Runs the command of a report, with its seed, on the same kind of device. Writes the outputs of
+// this call, not those of the report's call.
 support::ExitCode replay(const std::string& file, const Outputs& outputs, int argc, char** argv) {
   const std::vector<std::string> arguments = with_outputs(read_report(file).command, outputs);
   CLI::App app("A report's command", "fence_scope");
   const Commands commands = declare_all(app);
   try {
     app.parse(
-        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
+        // CLI11 takes them in reverse order
+        std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    throw support::UsageError(file + ": its command is not one of this version: " + error.what());
+    throw support::UsageError(file + ": this version cannot run the report's command: " + error.what());
   }
   return run_parsed(commands, {.argc = argc, .argv = argv, .arguments = arguments});
 }
@@ -59,17 +60,16 @@ int main(int argc, char** argv) {
   if (const auto status = run_judge_process(argc, argv)) return *status;
   if (const auto status = run_trace_process(argc, argv)) return *status;
   if (const auto status = run_advice_process(argc, argv)) return *status;
-  CLI::App app(
-      "Which barrier bits and fence scopes does a sequence of dispatches need, and what does each cost?",
-      "fence_scope");
+  CLI::App app("Finds the barrier bits and fence scopes that a sequence of dispatches needs, and their cost.",
+               "fence_scope");
   app.require_subcommand(0, 1);
   const Commands commands = declare_all(app);
   bool listed = false;
   std::string replayed;
   Outputs outputs;
-  app.add_flag("--list", listed, "Name the commands and the built-in workloads");
+  app.add_flag("--list", listed, "List the commands and the built-in workloads");
   CLI::Option* replay_option =
-      app.add_option("--replay", replayed, "Carry out the command of a report again, with its seed")
+      app.add_option("--replay", replayed, "Run the command of a report again, with its seed")
           ->type_name("REPORT.json");
   for (CLI::Option* output : add_output_options(app, outputs)) output->needs(replay_option);
   return support::run_program(app, argc, argv, [&] {

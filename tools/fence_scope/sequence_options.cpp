@@ -14,15 +14,20 @@ void add_sequence_options(CLI::App& command, SequenceOptions& sequence_options, 
           .add_option("--workload", sequence_options.workload,
                       fmt::format("A built-in sequence, see --list ({})", sequence_options.workload))
           ->type_name("NAME");
-  CLI::Option* program =
-      command.add_option("--program", sequence_options.program_file, "A sequence of your own, see README.md")
-          ->type_name("FILE")
-          ->excludes(workload);
+  CLI::Option* program = command
+                             .add_option("--program", sequence_options.program_file,
+                                         "A sequence from a JSON file, see PROGRAM_FILES.md")
+                             ->type_name("FILE")
+                             ->excludes(workload);
   if (!sized) return;
-  command.add_option("--kernels", sequence_options.shape.kernels, "Kernels of the workload (its own choice)")
+  command
+      .add_option("--kernels", sequence_options.shape.kernels,
+                  "Kernels of the workload (the workload's default)")
       ->type_name("N")
       ->excludes(program);
-  command.add_option("--bytes", sequence_options.shape.bytes_per_kernel, "Bytes that a kernel writes: 4096, 64K, 1M")
+  command
+      .add_option("--bytes", sequence_options.shape.bytes_per_kernel,
+                  "Bytes that a kernel writes, for example 4096, 64K, 1M")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->type_name("BYTES")
       ->excludes(program);

@@ -1,4 +1,5 @@
-// What an experiment is to be made on, as the command line has it: a built-in workload of some size, or the user's own program.
+// Command-line options for the sequence of an experiment: a built-in workload of some size, or a
+// program file.
 #pragma once
 
 #include <string>
@@ -13,18 +14,18 @@ class App;
 namespace uptempo::fence_scope {
 
 struct SequenceOptions {
-  std::string workload;  // of workloads()
+  std::string workload;  // a name of workloads()
   Shape shape{};
-  std::string program_file;  // takes the place of a workload
+  std::string program_file;  // replaces the workload
 };
 
-// --workload, --program; and with `sized` --kernels and --bytes.
+// Adds --workload and --program; with `sized` also --kernels and --bytes.
 void add_sequence_options(CLI::App& command, SequenceOptions& sequence_options, bool sized);
 
-// Throws support::UsageError where there is no such thing.
+// Throws support::UsageError if the workload or file does not exist or is invalid.
 Sequence sequence_of(const SequenceOptions& sequence_options);
 
-// A line for each workload.
+// One line per workload.
 std::string list_of_workloads();
 
 }  // namespace uptempo::fence_scope

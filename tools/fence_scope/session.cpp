@@ -10,14 +10,15 @@ namespace {
 
 using VgpuCounts = uptempo_vgpu_device_counts;
 
-// What is known of a run beforehand, and what the device counted during one. Fences are those of dispatches: packets that the bench adds have none.
+// Combines the counts known before a run with those of the device during it. Fences are those of
+// dispatches: packets that the bench adds have none.
 DeviceCounts counts_of(DeviceCounts counts, const VgpuCounts& before, const VgpuCounts& after) {
   counts.signal_updates = after.signal_updates - before.signal_updates;
   counts.interrupts = after.interrupts - before.interrupts;
   return counts;
 }
 
-// Of the emulated device; nothing for one that no profile describes.
+// Profile of the emulated device; null if none describes it.
 const Profile* own_profile(const std::string& target) {
   return target == "gfx90a" ? &find_profile("mi210") : nullptr;
 }
@@ -35,7 +36,7 @@ struct Session::Impl {
   const Profile* profile;  // null: no model
   std::vector<std::unique_ptr<Watched>> benches{};
   std::vector<Cell> cells{};
-  std::vector<Watched*> bench_of{};     // each cell
+  std::vector<Watched*> bench_of{};     // per cell
   std::vector<DeviceCounts> counted{};  // of each cell's last gated run
 };
 

@@ -1,4 +1,4 @@
-// Cells of one or several sequences on a device: what carries them out, judges, counts and models them.
+// Runs, judges, counts and models the cells of one or several sequences on a device.
 //
 // Thread safety: one owner.
 #pragma once
@@ -16,15 +16,16 @@ namespace uptempo::fence_scope {
 
 class Session {
  public:
-  // `profile`: of the device whose time is modelled on the virtual GPU; "": of the one that is emulated, if there is one. Throws support::UsageError for one that does not exist.
+  // `profile` selects the device whose time is modelled on the virtual GPU; "" selects the emulated
+  // device, if it has a profile. Throws support::UsageError for an unknown profile.
   Session(const support::Device& device, TimingMode timing, const std::string& profile);
   ~Session();
 
-  // The bench of one more sequence, and the cells that it carries out. Throws as Bench's constructor does.
+  // Creates the bench of another sequence. Throws as Bench's constructor does.
   Bench& add(const Sequence& sequence);
-  void add_cells(std::vector<Cell> cells);  // of the bench that was added last
+  void add_cells(std::vector<Cell> cells);  // to the bench that was added last
 
-  // All cells, carried out as `method` has it, one of each group recommended. Throws Error.
+  // Runs all cells by `method` and recommends one of each group. Throws Error.
   std::vector<Cell> carry_out(const Method& method);
 
  private:

@@ -188,7 +188,7 @@ TEST_CASE(
   REQUIRE(result.exit_code == 0);
   CHECK(first_line(result.out).starts_with("Cheapest correct: as planned"));
   // Nothing is sent ahead of it: the checker need not count on earlier work.
-  CHECK(result.out.find("\n  fence checker   disagrees: enough is no barrier bit\n") != std::string::npos);
+  CHECK(result.out.find("\n  fence checker   disagrees; sufficient: no barrier bit\n") != std::string::npos);
   CHECK(result.out.find("the fence checker disagrees with 1 of 4 headers") != std::string::npos);
   for (const char* line :
        {"\npacket 0 'link 0': header 0x0d02\n", "\npackets 1 to 2, 'link 1' to 'link 2': header 0x0b02\n",

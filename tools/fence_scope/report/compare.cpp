@@ -18,13 +18,13 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// One file beside the other, for refusals.
+// Names of both files, for error messages.
 struct Refusal {
   const std::string &name_a, &name_b;
 
   [[noreturn]] void operator()(const std::string& what, std::string_view of_a, std::string_view of_b) const {
     throw support::UsageError(
-        fmt::format("{} are not compared: {} has {}, {} has {}", what, name_a, of_a, name_b, of_b));
+        fmt::format("{} cannot be compared: {} has {}, {} has {}", what, name_a, of_a, name_b, of_b));
   }
 };
 
@@ -66,7 +66,7 @@ bool usable(const std::vector<double>& samples) {
 }
 
 void compare_times(ComparedCell& cell, const std::vector<double>& a, const std::vector<double>& b) {
-  // Each fails with at most 2.5 %, so both hold with at least 95 %.
+  // Each interval fails with at most 2.5 %, so both hold together with at least 95 %.
   const support::MedianInterval of_a = support::median_interval(a, 0.975),
                                 of_b = support::median_interval(b, 0.975);
   cell.a_us = of_a.median;
@@ -141,7 +141,7 @@ std::string verdicts_text(const ComparedCell& cell) {
   return a == b ? std::string(a) : fmt::format("{}, now {}", a, b);
 }
 
-// What there is room for. The old median is the new one over their ratio.
+// The details for which the table has room. The old median is the new one divided by their ratio.
 struct Detail {
   bool interval, p, old;
 };
@@ -150,7 +150,7 @@ std::string section_table(const ReportComparison& comparison, const std::vector<
                           const Section& section, Detail detail) {
   using support::Align;
   std::vector<Field> lead = identity(section);
-  lead.pop_back();  // of one report's verdict
+  lead.pop_back();  // the verdict of only one report
   std::vector<support::Column> columns;
   for (const Field& field : lead) columns.push_back(field.column);
   columns.push_back({"verdict", Align::left});
@@ -208,12 +208,11 @@ std::string ReportComparison::conclusion() const {
   const auto wrong = std::ranges::count_if(cells, lost_correctness);
   if (quantity == Quantity::model)
     return fmt::format(
-        "Of {} cells, {} that were correct are no longer so; modelled times have no spread, so no test is "
-        "made of them.",
+        "Of {} cells, {} are no longer correct; modelled times have no spread, so there is no test of "
+        "them.",
         cells.size(), wrong);
   return fmt::format(
-      "Of {} cells, {} that were correct are no longer so, {} are slower, {} faster, and {} cannot be told "
-      "apart.",
+      "Of {} cells, {} are no longer correct, {} are slower, {} are faster, and {} do not differ.",
       cells.size(), wrong, std::ranges::count_if(cells, slower), std::ranges::count_if(cells, faster),
       std::ranges::count_if(cells, [](const ComparedCell& cell) { return !slower(cell) && !faster(cell); }));
 }
@@ -268,7 +267,7 @@ std::string table(const ReportComparison& comparison, unsigned columns) {
   std::string text = wrapped(comparison.conclusion(), width) + '\n';
   text += wrapped(fmt::format("old: {}; new: {}", comparison.name_a, comparison.name_b), width, 2);
   text += comparison.quantity == Quantity::model
-              ? std::string("modelled times, measured nowhere\n")
+              ? std::string("modelled times, not measured\n")
               : wrapped(fmt::format("{} times; {}; Timing::{}", name_of(comparison.quantity),
                                     kind_text(comparison.time_kind), name_of(comparison.timing)),
                         width, 2);
@@ -304,10 +303,9 @@ std::string table(const ReportComparison& comparison, unsigned columns) {
     text +=
         '\n' +
         wrapped(
-            "Slower and faster: the rank test of Mann and Whitney, p < 0.05 after Holm's correction for as "
-            "many "
-            "tests as there are cells. The reports were not made in one run: what else changed between them "
-            "is part of every difference.",
+            "Slower and faster: Mann-Whitney rank test, p < 0.05 after Holm's correction for the number of "
+            "cells. The reports are from different runs: every other change between them is part of a "
+            "difference.",
             width);
   return text;
 }

@@ -11,7 +11,8 @@ namespace {
 // Counts stay below 2^53, so that doubles hold them exactly: C(50, 25) is 1.3e14.
 constexpr size_t kMostExact = 50;
 
-// How many arrangements of n and m values have each U: the coefficients of the Gaussian binomial, product of (1 - q^(n+i)) / (1 - q^i) for i = 1..m.
+// Number of arrangements of n and m values for each U: the coefficients of the Gaussian binomial,
+// product of (1 - q^(n+i)) / (1 - q^i) for i = 1..m.
 std::vector<double> arrangements(size_t n, size_t m) {
   std::vector<double> counts(n * m + 1, 0);
   counts[0] = 1;
@@ -34,7 +35,7 @@ double exact_p(double u, size_t n, size_t m) {
 double approximate_p(double u, double n, double m, double tie_term) {
   const double total = n + m;
   const double variance = n * m / 12 * ((total + 1) - tie_term / (total * (total - 1)));
-  if (!(variance > 0)) return 1;  // all values are one
+  if (!(variance > 0)) return 1;  // all values are equal
   const double z = std::max(0.0, std::abs(u - n * m / 2) - 0.5) / std::sqrt(variance);
   return std::min(1.0, std::erfc(z / std::sqrt(2.0)));
 }
@@ -42,7 +43,8 @@ double approximate_p(double u, double n, double m, double tie_term) {
 }  // namespace
 
 RankTest mann_whitney(std::span<const double> a, std::span<const double> b) {
-  if (a.empty() || b.empty()) throw std::invalid_argument("a rank test of no values was asked for");
+  if (a.empty() || b.empty())
+    throw std::invalid_argument("a rank test needs at least one value in each group");
   struct Value {
     double value;
     bool of_a;
@@ -51,7 +53,7 @@ RankTest mann_whitney(std::span<const double> a, std::span<const double> b) {
   for (const double value : a) all.push_back({value, true});
   for (const double value : b) all.push_back({value, false});
   if (!std::ranges::all_of(all, [](const Value& each) { return std::isfinite(each.value); }))
-    throw std::invalid_argument("a rank test of values that are no numbers was asked for");
+    throw std::invalid_argument("a rank test needs finite values");
   std::ranges::sort(all, {}, &Value::value);
 
   double rank_sum = 0, tie_term = 0;
@@ -59,7 +61,7 @@ RankTest mann_whitney(std::span<const double> a, std::span<const double> b) {
     size_t end = begin;
     while (end < all.size() && all[end].value == all[begin].value) ++end;
     const auto tied = static_cast<double>(end - begin);
-    const double rank = static_cast<double>(begin + 1 + end) / 2;  // the mean of begin+1 .. end
+    const double rank = static_cast<double>(begin + 1 + end) / 2;  // mean of begin+1 .. end
     for (size_t i = begin; i < end; ++i) rank_sum += all[i].of_a ? rank : 0;
     tie_term += tied * tied * tied - tied;
     begin = end;

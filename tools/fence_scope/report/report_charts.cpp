@@ -17,7 +17,7 @@ namespace {
 
 using support::svg_text;
 
-// Narrow enough to be read on a phone without being scaled down much.
+// Narrow enough for a phone without much scaling.
 constexpr double kWidth = 500;
 
 constexpr const char* kStyles =
@@ -29,7 +29,7 @@ constexpr const char* kDarkStyles =
     .grid { stroke: #30363d; } .whisker { stroke: #e6edf3; }
     .c0 { stroke: #58a6ff; } .c1 { stroke: #ff7b72; } .c2 { stroke: #56d364; } .c3 { stroke: #d2a8ff; } .c4 { stroke: #e3b341; } .c5 { stroke: #9198a1; })";
 
-// The name in a chart: what the heading does not say yet.
+// The name in a chart: the part that the heading does not contain.
 std::string short_label(const Cell& cell, bool with_position) {
   std::string text = with_position ? std::string(name_of(cell.position)) + ": " : "";
   if (cell.label != flags_label(cell.flags)) return text + cell.label;
@@ -37,7 +37,7 @@ std::string short_label(const Cell& cell, bool with_position) {
                             aql::scope_name(cell.flags.acquire), aql::scope_name(cell.flags.release));
 }
 
-// The times that a chart shows: those of the host's clock, or of one model.
+// The times in a chart: the host's clock, or one model.
 struct Clock {
   bool modelled;
   std::string title;  // without a unit
@@ -61,7 +61,8 @@ Clock clock_of(const Report& report, const Section& section) {
 std::string fitted(std::string text, size_t most) {
   if (text.size() <= most) return text;
   size_t cut = most - 1;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;  // not within a character
+  // do not cut within a UTF-8 character
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
   return text.substr(0, cut) + "…";
 }
 
@@ -79,13 +80,13 @@ std::string bar_chart(const Report& report, const Section& section) {
   constexpr size_t kMostCharacters = 38;
   const Clock clock = clock_of(report, section);
   std::vector<const Cell*> cells;
-  const Cell& like = *section.cells.back();  // of a sweep, the largest
+  const Cell& like = *section.cells.back();  // the largest size of a sweep
   for (const Cell* cell : section.cells)
     if (clock.knows(*cell) && cell->kernels == like.kernels &&
         cell->bytes_per_kernel == like.bytes_per_kernel && cell->working_set_bytes == like.working_set_bytes)
       cells.push_back(cell);
   if (cells.size() < 2) return {};
-  // One position, beside the baseline's, which is marked, is what the whole chart is about.
+  // If all cells but the baseline have one position, the heading names it.
   std::set<Position> positions;
   for (const Cell* cell : cells)
     if (!cell->baseline) positions.insert(cell->position);
@@ -102,7 +103,8 @@ std::string bar_chart(const Report& report, const Section& section) {
     labels.push_back(fitted(mark + short_label(*cell, positions.size() > 1), kMostCharacters));
     characters = std::max(characters, static_cast<double>(labels.back().size()));
   }
-  const double left = 24 + 7.1 * characters;  // of 13 px, in fonts as wide as DejaVu Sans
+  // 13 px text, in fonts as wide as DejaVu Sans
+  const double left = 24 + 7.1 * characters;
   const auto x = [&](double us) { return left + (kRight - left) * std::min(us, most) / most; };
   const double bottom = kTop + kRow * static_cast<double>(cells.size());
   std::string out =
@@ -137,7 +139,8 @@ std::string bar_chart(const Report& report, const Section& section) {
 
 namespace {
 
-// A size that varies, and what is alike of cells that differ in it alone. Sizes that are a multiple of it vary with it.
+// A size that varies, and the equal properties of cells that differ only in it. Sizes that are a
+// multiple of it vary with it.
 struct Axis {
   const char* title;
   bool bytes;
@@ -185,7 +188,7 @@ size_t values_on(const Axis& axis, const Cells& cells) {
   return values.size();
 }
 
-// Of the cells that differ in this size alone, as many as there are; none if it never varies by itself.
+// The longest series of cells that differ in this size only; empty if it never varies alone.
 Cells along(const Axis& axis, const Cells& cells) {
   Cells longest;
   for (const auto alike : axis.alike) {
@@ -240,7 +243,7 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
   for (const double tick : ticks) {
     out +=
         fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", x(tick), kTop, kTop + kHeight);
-    if (x(tick) < free) continue;  // its label would touch the one before
+    if (x(tick) < free) continue;  // its label would touch the previous one
     free = x(tick) + 56;
     out += svg_text(x(tick), kTop + kHeight + 17, "quiet",
                     axis.bytes ? bytes_text(static_cast<uint64_t>(tick)) : fmt::format("{:.6g}", tick),
@@ -264,7 +267,7 @@ std::string sweep_chart(const Clock& clock, const Section& section, const Axis& 
     legend += kLegendRow;
   }
   if (drawn < lines.size()) {
-    out += svg_text(kLeft, legend, "quiet", fmt::format("{} more are in the table", lines.size() - drawn));
+    out += svg_text(kLeft, legend, "quiet", fmt::format("{} more in the table", lines.size() - drawn));
     legend += kLegendRow;
   }
   return support::svg_image(kWidth, legend, fmt::format("Times of {} over {}", section.workload, axis.title),

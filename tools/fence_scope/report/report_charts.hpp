@@ -1,4 +1,4 @@
-// Charts of a section of a report, as SVG to be put into HTML.
+// Charts of a section of a report, as SVG for HTML.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -10,12 +10,16 @@
 
 namespace uptempo::fence_scope {
 
-// Charts show what recommendations rest on (experiment.hpp): gated times; on a virtual GPU, whose own times say nothing about a device, the model's where all cells have one.
+// Charts show the times that recommendations use (experiment.hpp): gated times; on a virtual GPU
+// the model's if all cells have one, since its own times say nothing about a device.
 
-// A bar for each cell, the least first, with its interval, its verdict's sign and its time. Where sizes vary, cells of the largest alone. Empty for fewer than two.
+// A bar per cell, the smallest first, with its interval, its verdict's sign and its time. If sizes
+// vary, only cells of the largest. Empty for fewer than two cells.
 std::string bar_chart(const Report& report, const Section& section);
 
-// For each size that varies by itself (kernels, bytes per kernel, working set): time relative to the baseline's of the same sizes, a line for each label. Where no size varies without others, one chart of all.
+// A chart for each size that varies alone (kernels, bytes per kernel, working set): time relative
+// to the baseline's of the same sizes, a line for each label. If no size varies alone, one chart of
+// all.
 std::vector<std::string> sweep_charts(const Report& report, const Section& section);
 
 }  // namespace uptempo::fence_scope

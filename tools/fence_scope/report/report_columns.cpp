@@ -18,7 +18,7 @@ bool differ(const Section& section, auto member) {
       section.cells, [&](const Cell* cell) { return cell->*member != section.cells.front()->*member; });
 }
 
-// "1221 +-3%", and "?" behind what was too noisy.
+// for example "1221 +-3%", followed by "?" if it was too noisy.
 std::string times_text(const Times& times) {
   if (times.samples_us.empty() && times.median_us == 0) return "-";
   std::string text = microseconds_text(times.median_us);
@@ -103,7 +103,7 @@ std::vector<Field> identity(const Section& section) {
   }
   fields.emplace_back(
       "verdict", [](const Cell& cell) { return verdict_text(cell.judgement); }, Align::left);
-  // Marks are part of the first column: one of their own would take two blanks more.
+  // Marks are part of the first column: a separate column would be two blanks wider.
   fields.front().column.title = "  " + fields.front().column.title;
   fields.front().text = [text = fields.front().text](const Cell& cell) {
     return (cell.recommended ? "> " : cell.baseline ? "= " : "  ") + text(cell);
@@ -157,7 +157,7 @@ std::vector<Field> figures(const Report& report, const Section& section) {
     if (cell->model && std::ranges::find(models, model_text(*cell->model)) == models.end())
       models.push_back(model_text(*cell->model));
   for (const std::string& model : models) {
-    std::string title = model;  // "model fiji: restated, not reproduced"
+    std::string title = model;  // for example "model fiji: restated, not reproduced"
     title.replace(title.find(": "), 2, ":\n");
     title.replace(title.find(' '), 1, "\n");
     if (const size_t comma = title.find(", "); comma != std::string::npos) title.replace(comma, 2, ",\n");

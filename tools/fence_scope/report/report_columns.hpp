@@ -1,4 +1,5 @@
-// Columns of tables that are made of cells, and lines of text: what the tables of reports and of comparisons have in common.
+// Table columns made of cells, and wrapped text, shared by the tables of reports and of
+// comparisons.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -15,10 +16,10 @@ namespace uptempo::fence_scope {
 
 inline constexpr unsigned kFewestColumns = 80, kMostColumns = 400;
 
-// `prefix`, and the words of `text` in lines of at most `columns`, all but the first one indented.
+// `prefix` and the words of `text`, in lines of at most `columns`; all but the first are indented.
 std::string wrapped(std::string_view text, size_t columns, size_t indent = 0, std::string prefix = {});
 
-// A column of a section's table, and what a cell has in it.
+// A column of a section's table, and its text for a cell.
 struct Field {
   using Text = std::function<std::string(const Cell&)>;
   Field(std::string title, Text text_, support::Align align = support::Align::right)
@@ -30,19 +31,22 @@ struct Field {
   size_t width(const Section& section) const;
 };
 
-// Whether a section's cells are no more than their flags.
+// Whether a section's cells differ in their flags only.
 bool only_flags(const Section& section);
 
-// What tells a section's cells apart, with marks of what is recommended (>) and of the baseline (=); at last the verdict.
+// Columns that identify a section's cells, with marks for the recommended cell (>) and the baseline
+// (=); the last is the verdict.
 std::vector<Field> identity(const Section& section);
-// Times, models, and those counts that are not alike for all cells. `section` must live as long as they.
+// Times, models, and the counts that differ between cells.
+// Lifetime: `section` must outlive the result.
 std::vector<Field> figures(const Report& report, const Section& section);
-// Titles that also read well behind a number, in one line. What the rows' own settings say is left out.
+// Counts, with titles that can follow a number in one line. Leaves out counts that the rows' own
+// settings imply.
 std::vector<Field> count_fields(const Section& section);
 bool all_alike(const Section& section, const Field& field);
-// "5 packets, 1 doorbell": counts that are no columns.
+// for example "5 packets, 1 doorbell": the counts that are equal for all cells.
 std::string counted_alike(const Section& section);
-// A column's title without its line breaks.
+// A column's title without line breaks.
 std::string one_line(std::string title);
 
 }  // namespace uptempo::fence_scope

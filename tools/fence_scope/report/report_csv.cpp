@@ -10,7 +10,7 @@
 namespace uptempo::fence_scope {
 namespace {
 
-// One record: names are collected in the first pass over a cell, values in each.
+// One record. The first pass over a cell collects names, later passes values.
 class Record {
  public:
   explicit Record(bool names) : names_(names) {}
@@ -23,7 +23,7 @@ class Record {
   void add(const std::string& name, const char* value) { add(name, std::string(value)); }
   void add(const std::string& name, std::string_view value) { add(name, std::string(value)); }
   void add(const std::string& name, bool value) { add(name, value ? "true" : "false"); }
-  // As short as reads back the same.
+  // The shortest text that reads back as the same value.
   void add(const std::string& name, double value) {
     add(name, std::isfinite(value) ? fmt::format("{}", value) : std::string());
   }
@@ -54,7 +54,7 @@ class Record {
   std::string line() const { return line_ + "\r\n"; }
 
  private:
-  // RFC 4180, 2.5 to 2.7: fields that hold line breaks, quotes or commas are quoted, and quotes doubled.
+  // RFC 4180, 2.5 to 2.7: fields with line breaks, quotes or commas are quoted, and quotes doubled.
   static std::string quoted(const std::string& field) {
     if (field.find_first_of("\",\r\n") == std::string::npos) return field;
     std::string out = "\"";

@@ -1,7 +1,10 @@
-// A Report as CSV: RFC 4180, a header, then one record for each cell; of a report that has packets (`explain`), for each of these instead.
+// A Report as CSV (RFC 4180): a header, then a record for each cell, or for each packet if the
+// report has packets (`explain`).
 //
-// Columns are named in the header; times are microseconds, sizes bytes. What is not known or does not apply is an empty field. Every record names device, kind of times and
-// mode of Timing, so that records of several reports can be put together without comparing what cannot be compared. Samples are in the JSON alone.
+// The header names the columns. Times are microseconds, sizes bytes. A field that is unknown or
+// does not apply is empty. Every record names device, kind of times and mode of Timing, so that
+// records of several reports can be combined without comparing incomparable times. Samples are in
+// the JSON only.
 //
 // Thread safety: pure.
 #pragma once

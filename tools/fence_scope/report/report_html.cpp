@@ -15,7 +15,8 @@
 namespace uptempo::fence_scope {
 namespace {
 
-// Charts bring styles of their own, of the classes title, text, quiet, ground, grid, line, whisker and those of the verdicts: none of these are used outside them.
+// Charts have their own styles for the classes title, text, quiet, ground, grid, line, whisker and
+// those of the verdicts; other elements do not use these classes.
 constexpr const char* kStyles = R"(
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #1f2328; --soft: #59636e; --edge: #d1d9e0; --band: #f6f8fa;
   --ok: #dafbe1; --stale: #ffebe9; --loose: #fbefff; --maybe: #fff8c5; --mark: #0969da; }
@@ -54,7 +55,7 @@ std::string times_text(const Times& times) {
 
 bool timed(const Times& times) { return !times.samples_us.empty() || times.median_us != 0; }
 
-// What a cell is, in as few words as say it: verdict, times, model.
+// The content of a cell: verdict, times, model.
 std::string cell_content(const Section& section, const Cell& cell) {
   std::string out =
       fmt::format("<b>{} {}</b>", sign_of(cell.judgement.verdict), e(verdict_text(cell.judgement)));
@@ -69,7 +70,7 @@ std::string cell_content(const Section& section, const Cell& cell) {
     out += "<br><span class=\"soft\">" + piece(fmt::format("model {} us", microseconds_text(cell.model->us)));
     const double relative = model_relative(section, cell);
     if (std::isfinite(relative)) out += piece(relative_text(relative));
-    // The head of the page says it where all are alike.
+    // If all cells are alike, the head of the page has it.
     if (std::ranges::any_of(section.cells, [&](const Cell* other) {
           return other->model && other->model->restated != cell.model->restated;
         }))
@@ -119,7 +120,7 @@ std::vector<Group> groups_of(const Section& section) {
   return groups;
 }
 
-// Whether they fill a square of acquire and release at least by half.
+// Whether the cells fill at least half of a square of acquire and release.
 bool is_matrix(const Group& group) {
   return group.cells.size() >= 5 && std::ranges::all_of(group.cells, [](const Cell* cell) {
            return cell->label == flags_label(cell->flags);
@@ -158,7 +159,8 @@ std::string matrix(const Section& section, const Group& group) {
   return out + "</div>\n";
 }
 
-// Groups that are no matrix: a row for each, a column for each label; or rows of labels where there is one group.
+// Groups that are no matrix: a row for each group, a column for each label; or a row for each label
+// if there is one group.
 std::string list(const Section& section, const std::vector<Group>& groups) {
   std::string out = "<table class=\"matrix rows\">\n";
   if (groups.size() == 1) {
@@ -218,13 +220,13 @@ std::string figures_table(const Report& report, const Section& section) {
   }
   out += "</table></div>\n";
   const std::string common = counted_alike(section);
-  return common.empty() ? out : out + "<p class=\"soft\">Counted alike for all: " + e(common) + ".</p>\n";
+  return common.empty() ? out : out + "<p class=\"soft\">Equal for all: " + e(common) + ".</p>\n";
 }
 
 std::string steps_text(const Report& report, const HeaderRun& run, size_t total) {
   const auto step = [&](size_t index) {
     std::string text = std::to_string(index);
-    // Names are those of cells of one workload.
+    // Step names exist for cells of one workload only.
     if (report.steps.size() == total) text += " " + e(report.steps[index]);
     return text;
   };
@@ -243,7 +245,7 @@ std::string headers_rows(const Report& report, const Cell& cell, const std::stri
   return out + "</tbody>\n";
 }
 
-// The name of a cell where nothing around it says what it is.
+// The full name of a cell, for places without context.
 std::string full_name(const Report& report, const Cell& cell) {
   std::string text = sections_of(report).size() > 1 ? cell.workload + ": " : "";
   if (cell.position != Position::all) text += std::string(name_of(cell.position)) + ": ";
@@ -266,7 +268,7 @@ std::string headers(const Report& report) {
                                            : cell.baseline  ? "Baseline: "
                                                             : "") +
                                               full_name(report, cell));
-    if (rows.find(more) != std::string::npos) continue;  // of other sizes, with as many kernels
+    if (rows.find(more) != std::string::npos) continue;  // another size with as many kernels
     rows += more;
     count += !is_chosen;
   }
@@ -293,11 +295,11 @@ std::string legend(const Report& report) {
   if (std::ranges::any_of(report.cells, [](const Cell& cell) {
         return cell.judgement.writer != Judgement::npos || cell.judgement.reader != Judgement::npos;
       }))
-    out += "<p class=\"soft\">2&gt;3: step 2 writes what step 3 touches, in whichever order they come.</p>\n";
+    out += "<p class=\"soft\">2&gt;3: step 2 writes data that step 3 touches, in either order.</p>\n";
   return out;
 }
 
-// A table of a row for each run of packets of which everything is alike.
+// A table with a row for each run of equal packets.
 std::string packets(const Report& report) {
   if (report.packets.empty()) return {};
   std::string out = "<h2>The fewest fences for each packet, and why</h2>\n";
@@ -319,7 +321,7 @@ std::string packets(const Report& report) {
 }
 
 std::string facts(const Report& report) {
-  std::string out = "<h2>How it was made</h2>\n<div class=\"wide\"><table>\n";
+  std::string out = "<h2>Measured with</h2>\n<div class=\"wide\"><table>\n";
   const auto row = [&](std::string_view name, std::string_view value) {
     if (!value.empty()) out += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", e(name), e(value));
   };
@@ -378,7 +380,7 @@ std::string html(const Report& report) {
   for (const std::string& model : models)
     out += fmt::format("<p><span class=\"label\">{}</span></p>\n", e(model));
   if (!models.empty())
-    out += "<p class=\"soft\">A model is an estimate by a profile of a device, measured nowhere.</p>\n";
+    out += "<p class=\"soft\">A model is an estimate from the profile of a device, not a measurement.</p>\n";
   if (!report.cells.empty()) out += legend(report);
 
   out += packets(report);

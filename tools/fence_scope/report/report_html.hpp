@@ -1,7 +1,8 @@
-// A Report as one HTML file: conclusion, a matrix of verdicts and times, charts, all figures, and the packet headers that were used.
+// A Report as one HTML file: conclusion, a matrix of verdicts and times, charts, all figures, and
+// the packet headers.
 //
-// It refers to nothing outside itself and has no script; all that comes from the report is escaped. Verdicts are words and signs as well as colours. It fits
-// a phone, paper, and dark mode.
+// The file refers to nothing outside itself and has no script; all text of the report is escaped.
+// Verdicts are words and signs as well as colours. It fits a phone, paper, and dark mode.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -15,7 +16,7 @@ namespace uptempo::fence_scope {
 
 std::string html(const Report& report);
 
-// Text as it stands in an element or in a quoted attribute. Control characters that HTML forbids become U+FFFD.
+// Text for an element or a quoted attribute. Control characters that HTML forbids become U+FFFD.
 std::string html_escaped(std::string_view text);
 
 }  // namespace uptempo::fence_scope

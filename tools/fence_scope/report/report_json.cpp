@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 constexpr const char* kFormat = "fence_scope report";
 
-// Writing.
+// Writing
 
 ordered_json number(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
@@ -103,7 +103,7 @@ ordered_json json(const PlannedPacket& packet, const std::vector<std::string>& s
   return out;
 }
 
-// Reading: a value, and the way to it for errors.
+// Reading: a value, and its path for error messages.
 class Field {
  public:
   Field(const ordered_json& value, std::string path, const std::string& file)
@@ -153,7 +153,7 @@ class Field {
     if (!value_->is_boolean()) refuse(fmt::format("neither true nor false but {}", shown()));
     return value_->get<bool>();
   }
-  // null: not known.
+  // null: unknown.
   double number() const {
     if (value_->is_null()) return std::numeric_limits<double>::quiet_NaN();
     if (!value_->is_number()) refuse(fmt::format("no number but {}", shown()));
@@ -169,12 +169,12 @@ class Field {
   template <class Enum>
   Enum one_of() const {
     const std::optional<Enum> value = named<Enum>(text());
-    if (!value) refuse(fmt::format("{}, which this fence_scope does not know", shown()));
+    if (!value) refuse(fmt::format("{}, which this version does not know", shown()));
     return *value;
   }
 
  private:
-  // What was found, at most a line of it.
+  // The value found, in at most one line.
   std::string shown() const {
     std::string text = value_->dump(-1, ' ', true, ordered_json::error_handler_t::replace);
     if (text.size() > 40) text = text.substr(0, 40) + "...";
@@ -213,8 +213,8 @@ Times read_times(const Field& in) {
               .noisy = in["noisy"].boolean()};
   for (const Field& sample : in["samples_us"].elements()) times.samples_us.push_back(sample.number());
   if (times.low_us > times.median_us || times.median_us > times.high_us)
-    in.refuse(fmt::format("a time that none can be: {} us in {} .. {}", times.median_us, times.low_us,
-                          times.high_us));
+    in.refuse(
+        fmt::format("an impossible time: {} us in {} .. {}", times.median_us, times.low_us, times.high_us));
   return times;
 }
 
@@ -249,10 +249,10 @@ Cell read_cell(const Field& in) {
   if (const Field model = in["model"]; !model.is_null()) cell.model = read_model(model);
   cell.counts = read_counts(in["counts"]);
   for (const Field& run : in["headers"].elements()) {
-    // A file that was tampered with must not fill the memory.
+    // A manipulated file must not exhaust memory.
     const auto count = run["count"].integer<uint32_t>();
     if (count > 1'000'000 || cell.headers.size() + count > 1'000'000)
-      run["count"].refuse("more than the 1000000 headers that a sequence may have");
+      run["count"].refuse("more than 1000000 headers");
     cell.headers.insert(cell.headers.end(), count, read_flags(run));
   }
   return cell;
@@ -307,7 +307,7 @@ Report parse_report(std::string_view text, const std::string& file) {
     value = ordered_json::parse(text);
   } catch (const ordered_json::parse_error& error) {
     throw support::UsageError(
-        fmt::format("{}: it is no JSON, or is cut off at byte {} of {}", file, error.byte, text.size()));
+        fmt::format("{}: it is no JSON or is truncated at byte {} of {}", file, error.byte, text.size()));
   }
   const Field in(value, "", file);
   if (!in.has("format") || in["format"].is_null() || in["format"].text() != kFormat)
@@ -315,7 +315,7 @@ Report parse_report(std::string_view text, const std::string& file) {
   Report report;
   report.schema = in["schema"].integer<uint32_t>();
   if (report.schema != report_schema)
-    in.refuse(fmt::format("its schema is {}, and this fence_scope reads {}", report.schema, report_schema));
+    in.refuse(fmt::format("its schema is {}, but this version reads {}", report.schema, report_schema));
   report.conclusion = in["conclusion"].text();
   report.experiment = in["experiment"].text();
   report.command = in["command"].texts();
@@ -328,7 +328,7 @@ Report parse_report(std::string_view text, const std::string& file) {
   report.seed = in["seed"].integer<uint64_t>();
   report.steps = in["steps"].texts();
   report.warnings = in["warnings"].texts();
-  // Reports of experiments that plan nothing may do without.
+  // Reports of experiments without plans may lack it.
   if (in.has("packets"))
     for (const Field& packet : in["packets"].elements()) report.packets.push_back(read_packet(packet));
   for (const Field& cell : in["cells"].elements()) report.cells.push_back(read_cell(cell));

@@ -1,9 +1,10 @@
-// A Report as JSON, and back: what `--json` writes, and what `compare` and `--replay` read.
+// A Report as JSON, and back: written by `--json`, read by `compare` and `--replay`.
 //
-// One object. Times are microseconds, sizes bytes; a number that is not known is null. `headers` of a cell are runs of equal ones. Fields that are not
-// known here are ignored when it is read, fields that are missing are an error: a change that older programs would misread has a new `schema`.
+// Format: one object. Times are microseconds, sizes bytes; an unknown number is null. `headers` of
+// a cell are runs of equal ones. Versions: unknown fields are ignored when reading, missing fields
+// are an error. A change that older programs would misread gets a new `schema`.
 //
-// Thread safety: pure functions, but for read_report().
+// Thread safety: pure functions, except read_report().
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,12 +16,15 @@
 namespace uptempo::fence_scope {
 
 nlohmann::ordered_json json(const Report& report);
-// The same as text, indented, with a newline at its end. Bytes that are no UTF-8, as variables may hold, come out as U+FFFD.
+// The same as indented text with a newline at its end. Bytes that are not UTF-8, as variables may
+// hold, become U+FFFD.
 std::string json_text(const Report& report);
 
-// Throws support::UsageError naming `file`, the field ("cells[3].gated.median_us") and what was found there, or both versions of the schema.
+// Errors: support::UsageError naming `file`, the field ("cells[3].gated.median_us") and the value
+// found, or both versions of the schema.
 Report parse_report(std::string_view text, const std::string& file);
-// The same of a file's content, or of standard input's if it is "-". Throws as parse_report() does, and when the file cannot be read.
+// Parses a file, or standard input if it is "-". Throws as parse_report() does, and if the file
+// cannot be read.
 Report read_report(const std::string& file);
 
 }  // namespace uptempo::fence_scope

@@ -15,7 +15,7 @@ void describe_machine(Report& report, const support::Device& device) {
                      {"rocr", software.rocr_library},
                      {"rocr build", software.rocr_build},
                      {"operating system", support::operating_system()}};
-  // The virtual GPU's driver is part of uptempo; a module of the same name on this machine would not be what was measured.
+  // The virtual GPU's driver is part of uptempo. A kernel module of the same name was not measured.
   if (device.is_virtual)
     report.versions["kernel driver"] = "uptempo-vgpu";
   else

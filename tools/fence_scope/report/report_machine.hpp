@@ -1,4 +1,4 @@
-// On what a report was made.
+// The machine and software of a report.
 #pragma once
 
 #include "tools/fence_scope/report/report.hpp"
@@ -6,10 +6,12 @@
 
 namespace uptempo::fence_scope {
 
-// Fills `device`, `target`, `time_kind`, `versions` and `environment`. Versions that cannot be found out are left out: "uptempo", "hsa", "rocr" (its
-// library's name holds the version), "rocr build", "kernel driver", "operating system".
+// Fills `device`, `target`, `time_kind`, `versions` and `environment`. The versions are "uptempo",
+// "hsa", "rocr" (its library's name holds the version), "rocr build", "kernel driver" and
+// "operating system"; unknown ones are left out.
 //
-// Thread safety: any thread, but for setenv() beside it. Lifetime: within that of the device's Runtime.
+// Thread safety: any thread, but not concurrently with setenv().
+// Lifetime: within that of the device's Runtime.
 void describe_machine(Report& report, const support::Device& device);
 
 }  // namespace uptempo::fence_scope

@@ -17,7 +17,7 @@ std::string_view barrier_text(aql::Barrier barrier) {
 
 bool needs_less(const PlannedPacket& packet) { return packet.checker && *packet.checker != packet.flags; }
 
-// "no barrier bit, acquire none": what is narrower of it.
+// for example "no barrier bit, acquire none": the narrower parts of the checker's header.
 std::string narrower(const PlannedPacket& packet) {
   std::vector<std::string> parts;
   if (packet.checker->barrier != packet.flags.barrier)
@@ -63,7 +63,7 @@ std::vector<PacketReason> reasons_of(const PlannedPacket& packet) {
       {std::string(barrier_text(packet.flags.barrier)), packet.barrier},
       {fmt::format("acquire {}", aql::scope_name(packet.flags.acquire)), packet.acquire},
       {fmt::format("release {}", aql::scope_name(packet.flags.release)), packet.release}};
-  if (needs_less(packet)) reasons.push_back({"fence checker", "disagrees: enough is " + narrower(packet)});
+  if (needs_less(packet)) reasons.push_back({"fence checker", "disagrees; sufficient: " + narrower(packet)});
   return reasons;
 }
 
@@ -80,9 +80,8 @@ std::string checker_advice(std::span<const PlannedPacket> packets) {
 
 std::string about_checker_advice(std::span<const PlannedPacket> packets) {
   if (!std::ranges::any_of(packets, needs_less)) return {};
-  return "The fence checker looks for what one run would have been right without, on the virtual GPU. It "
-         "knows "
-         "nothing of work that is sent ahead of these packets, nor of bytes that another run touches.";
+  return "The fence checker reports fences that one run on the virtual GPU did not need. It does not know "
+         "work before these packets, nor bytes that another run touches.";
 }
 
 std::string packets_text(const Report& report, size_t columns) {

@@ -31,7 +31,7 @@ std::string table_of(const Section& section, const std::vector<const Field*>& fi
   return table.text();
 }
 
-// As many tables as it takes, each led by what tells cells apart.
+// As many tables as needed. Each begins with the columns that identify cells.
 std::string tables_of(const Report& report, const Section& section, size_t columns) {
   constexpr size_t kGap = 2;
   const std::vector<Field> lead = identity(section), rest = figures(report, section);
@@ -60,11 +60,10 @@ std::string tables_of(const Report& report, const Section& section, size_t colum
   const std::string common = counted_alike(section);
   if (common.empty()) return text;
   return text + '\n' +
-         wrapped(common + '.', columns, 2,
-                 section.cells.size() == 1 ? "Counted: " : "Counted alike for all: ");
+         wrapped(common + '.', columns, 2, section.cells.size() == 1 ? "Counted: " : "Equal for all: ");
 }
 
-// What each verdict that occurs means, and the reasons given for cells that are not correct.
+// The meaning of each verdict that occurs, and the reasons for cells that are not correct.
 std::string verdicts(const Report& report, size_t columns) {
   std::string text;
   for (const Verdict verdict : {Verdict::correct, Verdict::stale, Verdict::unordered, Verdict::unknown})
@@ -88,7 +87,7 @@ std::string verdicts(const Report& report, size_t columns) {
     text += wrapped(reasons[i].first, columns, 4,
                     fmt::format("  {} cell{}: ", reasons[i].second, reasons[i].second == 1 ? "" : "s"));
   if (reasons.size() > kMostReasons)
-    text += fmt::format("  {} reasons more are in the JSON.\n", reasons.size() - kMostReasons);
+    text += fmt::format("  {} more reasons are in the JSON.\n", reasons.size() - kMostReasons);
   return text;
 }
 
@@ -101,14 +100,14 @@ std::string legend(const Report& report, size_t columns) {
   if (any([](const Cell& cell) {
         return cell.gated.noisy || cell.ungated.noisy || (cell.device && cell.device->noisy);
       }))
-    text += "? too noisy: stopped before the interval was as narrow as wanted. ";
+    text += "? too noisy: stopped before the interval was narrow enough. ";
   if (any([](const Cell& cell) { return cell.model.has_value(); }))
     text +=
-        "Model: an estimate by a profile of a device, measured nowhere; behind it, times the baseline's. ";
+        "Model: an estimate from the profile of a device, not a measurement; then, times the baseline's. ";
   if (any([](const Cell& cell) {
         return cell.judgement.writer != Judgement::npos || cell.judgement.reader != Judgement::npos;
       }))
-    text += "2>3: step 2 writes what step 3 touches, in whichever order they come. ";
+    text += "2>3: step 2 writes data that step 3 touches, in either order. ";
   return wrapped(text, columns);
 }
 

@@ -1,6 +1,6 @@
 // A Report as text for a terminal.
 //
-// Thread safety: pure, but for terminal_columns().
+// Thread safety: pure, except terminal_columns().
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace uptempo::fence_scope {
 
-// The conclusion first, then on what it was made, a table for each workload, what wrong cells are wrong about, and warnings. No line is longer than `columns`, at least 80,
-// but for words that are: sentences are wrapped, and a table that is too wide is cut into several, each with the verdict beside its times. ASCII, but for what the
-// report's names hold.
+// The conclusion first, then the machine, a table for each workload, the reasons for wrong cells,
+// and warnings. No line is longer than `columns`, at least 80, except for longer words: sentences
+// are wrapped, and a table that is too wide becomes several, each with the verdict beside its
+// times. ASCII, except for names in the report.
 std::string table(const Report& report, unsigned columns = 80);
 
-// Of standard output's terminal; else $COLUMNS; else 80. Between 80 and 400.
+// Width of standard output's terminal; else $COLUMNS; else 80. Between 80 and 400.
 unsigned terminal_columns();
 
 }  // namespace uptempo::fence_scope

@@ -122,7 +122,7 @@ std::string_view meaning_of(Verdict verdict) noexcept {
     case Verdict::unordered:
       return "nothing orders writer and reader";
     case Verdict::unknown:
-      return "not promised by the rules, yet no run was wrong: only hardware could tell";
+      return "not promised by the rules, but no run was wrong: only hardware could tell";
   }
   return "undefined";
 }

@@ -1,4 +1,4 @@
-// The words that reports have for things, the same in tables, JSON, CSV and HTML, and read back from JSON.
+// Names and texts of reports, the same in tables, JSON, CSV and HTML, and read back from JSON.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -17,10 +17,10 @@ std::string_view name_of(TimeKind kind) noexcept;    // "hardware", "virtual_gpu
 std::string_view name_of(TimingMode mode) noexcept;  // "none", "batch", "each"
 std::string_view name_of(Position position) noexcept;
 std::string_view name_of(Verdict verdict) noexcept;
-// For those who do not see its colour, in UTF-8: "✓".
+// A sign in UTF-8 for readers who do not see the colour: "✓".
 const char* sign_of(Verdict verdict) noexcept;
 
-// The value of that name, or nothing.
+// The value of that name, or no value.
 template <class Enum>
 std::optional<Enum> named(std::string_view name) noexcept;
 template <>
@@ -34,42 +34,46 @@ std::optional<Verdict> named(std::string_view name) noexcept;
 template <>
 std::optional<aql::FenceScope> named(std::string_view name) noexcept;
 
-// "barrier, acquire agent, release none"; "no barrier, ...". The label of cells that are no more than their flags.
+// for example "barrier, acquire agent, release none" or "no barrier, ...". The label of cells that
+// differ in their flags only.
 std::string flags_label(aql::HeaderFlags flags);
-// "stale 2>3": the verdict, and writer and reader where it has them; "host" for an access by the host.
+// for example "stale 2>3": the verdict, then writer and reader if known; "host" for an access by
+// the host.
 std::string verdict_text(const Judgement& judgement);
-// What a verdict means, for people who see it the first time.
+// The meaning of a verdict, for new readers.
 std::string_view meaning_of(Verdict verdict) noexcept;
 
-// "1221", "35.2", "4.07", of not less than three digits; "-" for what is not known (NaN).
+// for example "1221", "35.2", "4.07", at least three digits; "-" for an unknown time (NaN).
 std::string microseconds_text(double us);
-// "2.10x"; "-" for what is not known.
+// for example "2.10x"; "-" if unknown.
 std::string relative_text(double relative);
-// "131072" is "128 KiB"; what is no whole number of a unit stays in bytes.
+// "131072" becomes "128 KiB"; a size that is not a multiple of a unit stays in bytes.
 std::string bytes_text(uint64_t bytes);
-// "times of a virtual GPU, not of hardware", "times of hardware".
+// "times of a virtual GPU, not of hardware" or "times of hardware".
 std::string_view kind_text(TimeKind kind) noexcept;
-// "model fiji: restated, not reproduced", "model fiji: predicted".
+// "model fiji: restated, not reproduced" or "model fiji: predicted".
 std::string model_text(const ModelTime& model);
 
-// Runs of equal headers: steps [first, first + count) have `flags`.
+// A run of equal headers: steps [first, first + count) have `flags`.
 struct HeaderRun {
   size_t first = 0, count = 0;
   aql::HeaderFlags flags{};
 };
 std::vector<HeaderRun> runs_of(std::span<const aql::HeaderFlags> headers);
 
-// Cells that belong side by side: of one workload, in the order in which they came.
+// Cells to be shown together: of one workload, in their original order.
 struct Section {
   std::string workload;
   std::vector<const Cell*> cells;
 };
 std::vector<Section> sections_of(const Report& report);
 
-// The model's time of a cell over that of its section's baseline, by the same profile; NaN where there is none.
+// The modelled time of a cell relative to that of its section's baseline, by the same profile; NaN
+// without one.
 double model_relative(const Section& section, const Cell& cell);
 
-// One count of DeviceCounts: its key in JSON and CSV, and its title in tables, where '\n' starts a further line.
+// One count of DeviceCounts: its key in JSON and CSV, and its title in tables, where '\n' starts
+// another line.
 struct CountInfo {
   const char* key;
   const char* title;

@@ -30,7 +30,8 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 60s;
-// An interrupt adds 5 to 50 us to what it ends, so runs up to this are waited for on the processor.
+// An interrupt adds 5 to 50 us to what it ends, so the host waits actively for runs up to this
+// duration.
 constexpr auto kSpin = 5ms;
 constexpr HeaderFlags kSystem{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr HeaderFlags kOrderOnly{Barrier::off, FenceScope::none, FenceScope::none};
@@ -49,15 +50,15 @@ MemoryKind memory_kind(BufferKind kind) {
   return MemoryKind::pinned;
 }
 
-// To be carried out in this order: packets of one queue with one doorbell, or a copy.
+// Actions of a run, in this order: packets of one queue with one doorbell, or a copy.
 struct Action {
   uint32_t queue = 0;
   std::vector<aql::Packet64> packets{};
-  std::vector<Bench::Packet> roles{};  // of the packets
-  size_t copy = 0;                     // a step, where there are no packets
+  std::vector<Bench::Packet> roles{};  // roles of the packets
+  size_t copy = 0;                     // the step, if there are no packets
 };
 
-// Of HSA's system clock, which counts nanoseconds.
+// Time of HSA's system clock in nanoseconds.
 uint64_t system_ns() {
   uint64_t ticks = 0;
   check(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &ticks), "hsa_system_get_info",
@@ -114,7 +115,7 @@ struct Bench::Impl {
     if (failed) leave_to_session();
   }
 
-  // The device may still be at work with it.
+  // Keeps the memory allocated, because the device may still use it.
   void leave_to_session() noexcept {
     for (auto* const memories : {&memory, &initial, &blocks})
       for (Allocation& allocation : *memories) allocation.leave_to_session();
@@ -125,20 +126,21 @@ struct Bench::Impl {
     for (Signal& signal : closed) signal.leave_to_session();
   }
 
-  // ---- made once
+  // ---- created once
 
   void make_queues() {
     for (const uint32_t number : {0u, 1u}) {
-      // Two for each dispatch is enough for those that wait for up to five others; gate and closing packet.
+      // Two per dispatch are enough for those that wait for up to five others; plus gate and
+      // closing packet.
       uint64_t packets = 2;
       for (const size_t step : sequence.dispatches(number))
         packets += 1 + (sequence.steps[step].after.size() + kDependencies - 1) / kDependencies;
       used[number] = packets > 2;
       if (packets > gpu.properties().queue_max_packets)
         throw support::UsageError(
-            fmt::format("steps: {} packets in queue {}, where this device's queues hold {} at most", packets,
-                        number, gpu.properties().queue_max_packets));
-      // Queue 0 also does what a run begins and ends with.
+            fmt::format("steps: queue {1} needs {0} packets, but this device's queues hold at most {2}",
+                        packets, number, gpu.properties().queue_max_packets));
+      // Queue 0 also has the packets before and after a run.
       const uint64_t size = std::bit_ceil(std::max<uint64_t>(packets, 2 * sequence.buffers.size() + 1));
       queues.emplace_back(gpu, static_cast<uint32_t>(std::max<uint64_t>(size, 64)), kPatience);
       if (timing != TimingMode::none) queues.back().enable_profiling();
@@ -164,7 +166,7 @@ struct Bench::Impl {
     return static_cast<std::byte*>(memory[buffer].data()) + begin;
   }
 
-  // Kernargs of `kernel`, with its hidden arguments.
+  // A kernarg block of `kernel`, with its hidden arguments.
   std::byte* new_block(const KernelInfo& kernel, const Grid& grid, uint32_t queue) {
     if (kernel.arguments.size_bytes() == 0) return nullptr;
     const size_t line = std::max<size_t>(64, kernel.arguments.alignment());
@@ -218,7 +220,8 @@ struct Bench::Impl {
     make_spoiling();
   }
 
-  // Kernels that leave other bytes of all buffers in the caches: they fill, and they read. Nothing behind them invalidates.
+  // Creates kernels that fill and read all buffers, to leave other bytes in the caches. Nothing
+  // invalidates the caches afterwards.
   void make_spoiling() {
     constexpr uint64_t pattern = 0xa5a5a5a5a5a5a5a5, unit = 16;
     std::vector<aql::Packet64> reads;
@@ -263,23 +266,24 @@ struct Bench::Impl {
           timed.push_back(step);
         }
     }
-    // Of all copies of this process, from now on.
+    // Applies to all later copies of this process.
     if (timing == TimingMode::each)
       check(hsa_amd_profiling_async_copy_enable(true), "hsa_amd_profiling_async_copy_enable",
             "time stamps of copies");
   }
   void need_signal(size_t step, SignalKind kind) {
-    if (sequence.steps[step].kind == Step::Kind::copy) kind = SignalKind::interrupt;  // the host waits, too
+    // the host also waits for it
+    if (sequence.steps[step].kind == Step::Kind::copy) kind = SignalKind::interrupt;
     if (signal_of[step].handle == 0) signal_of[step] = signals.emplace_back(kind).handle();
   }
 
-  // ---- ahead of a run and behind it
+  // ---- before and after a run
 
   void reset() {
     if (!spoiling.empty() && !memory.empty()) {
       hsa_signal_store_relaxed(closed[0].handle(), 1);
       queues[0].publish(spoiling);
-      queues[0].wait(closed[0].handle(), "the kernels ahead of a run");
+      queues[0].wait(closed[0].handle(), "the kernels before a run");
     }
     for (size_t i = 0; i < memory.size(); ++i) {
       const uint64_t bytes = sequence.buffers[i].bytes;
@@ -293,7 +297,7 @@ struct Bench::Impl {
     hsa_signal_store_screlease(gate.handle(), 1);
   }
 
-  // What is in a buffer, for the host to read.
+  // The contents of a buffer, readable by the host.
   std::span<const std::byte> contents(size_t buffer) {
     const uint64_t bytes = sequence.buffers[buffer].bytes;
     const void* from = memory[buffer].data();
@@ -350,7 +354,8 @@ struct Bench::Impl {
           fmt::format("Bench: {} headers for a sequence of {} steps", headers.size(), sequence.steps.size()));
   }
 
-  // In the order of the steps, so that nothing is held back for the sake of what stands behind it; packets go together as far as they can.
+  // Actions in the order of the steps, so that no step waits for a later one; packets are published
+  // together as far as possible.
   std::vector<Action> actions(const Headers& headers, Release release) const {
     require(headers);
     std::vector<Action> open(2), all;
@@ -411,8 +416,8 @@ struct Bench::Impl {
       copier.start_to_host(to, from, step.to.bytes, signal_of[number], awaited);
   }
 
-  // Notes in each action's first role where its packets went, which costs a load. A look at the clock costs more, and is taken for those who look at times of
-  // each packet.
+  // Stores in each action's first role where its packets were published, at the cost of a load.
+  // Reading the clock costs more, so it is read only if times of each packet are requested.
   void submit(std::vector<Action>& all, Release release) {
     for (Action& action : all) {
       if (action.packets.empty()) {
@@ -479,7 +484,7 @@ struct Bench::Impl {
   Run run(const Headers& headers, Release release) {
     std::vector<Action> all = actions(headers, release);
     Run result;
-    // Until the end of the run the device may hold on to all of this.
+    // The device may use all of this until the end of the run.
     failed = true;
     reset();
     if (before) before();
@@ -497,7 +502,7 @@ struct Bench::Impl {
     result.device_us = device_us(result.spans);
     result.wrong_bytes = wrong_bytes();
     result.correct = result.wrong_bytes == 0;
-    // What was not released is written back, so that it does not come upon later contents.
+    // Writes back unreleased data, so that it does not overwrite later contents.
     for (support::PacketQueue& queue : queues) queue.flush();
     failed = false;
     return result;
@@ -523,12 +528,13 @@ struct Bench::Impl {
   std::vector<aql::KernelDispatch> dispatches;  // [step]
   std::vector<aql::Packet64> spoiling;
   Signal gate;
-  std::array<Signal, 2> closed;              // [queue]
-  std::deque<Signal> signals;                // of steps
-  std::vector<hsa_signal_t> signal_of;       // [step]; those without have none
-  std::vector<size_t> timed;                 // steps
-  std::array<bool, 2> used{};                // [queue]
-  std::vector<support::PacketQueue> queues;  // last: ended ahead of what they use
+  std::array<Signal, 2> closed;         // [queue]
+  std::deque<Signal> signals;           // per step
+  std::vector<hsa_signal_t> signal_of;  // [step]; null handle without a signal
+  std::vector<size_t> timed;            // steps
+  std::array<bool, 2> used{};           // [queue]
+  // last member: destroyed before the memory and signals that the queues use
+  std::vector<support::PacketQueue> queues;
 };
 
 Bench::Bench(const Agent& gpu, Sequence sequence, TimingMode timing)

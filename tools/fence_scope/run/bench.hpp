@@ -1,16 +1,22 @@
-// Carries a sequence out on a GPU with whatever headers, and times it.
+// Runs a sequence on a GPU with any headers, and times it.
 //
-// Ahead of each run, untimed: buffers get their initial bytes from the host, all earlier work is complete and written back. The caches still hold other bytes of the same buffers,
-// from kernels that have filled and read them, so that a missing acquire shows at the first dispatch as it does at later ones. Kernargs were written when the bench was made.
+// Before each run, untimed: the host writes the buffers' initial bytes, and all earlier work is
+// complete and written back. Kernels then fill and read other bytes of the same buffers into the
+// caches, so that a missing acquire shows at the first dispatch as at later ones. Kernargs are
+// written at construction.
 //
-// What is sent: to each queue its dispatches in order, ahead of those that wait a barrier-AND packet without fences, and behind the last one a closing barrier-AND packet without
-// fences, with barrier bit and completion signal, for which the host waits. So a run ends when everything is complete, whatever the headers say; but the closing packet
-// hands nothing over: what the host reads afterwards is right only if dispatches have released it. All headers are the caller's, the last one's too.
+// Packets: each queue receives its dispatches in order. A barrier-AND packet without fences
+// precedes a dispatch that waits for others. A closing barrier-AND packet without fences, with
+// barrier bit and completion signal, follows the last dispatch, and the host waits for it. A run
+// therefore ends when everything is complete, for any headers. The closing packet makes nothing
+// visible: the host reads the right results only if dispatches have released them. The caller
+// chooses all headers, including the last.
 //
-// Results are all bytes of all buffers, read at once when the run has ended, and compared with those of a reference run: one step at a time, with system scopes, the host waiting
-// for each. That one is made when the bench is made.
+// Results: all bytes of all buffers, read when the run has ended, and compared with a reference run
+// that is made at construction: one step at a time, with system scopes, and a host wait for each.
 //
-// Thread safety: one owner. Lifetime: within that of the Runtime.
+// Thread safety: one owner.
+// Lifetime: within that of the Runtime.
 #pragma once
 
 #include <cstdint>
@@ -28,57 +34,68 @@
 namespace uptempo::fence_scope {
 
 enum class Release : uint8_t {
-  gated,  // everything is queued behind a barrier packet on a host signal, and timed from the moment at which that is released
-  ungated  // timed from before the first packet is written
+  // everything is queued after a barrier packet on a host signal; the time begins when that signal
+  // is released
+  gated,
+  ungated  // the time begins before the first packet is written
 };
 
 class Bench {
  public:
-  // Throws Error, and support::UsageError (SequenceError) for a sequence that this device cannot run.
+  // Errors: Error; support::UsageError (SequenceError) for a sequence that this device cannot run.
   Bench(const Agent& gpu, Sequence sequence, TimingMode timing = TimingMode::none);
   ~Bench();
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
   const Sequence& sequence() const noexcept;
-  // A barrier bit and system scopes on every packet; and what plan() chooses for this device (sequence.hpp).
+  // Reference headers: barrier bit and system scopes on every packet, and those that plan() chooses
+  // for this device (sequence.hpp).
   Headers everywhere() const;
   Headers planned() const;
-  const PlannedHeaders& plan() const noexcept;  // the same, with reasons
+  const PlannedHeaders& plan() const noexcept;  // the planned headers with reasons
 
-  // What a buffer holds after the reference run.
+  // The contents of a buffer after the reference run.
   const std::vector<std::byte>& reference(size_t buffer) const noexcept;
 
-  // A packet of a run, and where it went.
+  // A packet of a run, and where it was published.
   struct Packet {
     static constexpr size_t no_step = ~size_t{0};
     enum class Role : uint8_t { gate, waits, dispatch, closing } role;
     uint32_t queue;
-    size_t step = no_step;  // which it is, or for which it waits; none of gate and closing packets
+    // its step, or the step that it waits for; none for gate and closing packets
+    size_t step = no_step;
     std::span<const size_t>
-        after{};         // steps for which a packet of role `waits` waits; of this bench's sequence
-    uint64_t index = 0;  // in its queue, since that was made
-    std::optional<uint64_t> published_ns{};  // just before; where spans are known
+        after{};         // steps of this bench's sequence that a packet of role `waits` waits for
+    uint64_t index = 0;  // index in its queue, since the queue's creation
+    // time just before publication; only if spans are known
+    std::optional<uint64_t> published_ns{};
   };
-  // Of HSA's system clock (HSA_SYSTEM_INFO_TIMESTAMP), in nanoseconds.
+  // Nanoseconds of HSA's system clock (HSA_SYSTEM_INFO_TIMESTAMP).
   struct Span {
     uint64_t begin_ns, end_ns;
   };
   struct Run {
-    double us = 0;  // until the host knows that everything is complete
+    double us = 0;  // until the host sees that everything is complete
     std::optional<double>
-        device_us{};  // TimingMode::batch and each: from the first dispatch's begin to the last one's end
+        // TimingMode::batch and each: from the first dispatch's begin to the last one's end
+        device_us{};
     bool correct = false;
     uint64_t wrong_bytes = 0;
-    std::vector<Packet> packets{};  // each queue's in their order
-    // [step] Of the packets' timestamps, and with TimingMode::each of copies too; empty without timing.
+    std::vector<Packet> packets{};  // in the order of each queue
+    // [step] by the packets' timestamps, with TimingMode::each also of copies; empty without
+    // timing.
     std::vector<std::optional<Span>> spans{};
   };
-  // `headers` has a place for each step. Throws Error if the device fails, or is not done within a minute; this bench is then of no more use.
+  // `headers` has an element for each step.
+  // Errors: Error if the device fails or is not done within a minute; the bench is unusable
+  // afterwards.
   Run run(const Headers& headers, Release release);
-  // Called in each run ahead of the first packet, and when everything is complete: for counters that only the device has.
+  // Sets functions that each run calls before the first packet and after completion, for counters
+  // that only the device has.
   void watch(std::function<void()> before, std::function<void()> after);
-  // Where in which buffer a byte of the device's or the host's memory is; nothing: in none of them.
+  // Finds the buffer and offset of an address in device or host memory; no value if it is in no
+  // buffer.
   struct Place {
     size_t buffer;
     uint64_t byte;
@@ -86,11 +103,13 @@ class Bench {
   std::optional<Place> place_of(uint64_t address) const noexcept;
   // hsa_queue_t::base_address of a queue.
   const void* ring(uint32_t queue) const noexcept;
-  // What is written for an ungated run: packets of all kinds, doorbells, completion signals and those of them that interrupt; barrier bits and scopes of the dispatches. What only
-  // a device knows stays empty. The runtime's own packets, for copies, are not counted.
+  // Counts of an ungated run: packets of all kinds, doorbells, completion signals and those that
+  // interrupt, barrier bits and scopes of the dispatches. Counts that only a device knows stay
+  // empty. The runtime's own packets for copies are not counted.
   DeviceCounts counts(const Headers& headers) const;
 
-  // The 64-byte packets of an ungated run as they would be sent, as text (aql/text.hpp), a block for each; nothing is sent.
+  // The 64-byte packets of an ungated run as text (aql/text.hpp), a block for each. Publishes
+  // nothing.
   std::string dry_run(const Headers& headers) const;
 
  private:
@@ -100,7 +119,7 @@ class Bench {
 
 // "'add'", "'add' waits", "gate", "closing packet".
 std::string in_words(const Bench::Packet& packet, const Sequence& sequence);
-// Of the packets that the bench adds.
+// Flags of the packets that the bench adds.
 aql::HeaderFlags flags_of(Bench::Packet::Role role) noexcept;
 
 }  // namespace uptempo::fence_scope

@@ -16,7 +16,7 @@ namespace {
 using aql::Barrier;
 using aql::FenceScope;
 
-// ---- the article's figures, and the parameters of fiji that follow from them
+// ---- the article's figures, and the parameters of fiji derived from them
 
 constexpr double kBaseline = 1943, kSignal = 1906, kKernarg = 1869, kNoWait = 1665, kFence = 1221,
                  kPinned = 1137;
@@ -30,19 +30,20 @@ constexpr double us_for(double bytes, double gigabytes_per_second) {
 constexpr double kFijiMemory = 512, kFijiPinnedRate = 13.5, kFijiPageableRate = 6.5;
 constexpr double kFijiBarrier = 0.5, kFijiAgentAcquire = 0.3, kFijiAgentRelease = 0, kFijiDoorbell = 0.2,
                  kFijiSignalUpdate = 0.1, kFijiInterrupt = 0.9, kFijiPinnedCopy = 10;
-// Each of 119 waits less is a doorbell, a signal, an interrupt and a wake-up less, and a barrier bit that has something to wait for more.
+// Each of 119 waits removed saves a doorbell, a signal, an interrupt and a wake-up, and adds a
+// barrier bit that has something to wait for.
 constexpr double kFijiRoundTrip = (kKernarg - kNoWait) / (kKernels - 1) + kFijiBarrier;
 constexpr double kFijiHostWait = kFijiRoundTrip - kFijiDoorbell - kFijiSignalUpdate - kFijiInterrupt;
-// 119 times system scopes instead of agent scopes; the bytes of each pass are written back.
+// Agent scopes replace system scopes 119 times; the bytes of each pass are written back.
 constexpr double kFijiSystemPair = (kNoWait - kFence) / (kKernels - 1) - us_for(kSortBytes, kFijiMemory) +
                                    kFijiAgentAcquire + kFijiAgentRelease;
 constexpr double kFijiSystemAcquire = kFijiSystemPair / 2, kFijiSystemRelease = kFijiSystemPair / 2;
-// Two copies.
+// For two copies.
 constexpr double kFijiPageableCopy =
     kFijiPinnedCopy + ((kFence - kPinned) - us_for(2 * kSortBytes, kFijiPageableRate) +
                        us_for(2 * kSortBytes, kFijiPinnedRate)) /
                           2;
-// What is left of the best rung is the launches'.
+// The rest of the best rung's time is the launches'.
 constexpr double kFijiLaunch =
     (kPinned - 2 * kFijiPinnedCopy - us_for(2 * kSortBytes, kFijiPinnedRate) - kFijiRoundTrip -
      (kKernels - 1) * (kFijiBarrier + kFijiAgentAcquire + kFijiAgentRelease) - kFijiSystemAcquire -
@@ -192,7 +193,7 @@ class Clock {
       ends_.push_back(step.kind == Step::Kind::copy ? copied(step, ready)
                                                     : dispatched(step, headers_[number], ready));
       last = std::max(last, ends_.back());
-      // The host learns of it, and rings again for the next one.
+      // The host sees the completion, then rings the doorbell for the next packet.
       if (host_.waits_after_each) now = last + round_trip + profile_.doorbell.value;
     }
     double us = last + round_trip + host_.signals_created * profile_.signal_creation.value +
@@ -204,7 +205,7 @@ class Clock {
   }
 
  private:
-  // When the packet processor is free for the next packet of a queue, and when everything in it has ended.
+  // When the packet processor can take a queue's next packet, and when all its packets have ended.
   struct QueueTime {
     double free = 0, ended = 0;
   };
@@ -218,7 +219,7 @@ class Clock {
     QueueTime& queue = queues_.at(step.queue);
     double at = std::max(queue.free, ready);
     if (!step.after.empty()) at += profile_.launch.value;  // of the barrier-AND packet
-    // Nothing is left to wait for where the host has waited.
+    // If the host has waited, nothing is left to wait for.
     if (flags.barrier == Barrier::on && queue.ended > profile_.doorbell.value && !host_.waits_after_each)
       at = std::max(at, queue.ended) + profile_.barrier.value;
     at += acquire_us(profile_, flags.acquire) + profile_.launch.value;
@@ -248,12 +249,12 @@ class Clock {
   const HostSide& host_;
   std::array<QueueTime, 2> queues_;
   std::vector<double> ends_;  // [step]
-  // In L2 since the last release of system scope; a range that is written again is the same bytes.
+  // Bytes in L2 since the last release of system scope; writing a range again does not add bytes.
   std::set<std::tuple<size_t, uint64_t, uint64_t>> dirty_;
   double dirty_bytes_ = 0;
 };
 
-// The sort of the article: 120 passes over 128 KiB of device memory in one queue, and nothing else.
+// The article's sort: 120 passes over 128 KiB of device memory in one queue, and nothing else.
 bool is_published_sort(const Sequence& sequence) {
   return sequence.steps.size() == kKernels && std::ranges::all_of(sequence.steps, [](const Step& step) {
            return step.kind == Step::Kind::dispatch && step.kernel == "bitonic_sort" && step.queue == 0 &&
@@ -274,7 +275,7 @@ const Profile& find_profile(std::string_view name) {
     if (profile.name == name) return profile;
     names += (names.empty() ? "" : ", ") + std::string(profile.name);
   }
-  throw support::UsageError(fmt::format("there is no profile '{}': use one of {}", name, names));
+  throw support::UsageError(fmt::format("there is no profile '{}'; use one of {}", name, names));
 }
 
 Headers PublishedRung::headers(size_t kernels) const {

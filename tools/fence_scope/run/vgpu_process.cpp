@@ -42,7 +42,7 @@ ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
   ordered_json out = ordered_json::parse(result.out, nullptr, false);
   if (result.exit_code != 0 || out.is_discarded())
     throw std::runtime_error(
-        fmt::format("uptempo-vgpu {} with the cases of this experiment ended with {}: {}",
+        fmt::format("uptempo-vgpu {}, run for the cases of this experiment, ended with {}: {}",
                     fmt::join(launcher_options, " "), result.exit_code, result.err));
   return out;
 }

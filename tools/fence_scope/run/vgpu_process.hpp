@@ -1,7 +1,8 @@
-// This program once more, in a process of its own under uptempo-vgpu; and what such a process asks of its device.
+// Executes this program in another process under uptempo-vgpu, and the functions that such a
+// process uses to query its device.
 //
-// What that process is to do stands in its arguments, the first of which names its kind. main() asks each kind ahead of everything else whether this process is one
-// (run_judge_process(), run_trace_process()).
+// The process's first argument names its kind; the other arguments describe its task. main() calls
+// the function of each kind before anything else (run_judge_process(), run_trace_process()).
 #pragma once
 
 #include <array>
@@ -17,18 +18,24 @@
 
 namespace uptempo::fence_scope {
 
-// Starts it, waits for its end, and returns the JSON that it printed. The options of the launcher are these alone, whatever this process was started with; the device of
-// $UPTEMPO_VGPU_DEVICE stays. Throws std::runtime_error with the process's words if it fails, or if uptempo-vgpu is not found. From one thread at a time.
+// Starts the process, waits for its end, and returns the JSON that it printed. The launcher gets
+// exactly these options, whatever this process was started with; the device of $UPTEMPO_VGPU_DEVICE
+// remains.
+// Errors: std::runtime_error with the process's message if it fails, or if uptempo-vgpu is not
+// found.
+// Thread safety: one thread at a time.
 nlohmann::ordered_json run_under_vgpu(const std::vector<std::string>& launcher_options,
                                       const std::vector<std::string>& arguments);
 
-// How cases get there. Both throw std::runtime_error naming a file that cannot be written or read.
+// Cases are passed to the process in a file. Both throw std::runtime_error naming a file that
+// cannot be written or read.
 void write_case_file(const std::string& file, std::span<const Case> cases);
 Cases read_case_file(const std::string& file);
 
-// What the virtual GPU has counted so far for this process; nothing on hardware.
+// The virtual GPU's counts for this process; no value on hardware.
 std::optional<uptempo_vgpu_device_counts> device_counts();
-// How its traces and findings call the two queues of a bench; nothing on hardware.
+// The numbers of a bench's two queues in the virtual GPU's traces and findings; no value on
+// hardware.
 std::array<std::optional<uint32_t>, 2> device_numbers(const Bench& bench);
 
 }  // namespace uptempo::fence_scope

@@ -1,4 +1,5 @@
-// Cases on their way to another process: CBOR, written and read by one version of this program.
+// Serialises cases for another process as CBOR, written and read by the same version of this
+// program.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -12,7 +13,7 @@
 namespace uptempo::fence_scope {
 
 struct Case {
-  const Sequence* sequence;  // cases of one sequence point to the same one
+  const Sequence* sequence;  // cases of one sequence share a pointer
   Headers headers;
 };
 
@@ -26,7 +27,7 @@ struct Cases {
 };
 
 std::vector<uint8_t> to_bytes(std::span<const Case> cases);
-// Throws nlohmann::json::exception for anything else.
+// Throws nlohmann::json::exception for malformed bytes.
 Cases from_bytes(std::span<const uint8_t> bytes);
 
 }  // namespace uptempo::fence_scope

@@ -25,7 +25,7 @@ using nlohmann::json;
   throw support::UsageError(place.empty() ? text : place + ": " + text);
 }
 
-// A value, and where in the file it stands.
+// A value and its position in the file.
 class Node {
  public:
   Node(const json& value, std::string place) : value_(&value), place_(std::move(place)) {}
@@ -40,7 +40,7 @@ class Node {
     refuse(fmt::format("{}; take {}", found, wanted));
   }
 
-  // An object with no other fields than these.
+  // Requires an object without other fields.
   const Node& object(std::initializer_list<const char*> fields) const {
     if (!value_->is_object()) refuse_for("an object");
     for (const auto& [name, unused] : value_->items())
@@ -57,7 +57,7 @@ class Node {
     if (const std::optional<Node> found = find(name)) return *found;
     refuse(fmt::format("the field '{}' is missing", name));
   }
-  // The one field of an object that has only one.
+  // The only field of an object with exactly one.
   std::pair<std::string, Node> only(const char* wanted) const {
     if (!value_->is_object() || value_->size() != 1) refuse_for(wanted);
     const std::string name = value_->begin().key();
@@ -110,7 +110,7 @@ class Node {
 
 constexpr const char* kTypes = "u32, i32, f32, u64, i64, f64, bytes";
 
-// A number of that type, as it lies in memory; false for a name that is no type.
+// Appends the bytes of a number of that type; false for an unknown type.
 bool append_scalar(const std::string& type, const Node& node, std::vector<std::byte>& to) {
   const auto append = [&to](auto number) {
     const auto* const bytes = reinterpret_cast<const std::byte*>(&number);
@@ -172,7 +172,7 @@ class Parser {
     const Node name = node.at("name");
     buffer.name = name.text();
     if (std::ranges::find(sequence_.buffers, buffer.name, &Buffer::name) != sequence_.buffers.end())
-      name.refuse(fmt::format("there is a buffer '{}' already", buffer.name));
+      name.refuse(fmt::format("another buffer is called '{}'", buffer.name));
     buffer.bytes = node.at("bytes").whole<uint64_t>(1, uint64_t{1} << 40);
     if (const auto kind = node.find("kind")) {
       const std::string word = kind->text();
@@ -198,7 +198,7 @@ class Parser {
       if (buffer.initial.empty()) values.refuse("empty; without 'initial' a buffer holds zeros");
       if (buffer.initial.size() > buffer.bytes)
         values.refuse(
-            fmt::format("{} bytes, where '{}' has {}", buffer.initial.size(), buffer.name, buffer.bytes));
+            fmt::format("{} bytes, but '{}' has {}", buffer.initial.size(), buffer.name, buffer.bytes));
     }
     sequence_.buffers.push_back(std::move(buffer));
   }
@@ -213,7 +213,8 @@ class Parser {
                             names.empty() ? "is none" : fmt::format("are {}", fmt::join(names, ", "))));
   }
 
-  // "x", or {"buffer": "x", "offset": o, "bytes": n}; without bytes `otherwise`, and without that to the buffer's end.
+  // "x" or {"buffer": "x", "offset": o, "bytes": n}. The default size is `otherwise`, without that
+  // the rest of the buffer.
   Access range_of(const Node& node, bool writes, std::optional<uint64_t> otherwise = {}) const {
     Access access{.writes = writes};
     std::optional<Node> size;
@@ -229,14 +230,14 @@ class Parser {
     access.bytes = size ? size->whole<uint64_t>() : otherwise.value_or(room);
     if (access.bytes > room)
       (size ? *size : node)
-          .refuse(fmt::format("{} bytes from byte {} on, where '{}' has {}", access.bytes, access.begin,
+          .refuse(fmt::format("{} bytes from byte {}, but '{}' has {}", access.bytes, access.begin,
                               sequence_.buffers[access.buffer].name, sequence_.buffers[access.buffer].bytes));
     return access;
   }
   uint64_t offset_in(size_t buffer, const Node& node) const {
     const uint64_t offset = node.whole<uint64_t>();
     if (offset >= sequence_.buffers[buffer].bytes)
-      node.refuse(fmt::format("byte {}, where '{}' has {}", offset, sequence_.buffers[buffer].name,
+      node.refuse(fmt::format("byte {}, but '{}' has {}", offset, sequence_.buffers[buffer].name,
                               sequence_.buffers[buffer].bytes));
     return offset;
   }
@@ -283,7 +284,7 @@ class Parser {
     } else if (type == "bytes") {
       argument.value = bytes_of(value);
     } else if (!append_scalar(type, value, argument.value)) {
-      node.refuse("an offset alone; name the buffer, too");
+      node.refuse("an offset without a buffer; name the buffer, too");
     }
     return argument;
   }
@@ -306,7 +307,7 @@ class Parser {
       step.grid = grid_of(node);
       if (const auto queue = node.find("queue")) step.queue = queue->whole<uint32_t>(0, 1);
       for (const Node& argument : node.elements("arguments")) step.arguments.push_back(argument_of(argument));
-      // Both, so that nothing is left out by oversight: what is not declared is not protected.
+      // Both are required, so that none is forgotten: undeclared accesses are not protected.
       const Node reads = node.at("reads"), writes = node.at("writes");
       for (const Node& range : reads.elements()) step.accesses.push_back(range_of(range, false));
       for (const Node& range : writes.elements()) step.accesses.push_back(range_of(range, true));
@@ -315,7 +316,7 @@ class Parser {
     const auto name = node.find("name");
     if (name) step.name = name->text();
     if (std::ranges::find(sequence_.steps, step.name, &Step::name) != sequence_.steps.end())
-      (name ? *name : node).refuse(fmt::format("there is a step '{}' already", step.name));
+      (name ? *name : node).refuse(fmt::format("another step is called '{}'", step.name));
     for (const Node& waited : node.elements("after")) {
       const std::string wanted = waited.text();
       const auto found = std::ranges::find(sequence_.steps, wanted, &Step::name);
@@ -332,7 +333,7 @@ class Parser {
 };
 
 json parse(std::string_view text) {
-  // nlohmann::json would take the last of several fields of one name.
+  // nlohmann::json would silently take the last of several fields with one name.
   std::vector<std::set<std::string>> open;
   const auto look = [&open](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) open.emplace_back();
@@ -344,7 +345,7 @@ json parse(std::string_view text) {
   try {
     return json::parse(text, look);
   } catch (const json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 3, column 5: ..."
+    // for example "[json.exception.parse_error.101] parse error at line 3, column 5: ..."
     const std::string what = error.what();
     const size_t end = what.find("] ");
     refuse("", end == std::string::npos ? what : what.substr(end + 2));

@@ -1,4 +1,4 @@
-// A user's own sequence from a JSON file; README.md has the format, under "Program files".
+// Reads a user's sequence from a JSON file. PROGRAM_FILES.md has the format.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -10,11 +10,13 @@
 
 namespace uptempo::fence_scope {
 
-// What is in `file`, or comes from standard input if it is "-". Throws support::UsageError, which names the file and the place: "sums.json: steps[2].arguments[1].buffer: no
-// buffer is called 'y'; there are x, out". Whether kernels exist and take these arguments, the bench finds out.
+// Reads `file`, or standard input if it is "-". The bench checks whether kernels exist and take
+// these arguments.
+// Errors: support::UsageError naming the file and the place, for example "sums.json:
+// steps[2].arguments[1].buffer: no buffer is called 'y'; there are x, out".
 Sequence read_program_file(const std::string& file);
 
-// The same of text; paths in it begin at `directory`, and errors name no file.
+// The same for text. Paths in it are relative to `directory`, and errors name no file.
 Sequence parse_program(std::string_view text, const std::string& directory);
 
 }  // namespace uptempo::fence_scope

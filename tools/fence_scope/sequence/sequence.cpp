@@ -55,11 +55,12 @@ class Validator {
       const size_t other = step_.after[i];
       if (other >= number_)
         refuse(field, fmt::format("step {} is not an earlier one; a step waits for earlier steps", other));
-      if (!seen.insert(other).second) refuse(field, fmt::format("step {} is there twice", other));
+      if (!seen.insert(other).second) refuse(field, fmt::format("step {} is listed twice", other));
       const Step& waited = sequence_.steps[other];
       if (step_.kind == Step::Kind::dispatch && waited.kind == Step::Kind::dispatch &&
           waited.queue == step_.queue)
-        refuse(field, fmt::format("step {} is in the same queue, where barrier bits make the order", other));
+        refuse(field,
+               fmt::format("step {} is in the same queue, where barrier bits define the order", other));
     }
   }
 
@@ -68,15 +69,14 @@ class Validator {
       refuse(field, fmt::format("there is no buffer {}, only {}", buffer, sequence_.buffers.size()));
     const Buffer& of = sequence_.buffers[buffer];
     if (begin > of.bytes || bytes > of.bytes - begin)
-      refuse(field,
-             fmt::format("{} bytes from byte {} on, where '{}' has {}", bytes, begin, of.name, of.bytes));
+      refuse(field, fmt::format("{} bytes from byte {}, but '{}' has {}", bytes, begin, of.name, of.bytes));
   }
 
   void check_copy() const {
     check_range("from", step_.from.buffer, step_.from.begin, step_.from.bytes);
     check_range("to", step_.to.buffer, step_.to.begin, step_.to.bytes);
     if (step_.from.bytes != step_.to.bytes)
-      refuse("to", fmt::format("{} bytes go where {} come from", step_.to.bytes, step_.from.bytes));
+      refuse("to", fmt::format("{} bytes, but 'from' has {}", step_.to.bytes, step_.from.bytes));
     if (step_.from.bytes == 0) refuse("from", "a copy of 0 bytes");
     const auto is_device = [&](const Access& side) {
       return sequence_.buffers[side.buffer].kind == BufferKind::device;
@@ -98,7 +98,7 @@ class Validator {
 void require_valid(const Sequence& sequence) {
   if (std::ranges::none_of(sequence.steps,
                            [](const Step& step) { return step.kind == Step::Kind::dispatch; }))
-    throw support::UsageError("steps: there is no dispatch, and so no header to choose");
+    throw support::UsageError("steps: there is no dispatch, so no header to choose");
   for (size_t i = 0; i < sequence.buffers.size(); ++i)
     if (sequence.buffers[i].bytes == 0) throw support::UsageError(fmt::format("buffers[{}]: 0 bytes", i));
   for (size_t i = 0; i < sequence.steps.size(); ++i) Validator(sequence, i).check();

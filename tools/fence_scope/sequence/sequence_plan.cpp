@@ -33,7 +33,7 @@ class Planner {
         waited_for_(sequence.steps.size()),
         overwrites_acquire_(detail::overwrites_on(agent) == detail::Overwrites::handed_over) {
     for (const Step& step : sequence.steps) accesses_.push_back(accesses_of(step));
-    // Addresses that no two buffers share.
+    // Disjoint addresses for the buffers.
     uintptr_t at = page;
     for (const Buffer& buffer : sequence.buffers) {
       bases_.push_back(at);
@@ -58,13 +58,14 @@ class Planner {
 
  private:
   static constexpr uintptr_t page = 4096;
-  using Set = std::vector<bool>;  // of steps
+  using Set = std::vector<bool>;  // a set of steps
 
   bool is_dispatch(size_t step, uint32_t queue) const {
     return sequence_.steps[step].kind == Step::Kind::dispatch && sequence_.steps[step].queue == queue;
   }
 
-  // `step`, and what cannot begin before it has begun: later dispatches of its queue, and what waits for any of them.
+  // Adds `step` and the steps that cannot begin before it begins: later dispatches of its queue,
+  // and steps that wait for any of them.
   void add_behind(size_t step, Set& found) const {
     if (found[step]) return;
     found[step] = true;
@@ -73,13 +74,14 @@ class Planner {
     for (size_t later = step + 1; later < found.size(); ++later)
       if (is_dispatch(later, sequence_.steps[step].queue)) add_behind(later, found);
   }
-  // What begins after the end of `step` because something waits for it.
+  // Steps that begin after the end of `step` because something waits for it.
   Set behind_end(size_t step) const {
     Set found(sequence_.steps.size());
     for (const size_t waiting : waited_for_[step]) add_behind(waiting, found);
     return found;
   }
-  // `step`, and what may be thought to be over with it: earlier dispatches of its queue, and what a copy has waited for.
+  // Adds `step` and the steps that a waiter for it may treat as complete: earlier dispatches of its
+  // queue, and the steps that a copy has waited for.
   void add_ahead(size_t step, Set& found) const {
     if (found[step]) return;
     found[step] = true;
@@ -91,7 +93,8 @@ class Planner {
         if (is_dispatch(earlier, of.queue)) found[earlier] = true;
   }
 
-  // Whether some step of `readers` touches what one of `writers` has written; among dispatches of one queue that is the business of its plan.
+  // Calls `use` for each step of `readers` that touches data written by one of `writers`. Skips
+  // pairs of dispatches in one queue, which the queue's plan covers.
   template <class F>
   void for_each_use(const Set& writers, const Set& readers, F&& use) const {
     for (size_t w = 0; w < writers.size(); ++w) {
@@ -107,7 +110,7 @@ class Planner {
     }
   }
 
-  // What a dispatch must acquire for itself and those behind it.
+  // The scope at which a dispatch must acquire for itself and later steps.
   FenceScope outside(size_t number) const {
     FenceScope scope = FenceScope::none;
     if (sequence_.steps[number].after.empty()) return scope;
@@ -122,7 +125,7 @@ class Planner {
     return scope;
   }
 
-  // Who takes what it, and its queue before it, have written.
+  // The observer of the writes of this dispatch and of earlier ones in its queue.
   Observer observer(size_t number) const {
     Observer who = Observer::none;
     if (waited_for_[number].empty()) return who;
@@ -145,14 +148,15 @@ class Planner {
 
   std::vector<PacketPlan> plan(const std::vector<size_t>& steps) const {
     FencePlan fence_plan = agent_ != nullptr ? FencePlan(*agent_) : FencePlan();
-    std::vector<uint32_t> packets;     // of the plan, of each dispatch
-    std::vector<uint32_t> dispatches;  // of each packet of the plan
-    std::vector<FenceScope> acquires;  // of each dispatch, for what comes from outside
-    std::vector<Set> behind;           // of each dispatch
+    std::vector<uint32_t> packets;     // of each dispatch: its packet in the plan
+    std::vector<uint32_t> dispatches;  // of each packet of the plan: its dispatch
+    std::vector<FenceScope> acquires;  // of each dispatch: scope for data from outside the queue
+    std::vector<Set> behind;           // of each dispatch: steps that begin after its end
     for (size_t i = 0; i < steps.size(); ++i) {
       const size_t number = steps[i];
-      // The first packet acquires at system scope in any case. For others a packet ahead of it stands for what it acquires from outside, so that the plan counts on that; it
-      // is sent as part of the dispatch, whose acquire comes right behind and serves all that this one would.
+      // The first packet acquires at system scope in any case. For other dispatches an extra packet
+      // represents the acquire from outside, so that the plan relies on it. That acquire is sent as
+      // part of the dispatch, which follows directly and needs at least its scope.
       acquires.push_back(i == 0 ? FenceScope::none : outside(number));
       if (acquires.back() != FenceScope::none) {
         fence_plan.dispatch().touches_nothing().fences(acquires.back(), FenceScope::none).without_barrier();
@@ -166,7 +170,8 @@ class Planner {
       for (const Access& access : accesses_[number]) declare(dispatch, access);
       dispatch.observed_by(observer(number));
       behind.push_back(behind_end(number));
-      // Who waits for this step may touch what an earlier one has touched that nobody waits for: this one then waits, and hands over, in their place.
+      // A step that waits for this one may touch data of an earlier step that it does not wait for.
+      // This dispatch then waits and releases on its behalf.
       for (size_t other = 0; other < sequence_.steps.size(); ++other)
         if (behind[i][other] && !is_dispatch(other, sequence_.steps[number].queue))
           for (const Access& access : accesses_[other])
@@ -209,7 +214,8 @@ class Planner {
     return names.empty() ? last : fmt::format("{} and {}", fmt::join(names, ", "), last);
   }
 
-  // What a pair of packets of one queue has to do with each other, where `packet` is "it". Neighbours have no numbers, so that what is alike reads alike.
+  // Describes a pair of packets of one queue, where `packet` is "it". Neighbours have no numbers,
+  // so that equal relations have equal texts.
   std::string relation(const std::vector<size_t>& steps, size_t packet, const PacketPair& pair) const {
     const auto name = [&](size_t number) {
       return number == packet       ? std::string("it")
@@ -230,7 +236,7 @@ class Planner {
     if (reads) return fmt::format("{} reads what {} wrote", later, earlier);
     if (overwrites) return fmt::format("{} overwrites what {} wrote", later, earlier);
     if (overwrites_read) return fmt::format("{} overwrites what {} reads", later, earlier);
-    return fmt::format("who waits for {} touches what {} touches", later, earlier);
+    return fmt::format("a step that waits for {} touches what {} touches", later, earlier);
   }
 
   PlanReasons reasons(const std::vector<size_t>& steps, size_t packet, const PacketPlan& plan) const {
@@ -259,13 +265,14 @@ class Planner {
 
   const Sequence& sequence_;
   const Agent* const agent_;
-  std::vector<std::vector<size_t>> waited_for_;  // [step]: by whom
+  std::vector<std::vector<size_t>> waited_for_;  // [step]: steps that wait for it
   std::vector<std::vector<Access>> accesses_;    // [step]
-  const bool overwrites_acquire_;                // what is overwritten, as if it were read
+  const bool overwrites_acquire_;                // overwritten data is acquired as if it were read
   std::vector<uintptr_t> bases_;                 // [buffer]
 };
 
-// Each queue's plan knows nothing of the order that signals make by way of the other one, or of copies. The rules do, but take the cube of the steps.
+// Each queue's plan ignores the order that signals create through the other queue or through
+// copies. The rules know it, but their cost is cubic in the number of steps.
 void drop_barriers_beside_signals(const Sequence& sequence, PlannedHeaders& planned) {
   constexpr size_t asked = 64;
   if (sequence.steps.size() > asked ||
@@ -274,7 +281,8 @@ void drop_barriers_beside_signals(const Sequence& sequence, PlannedHeaders& plan
   const std::vector<Hazard> before = hazards_of(sequence, planned.headers);
   for (const uint32_t queue : {0u, 1u}) {
     const std::vector<size_t> steps = sequence.dispatches(queue);
-    // The first one waits for what was there before, the last one's release covers only what is complete.
+    // The first packet waits for earlier work; the last one's release covers only completed
+    // packets.
     for (size_t i = 1; i + 1 < steps.size(); ++i) {
       aql::Barrier& barrier = planned.headers[steps[i]].barrier;
       if (barrier == aql::Barrier::off) continue;

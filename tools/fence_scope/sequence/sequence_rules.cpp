@@ -34,7 +34,7 @@ litmus::CellKind kind_of(BufferKind kind) noexcept {
   return litmus::CellKind::fine_grained;
 }
 
-// The accesses of a step, those of a copy as well.
+// All accesses of a step, including those of a copy.
 std::vector<Access> accesses_of(const Step& step) {
   if (step.kind == Step::Kind::dispatch) return step.accesses;
   Access from = step.from, to = step.to;
@@ -50,13 +50,14 @@ class Translation {
     test_.name = sequence.name;
     cut();
     if (test_.cells.empty()) return;
-    // What Bench does ahead: kernels touch all bytes, and then the host writes them.
+    // Bench's preparation: kernels touch all bytes, then the host writes them.
     push({.flags = kEverything, .declared = all_cells(true, Path::vector)}, kHost);
     host_waits_for({0});
     push({.kind = litmus::Step::Kind::host_store, .declared = all_cells(true, Path::host)}, kHost);
     for (size_t number = 0; number < sequence.steps.size(); ++number)
       add_step(sequence.steps[number], headers[number], number);
-    // And behind: a closing packet in each queue, for which the host waits, as it does for copies.
+    // Bench's completion: a closing packet in each queue, for which the host waits, as it does for
+    // copies.
     std::vector<StepId> awaited;
     for (const uint32_t queue : {0u, 1u}) {
       if (std::ranges::none_of(sequence.steps, [queue](const Step& step) {
@@ -76,7 +77,7 @@ class Translation {
 
   const litmus::Test& test() const noexcept { return test_; }
   size_t step_of(StepId id) const noexcept { return origin_[id]; }
-  // In which two of the test's steps meet so that one of them writes.
+  // The buffer in which two steps of the test meet and one of them writes.
   size_t common_buffer(const litmus::Hazard& hazard) const {
     for (const litmus::Access& a : test_.steps[hazard.earlier].declared)
       for (const litmus::Access& b : test_.steps[hazard.later].declared)
@@ -108,7 +109,7 @@ class Translation {
     }
   }
 
-  // The cells between two edges are consecutive.
+  // Cells between two edges are consecutive.
   void add_cells(const Access& access, Path path, std::vector<litmus::Access>& to) const {
     const std::vector<uint64_t>& edges = edges_[access.buffer];
     const auto begin = std::ranges::lower_bound(edges, access.begin);
@@ -199,7 +200,7 @@ std::vector<Hazard> hazards_of(const Sequence& sequence, const Headers& headers)
                         .buffer = translation.common_buffer(found),
                         .later_reads = Translation::later_reads(found),
                         .earlier_writes = Translation::earlier_writes(found)};
-    // Cells of one buffer have the same hazard again and again.
+    // Cells of one buffer repeat the same hazard.
     if (all.empty() || !(all.back() == hazard)) all.push_back(hazard);
   }
   return all;
@@ -224,7 +225,7 @@ std::string in_words(const Hazard& hazard, const Sequence& sequence, const Heade
   };
   if (!is_dispatch(hazard.later)) return text + "nothing releases it to the system in between";
   if (!is_dispatch(hazard.earlier)) return text + "nothing acquires it from the system in between";
-  // Which of the two fences is missing: the one with which the hazard is gone.
+  // Find the missing fence: the one that removes the hazard.
   Headers wider = headers;
   wider[hazard.later].acquire = std::max(wider[hazard.later].acquire, FenceScope::agent);
   if (!has(hazards_of(sequence, wider), hazard)) return text + "nothing acquires at agent scope in between";

@@ -1,12 +1,17 @@
-// Which pairs of steps lack order or a fence under given headers, by the declared accesses alone and without a device: the rules of test/litmus/rules.hpp.
+// Finds the pairs of steps that lack order or a fence under given headers, from declared accesses
+// and without a device, by the rules of tools/litmus/rules.hpp.
 //
-// The sequence stands where Bench puts it: ahead of it the host has written all buffers, of which the caches hold older contents; behind the closing
-// barrier packets of both queues, which hand nothing over, the host reads all buffers. Kernargs were written and fenced long ago.
+// Surroundings, as in Bench: before the sequence the host writes all buffers while the caches hold
+// older contents. After the closing barrier packets of both queues, which make nothing visible, the
+// host reads all buffers. Kernargs were written and fenced earlier.
 //
-// Each buffer is cut into cells where accesses begin and end. An access is a kernel's through the vector caches, or a copy engine's. Whether the
-// target can show a missing fence is judged as if one workgroup alone used a line within a dispatch: declared ranges do not say more.
+// Cells: each buffer is cut where accesses begin and end. A kernel accesses a cell through the
+// vector caches, a copy through a copy engine. Targets: whether caches can show a missing fence is
+// judged as if a single workgroup used each line within a dispatch, because declared ranges contain
+// no more.
 //
-// Thread safety: pure functions. Cost: grows with the cube of the number of steps.
+// Thread safety: pure functions.
+// Cost: cubic in the number of steps.
 #pragma once
 
 #include <string>
@@ -18,20 +23,24 @@
 namespace uptempo::fence_scope {
 
 struct Hazard {
-  size_t earlier = Judgement::npos, later = Judgement::npos;  // steps; npos: the host, ahead or behind
+  // steps; npos: the host, before or after
+  size_t earlier = Judgement::npos, later = Judgement::npos;
   bool ordered = false;  // false: nothing orders the two, and at least one of them writes
-  bool possible_on_target =
-      false;  // on gfx9's caches; false: the specification allows a wrong result, these caches give none
-  size_t buffer = 0;  // in which they meet
+  // on gfx9's caches; false: the specification allows a wrong result, these caches give none
+  bool possible_on_target = false;
+  size_t buffer = 0;  // the buffer in which they meet
   bool later_reads = true, earlier_writes = true;
   friend bool operator==(const Hazard&, const Hazard&) = default;
 };
 
-// One for each pair and kind, in the order of the later steps. `headers` has a place for each step; throws std::invalid_argument otherwise, or if
-// a step comes after itself or a later one.
+// One hazard for each pair and kind, in the order of the later steps. `headers` has an element for
+// each step.
+// Errors: std::invalid_argument for another number of headers, or if a step waits for itself or a
+// later one.
 std::vector<Hazard> hazards_of(const Sequence& sequence, const Headers& headers);
 
-// The one to tell first: without order before without fence, possible on the target before harmless, early before late. Null: there is none.
+// The hazard to report first: missing order before a missing fence, possible on the target before
+// harmless, early before late. Null if there is none.
 const Hazard* worst_of(const std::vector<Hazard>& hazards) noexcept;
 
 // "'pass 1.1' (2) reads what 'pass 1.0' (1) wrote to keys, and nothing releases it in between".

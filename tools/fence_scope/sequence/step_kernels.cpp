@@ -39,9 +39,9 @@ ArgumentType type_of(const Argument& argument) noexcept {
 
 void check_arguments(size_t number, const Step& step, const ArgumentLayout& layout) {
   if (step.arguments.size() != layout.explicit_count())
-    throw SequenceError(number, "arguments",
-                        fmt::format("{} of them; '{}' takes {}", step.arguments.size(), step.kernel,
-                                    layout.explicit_count()));
+    throw SequenceError(
+        number, "arguments",
+        fmt::format("{} given; '{}' takes {}", step.arguments.size(), step.kernel, layout.explicit_count()));
   for (size_t i = 0; i < step.arguments.size(); ++i) {
     const ArgumentType given = type_of(step.arguments[i]);
     const ArgumentType taken{layout.kind(i), layout.size(i)};
@@ -70,8 +70,9 @@ StepKernels::StepKernels(const Agent& gpu, const Sequence& sequence) : kernels_(
     const Step& step = sequence.steps[i];
     if (step.kind == Step::Kind::copy) continue;
     if (std::ranges::find(known, step.kernel) == known.end())
-      throw SequenceError(i, "kernel",
-                          fmt::format("there is no '{}'; there are {}", step.kernel, fmt::join(known, ", ")));
+      throw SequenceError(
+          i, "kernel",
+          fmt::format("there is no kernel '{}'; there are {}", step.kernel, fmt::join(known, ", ")));
     for (const Program& program : programs_) {
       const std::vector<std::string> names = program.kernel_names();
       if (std::ranges::find(names, step.kernel) == names.end()) continue;

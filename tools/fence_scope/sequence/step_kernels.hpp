@@ -1,6 +1,8 @@
-// The kernels of a sequence on a device, each found, and its arguments and grid checked against what its code object says of it.
+// Finds the kernels of a sequence on a device, and checks arguments and grids against the code
+// object's metadata.
 //
-// Thread safety: immutable. Lifetime: within that of the Runtime.
+// Thread safety: immutable.
+// Lifetime: within that of the Runtime.
 #pragma once
 
 #include <memory>
@@ -14,10 +16,11 @@ namespace uptempo::fence_scope {
 
 class StepKernels {
  public:
-  // Throws SequenceError that names the step and the argument; Error for a code object that cannot be loaded.
+  // Errors: SequenceError naming the step and the argument; Error for a code object that cannot be
+  // loaded.
   StepKernels(const Agent& gpu, const Sequence& sequence);
 
-  // Of a dispatch.
+  // The kernel of a dispatch.
   const KernelInfo& of(size_t step) const noexcept { return *kernels_[step]; }
 
  private:

@@ -28,7 +28,7 @@ Argument address(size_t buffer, uint64_t begin = 0) {
   return {.kind = Argument::Kind::address, .buffer = buffer, .begin = begin};
 }
 
-// Words that are all different from one another and from what kernels leave behind, for 64 KiB; then again.
+// Words that differ from each other and from kernels' results, for 64 KiB, then repeated.
 std::vector<std::byte> random_bytes(uint64_t bytes) {
   std::vector<std::byte> made(std::min<uint64_t>(bytes, 65536));
   uint32_t state = 0x9e3779b9;
@@ -50,7 +50,8 @@ Grid words_of(const Piece& piece) {
   return Grid{words}.by(std::min(words, kWorkgroup));
 }
 
-// out = 7 out + 3 mirrored a + 5 b + number: right only if each input was finished and nothing was overwritten too early.
+// out = 7 out + 3 mirrored a + 5 b + number. The result is right only if each input was complete
+// and nothing was overwritten too early.
 Step combine(std::string name, const Piece& out, const Piece& a, const Piece& b, uint32_t number) {
   Step step{.name = std::move(name), .kernel = "combine", .grid = words_of(out)};
   step.arguments = {address(out.buffer, out.begin), address(a.buffer, a.begin), address(b.buffer, b.begin),
@@ -81,7 +82,7 @@ Sequence sort(const Shape& shape) {
   return sequence;
 }
 
-// `count` links; link i reads piece i - 1 of the buffer's and writes piece i, going round.
+// Adds `count` links. Link i reads piece i - 1 of the buffer's and writes piece i, cyclically.
 void add_chain(Sequence& sequence, size_t buffer, const Shape& shape) {
   const uint64_t pieces = shape.working_set_bytes / shape.bytes_per_kernel;
   const auto piece = [&](uint64_t i) {
@@ -103,7 +104,7 @@ Sequence independent(const Shape& shape) {
   Sequence sequence;
   sequence.buffers = {
       {"data", shape.working_set_bytes, BufferKind::device, random_bytes(shape.working_set_bytes)}};
-  // Spread over the whole working set.
+  // Spreads the pieces over the whole working set.
   const uint64_t stride =
       shape.working_set_bytes / shape.kernels / shape.bytes_per_kernel * shape.bytes_per_kernel;
   for (uint32_t i = 0; i < shape.kernels; ++i) {
@@ -127,7 +128,7 @@ Sequence producer_consumer(const Shape& shape) {
     Step produce{.name = fmt::format("produce {}", i), .kernel = "iota", .grid = words_of(slot)};
     produce.arguments = {address(0, slot.begin), value(i * 1000003u), value(uint32_t{i + 1})};
     produce.accesses = {{0, slot.begin, slot.bytes, true}};
-    // Until the slot has been read.
+    // Wait until the slot has been read.
     if (i >= slots) produce.after = {2 * (i - slots) + 1};
     sequence.steps.push_back(std::move(produce));
 
@@ -183,7 +184,7 @@ void require_pieces(std::string_view name, const Shape& shape, uint64_t least) {
   if (bytes % (kWorkgroup * kWord) != 0)
     refuse(name, fmt::format("{} bytes per kernel; take a multiple of {}", bytes, kWorkgroup * kWord));
   if (bytes / kWord > UINT32_MAX)
-    refuse(name, fmt::format("{} bytes per kernel; {} are the most", bytes, UINT32_MAX * kWord));
+    refuse(name, fmt::format("{} bytes per kernel; take at most {}", bytes, UINT32_MAX * kWord));
   if (shape.working_set_bytes % bytes != 0 || shape.working_set_bytes / bytes < least)
     refuse(name,
            fmt::format("a working set of {} bytes; take a multiple of the {} bytes per kernel, {} or more",
@@ -197,10 +198,9 @@ Shape sort_shape(Shape shape) {
   const uint64_t keys = shape.bytes_per_kernel / kWord;
   if (shape.bytes_per_kernel % kWord != 0 || !std::has_single_bit(keys) || keys < 2 ||
       keys > uint64_t{1} << 24)
-    refuse(
-        name,
-        fmt::format("{} bytes per kernel; take 4 bytes for each key, which are a power of two from 2 to 2^24",
-                    shape.bytes_per_kernel));
+    refuse(name,
+           fmt::format("{} bytes per kernel; take 4 bytes per key, for a power of two of keys from 2 to 2^24",
+                       shape.bytes_per_kernel));
   if (shape.working_set_bytes == 0) shape.working_set_bytes = shape.bytes_per_kernel;
   if (shape.working_set_bytes != shape.bytes_per_kernel)
     refuse(name, fmt::format("a working set of {} bytes; each kernel touches all of the {} bytes",
@@ -236,7 +236,7 @@ Shape producer_consumer_shape(Shape shape) {
 
 Shape empty_shape(Shape shape) {
   if (shape.bytes_per_kernel != 0 || shape.working_set_bytes != 0)
-    refuse("empty", "its kernels touch no memory; give the number of kernels alone");
+    refuse("empty", "its kernels touch no memory; give only the number of kernels");
   if (shape.kernels == 0) shape.kernels = 128;
   return shape;
 }
@@ -249,11 +249,11 @@ struct Entry {
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
-      {{"bitonic-sort", "a sort in place, each kernel on what the one before left"}, sort_shape, sort},
-      {{"chain", "each kernel reads all that the one before wrote"},
+      {{"bitonic-sort", "a sort in place, each kernel on the result of the previous one"}, sort_shape, sort},
+      {{"chain", "each kernel reads all output of the previous one"},
        [](const Shape& shape) { return chain_shape("chain", shape, 32); },
        chain},
-      {{"independent", "kernels that touch nothing of one another's"}, independent_shape, independent},
+      {{"independent", "kernels without common memory"}, independent_shape, independent},
       {{"producer-consumer", "one queue fills slots, the other one folds them into a result"},
        producer_consumer_shape,
        producer_consumer},

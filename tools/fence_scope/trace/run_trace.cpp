@@ -19,7 +19,7 @@ namespace {
 using nlohmann::ordered_json;
 using Role = Bench::Packet::Role;
 
-// CASE TRACE: the case, and where the device records to.
+// Arguments CASE TRACE: the file of the case, and the device's trace.
 constexpr const char* kProcessOption = "--trace-case";
 
 constexpr size_t kNothing = ~size_t{0};
@@ -28,7 +28,7 @@ std::string name_of(const Bench::Packet& packet, const Sequence& sequence) {
   return packet.role == Role::dispatch ? sequence.steps[packet.step].name : in_words(packet, sequence);
 }
 
-// Where steps stand in a TraceRun.
+// Positions of steps in a TraceRun.
 struct Steps {
   explicit Steps(size_t steps) : packet(steps, kNothing), copy(steps, kNothing) {}
   std::vector<size_t> packet, copy;
@@ -42,7 +42,7 @@ struct Steps {
   }
 };
 
-// Dispatches wait for others by the packets ahead of them, copies by themselves.
+// Dispatches depend on others through the packets before them, copies directly.
 void add_dependencies(TraceRun& trace, const Sequence& sequence, const Bench::Run& run, const Steps& steps) {
   for (size_t i = 0; i < run.packets.size(); ++i) steps.depend(trace.packets[i], run.packets[i].after);
   for (size_t step = 0; step < sequence.steps.size(); ++step)
@@ -57,7 +57,8 @@ void make_unique(std::vector<T>& values) {
   values.erase(std::ranges::unique(values).begin(), values.end());
 }
 
-// Takes packets out; who depends on one of them depends on what that depends on. Those stand behind what they depend on.
+// Removes packets. A packet that depends on a removed one inherits its dependencies. Dependencies
+// always have lower positions.
 void keep(TraceRun& trace, const std::vector<bool>& kept) {
   const auto skip = [&](auto& what) {
     std::vector<size_t> after;
@@ -137,7 +138,7 @@ TraceRun trace_of_spans(const Sequence& sequence, const Headers& headers, const 
     if (span) {
       to.begin_ns = span->begin_ns;
       to.end_ns = span->end_ns;
-      // Two clocks meet here, to within what the runtime knows of their difference.
+      // The host's and the device's clock meet here, with the error of the runtime's conversion.
       if (packet.published_ns) to.submit_ns = std::min(*packet.published_ns, span->begin_ns);
     }
     if (packet.role == Role::dispatch) steps.packet[packet.step] = trace.packets.size();
@@ -174,7 +175,7 @@ TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, cons
     to.after_packets.clear();
     if (packet.role == Role::dispatch) steps.packet[packet.step] = trace.packets.size() - 1;
   }
-  // Whoever copies during the run does so for a step. The runtime may cut a copy in pieces.
+  // Every copy during the run belongs to a step. The runtime may split a copy.
   std::vector<uint64_t> copied(sequence.steps.size());
   for (const TraceRun::Copy& line : recorded.lines.copies) {
     if (line.begin_ns < recorded.begin_ns || line.end_ns > recorded.end_ns || !line.from || !line.to)

@@ -1,12 +1,16 @@
-// One run of a case, ungated, as a trace: `--trace FILE`.
+// One ungated run of a case as a trace: `--trace FILE`.
 //
-//   hardware     in this process, by the timestamps of dispatches and copies: each dispatch has a completion signal for it, which costs time of its own. Packets that only
-//                order others have no times and are left out; who waited for them waited for what they waited for. Nobody knows how full the ring was.
-//   virtual GPU  in a process under `uptempo-vgpu --trace`, by what the device records: all packets, copies, doorbells and with them the ring's occupancy.
+//   hardware     in this process, by the timestamps of dispatches and copies. Each dispatch gets a
+//                completion signal for that, which costs time. Packets that only order others have
+//                no times and are left out; their waiters inherit their dependencies. Ring
+//                occupancy is unknown.
+//   virtual GPU  in a process under `uptempo-vgpu --trace`, by the device's records: all packets,
+//                copies, doorbells and thereby the ring's occupancy.
 //
-// A copy that the runtime makes with a kernel of its own is no copy engine's, and is left out on the virtual GPU.
+// A copy that the runtime makes with a kernel uses no copy engine and is left out on the virtual
+// GPU.
 //
-// Thread safety: as said at each.
+// Thread safety: pure functions, except where noted.
 #pragma once
 
 #include <array>
@@ -21,24 +25,26 @@
 
 namespace uptempo::fence_scope {
 
-// Carries the case out once and returns the file's content (trace_json()). Throws Error, and std::runtime_error with the words of a process that failed. One thread at a time.
+// Runs the case once and returns the contents of the file (trace_json()).
+// Errors: Error; std::runtime_error with the message of a process that failed.
+// Thread safety: one thread at a time.
 nlohmann::ordered_json trace_of_case(const support::Device& device, const Case& one);
-// Null: this process is none that trace_of_case() has started.
+// No value unless trace_of_case() has started this process.
 std::optional<int> run_trace_process(int argc, char** argv);
 
-// What follows is pure.
+// The functions below are pure.
 
-// By a run with TimingMode::each; `run` as Bench::run() returned it for these headers.
+// The trace of a run with TimingMode::each. `run` is Bench::run()'s result for these headers.
 TraceRun trace_of_spans(const Sequence& sequence, const Headers& headers, const Bench::Run& run);
 
-// What the virtual GPU has recorded, and how to find a run in it.
+// The virtual GPU's records, and how to find a run in them.
 struct Recorded {
   TraceRun lines{};                                 // of the whole process (trace_of_vgpu())
-  std::array<std::optional<uint32_t>, 2> queues{};  // as it calls the bench's
-  uint64_t begin_ns = 0, end_ns = 0;                // of the run, by its clock: CLOCK_MONOTONIC
+  std::array<std::optional<uint32_t>, 2> queues{};  // the device's numbers of the bench's queues
+  uint64_t begin_ns = 0, end_ns = 0;  // interval of the run on the device's clock, CLOCK_MONOTONIC
   std::function<std::optional<Bench::Place>(uint64_t address)> place_of;
 };
-// Throws std::runtime_error naming a packet of the run that is not there.
+// Throws std::runtime_error naming a packet of the run that the trace lacks.
 TraceRun trace_of_recorded(const Sequence& sequence, const Bench::Run& run, const Recorded& recorded);
 
 }  // namespace uptempo::fence_scope

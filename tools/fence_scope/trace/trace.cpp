@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// An execution of a packet or a copy, and where it is drawn.
+// An execution of a packet or a copy, and its position in the drawing.
 struct Place {
   uint32_t pid = 0, tid = 0;
   uint64_t begin_ns = 0, end_ns = 0;
@@ -33,7 +33,8 @@ class Writer {
     for (size_t i = 0; i < run_.packets.size(); ++i) packet(i);
     for (size_t i = 0; i < run_.copies.size(); ++i) copy(i);
     ring();
-    // Readers want them in order of time; at one moment a slice comes ahead of what binds to it.
+    // Viewers expect events in time order; at equal times a slice precedes the flows that bind to
+    // it.
     std::ranges::stable_sort(events_, {},
                              [](const ordered_json& event) { return event["ts"].get<double>(); });
     ordered_json all = std::move(names_);
@@ -98,11 +99,11 @@ class Writer {
     return run_.is_virtual ? text + " (virtual GPU)" : text;
   }
 
-  // Thread numbers are of the whole machine: unique beyond their process.
+  // Viewers require thread numbers that are unique over all processes.
   static constexpr uint32_t kThreads = 100'000, kWaiting = kThreads - 1;
   static uint32_t thread(uint32_t pid, uint32_t number) { return pid * kThreads + number; }
 
-  // Puts executions of one queue, or all copies, into as few lanes as keep them apart.
+  // Puts executions of one queue, or all copies, into as few lanes as separate them.
   void place_in_lanes(uint32_t pid, const std::string& process, std::vector<Place*> places) {
     name("process_name", pid, 0, labelled(process));
     std::ranges::stable_sort(places, {},
@@ -111,14 +112,15 @@ class Writer {
     for (Place* place : places) {
       auto lane = std::ranges::find_if(free_ns, [&](uint64_t free) { return free <= place->begin_ns; });
       if (lane == free_ns.end()) lane = free_ns.insert(lane, 0);
-      *lane = std::max(place->end_ns, place->begin_ns + 1);  // one of no length takes its nanosecond
+      // an execution of length 0 occupies its nanosecond
+      *lane = std::max(place->end_ns, place->begin_ns + 1);
       place->pid = pid;
       place->tid = thread(pid, static_cast<uint32_t>(lane - free_ns.begin()));
     }
     for (size_t lane = 0; lane < free_ns.size(); ++lane)
       name("thread_name", pid, thread(pid, static_cast<uint32_t>(lane)),
            fmt::format("executing, lane {}", lane));
-    // Viewers give them a row each, and sort threads by name: behind the lanes.
+    // Viewers show each in a row and sort threads by name: after the lanes.
     if (!places.empty()) name("thread_name", pid, thread(pid, kWaiting), "from submission to end");
   }
 
@@ -175,7 +177,7 @@ class Writer {
                      {"ts", us(place.end_ns)}});
   }
 
-  // `waits`: the reader waits while it executes, and then ends.
+  // `waits`: the reader executes while it waits, and then ends.
   void flow(const Place& writer, const std::string& writer_name, const Place& reader, bool waits) {
     const uint64_t from_ns = last_inside(writer);
     const uint64_t to_ns =
@@ -210,7 +212,7 @@ class Writer {
                        {"ts", us(to_ns)}});
   }
 
-  // A flow binds to the slice that holds its moment, which the end no longer is.
+  // A flow binds to the slice that contains its time; the end time is outside the slice.
   static uint64_t last_inside(const Place& place) {
     return place.end_ns > place.begin_ns ? place.end_ns - 1 : place.begin_ns;
   }
@@ -268,8 +270,9 @@ void add_queue_order(TraceRun& run) {
   std::map<uint32_t, std::map<uint64_t, size_t>> queues;
   for (size_t i = 0; i < run.packets.size(); ++i) queues[run.packets[i].queue][run.packets[i].index] = i;
   for (const auto& [queue, packets] : queues) {
-    std::vector<size_t> open;  // the last packet with a barrier bit, and those behind it
-    size_t holder = kNothing;  // a barrier-AND or -OR packet that nothing with a barrier bit stands behind
+    std::vector<size_t> open;  // the last packet with a barrier bit, and those after it
+    // a barrier-AND or -OR packet without a later packet with a barrier bit
+    size_t holder = kNothing;
     for (const auto& [index, i] : packets) {
       TraceRun::Packet& packet = run.packets[i];
       if (packet.flags && packet.flags->barrier == aql::Barrier::on) {

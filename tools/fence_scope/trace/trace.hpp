@@ -1,9 +1,17 @@
-// What one run did on the device, over time, as a file for https://ui.perfetto.dev and chrome://tracing: `--trace FILE`.
+// The timeline of one run on the device, as a file for https://ui.perfetto.dev and
+// chrome://tracing: `--trace FILE`.
 //
-// The JSON is that of the Trace Event Format ("JSON Object Format"). A process for each queue and one for copies. Of a dispatch there are two: a slice (X) of its execution in a lane,
-// a thread, and an asynchronous slice (b, e) from submission to end, in a thread behind the lanes; executions that overlap are in lanes of their own, for slices of one thread must nest.
-// A dependency is a flow (s, f) between two executions; it ends where the reader begins, and in a barrier-AND or -OR packet, which waits while it executes, where the
-// writer ends. One whose reader began before its writer had ended is no flow, which cannot go back in time, but an instant (i) at the reader. Ring occupancy is a counter (C): packets between read and write index. Times are microseconds from the earliest event on, to the nanosecond.
+// Format: the Trace Event Format ("JSON Object Format").
+// - A process for each queue, and one for copies.
+// - For each dispatch a slice (X) of its execution in a lane, which is a thread, and an
+//   asynchronous slice (b, e) from submission to end, in a thread after the lanes. Slices of one
+//   thread must nest, so overlapping executions are in separate lanes.
+// - For each dependency a flow (s, f) between two executions. It ends where the reader begins or,
+//   in a barrier-AND or -OR packet, which waits while it executes, where the writer ends. A flow
+//   cannot go back in time: if the reader began before the writer ended, it is an instant (i) at
+//   the reader.
+// - For ring occupancy a counter (C): packets between read and write index.
+// - Times are microseconds since the earliest event, exact to the nanosecond.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -19,24 +27,25 @@
 
 namespace uptempo::fence_scope {
 
-// All of one clock, in nanoseconds.
+// All times are nanoseconds of one clock.
 struct TraceRun {
   struct Packet {
     uint32_t queue = 0;
-    uint64_t index = 0;  // in its queue
-    std::string name{};  // of the step
+    uint64_t index = 0;  // index in its queue
+    std::string name{};  // name of the step
     std::string type = "kernel_dispatch";
     std::optional<aql::HeaderFlags> flags{};
-    std::optional<uint64_t> submit_ns{};  // where it is known
+    std::optional<uint64_t> submit_ns{};  // if known
     uint64_t begin_ns = 0, end_ns = 0;
-    // Packets and copies that must be complete before this one begins; before it ends, if it is a barrier-AND or -OR packet.
+    // Packets and copies that must be complete before this packet begins; before it ends, if it is
+    // a barrier-AND or -OR packet.
     std::vector<size_t> after_packets{}, after_copies{};
   };
   struct Copy {
     uint32_t engine = 0;
     std::string name{};
     uint64_t bytes = 0;
-    std::optional<uint64_t> from{}, to{};  // addresses, where they are known; not part of the file
+    std::optional<uint64_t> from{}, to{};  // addresses, if known; not part of the file
     uint64_t begin_ns = 0, end_ns = 0;
     std::vector<size_t> after_packets{}, after_copies{};
   };
@@ -46,25 +55,28 @@ struct TraceRun {
     uint64_t ns = 0, write_index = 0, read_index = 0;
   };
 
-  std::string device{};     // as reports have it
-  bool is_virtual = false;  // "virtual GPU" is then part of every process's name
+  std::string device{};     // name in reports
+  bool is_virtual = false;  // adds "virtual GPU" to every process's name
   std::vector<Packet> packets{};
   std::vector<Copy> copies{};
   std::vector<RingSample> ring{};
 };
 
-// Throws std::invalid_argument naming the packet, copy or sample that ends before it begins, is submitted after it begins, depends on what there is not, or has a read
-// index beyond its write index.
+// Throws std::invalid_argument naming a packet, copy or sample that ends before it begins, is
+// submitted after it begins, has an unknown dependency, or has a read index beyond its write index.
 nlohmann::ordered_json trace_json(const TraceRun& run);
-// As a file holds it: what is no UTF-8 in a name is replaced.
+// The text of the file. Replaces bytes of names that are not UTF-8.
 std::string trace_text(const nlohmann::ordered_json& trace);
 
-// Adds what packets depend on within their queue: one with the barrier bit on all ahead of it, of which those up to the one before it with a barrier bit follow from that one; one behind a
-// barrier-AND or -OR packet on that. HSA System Architecture 1.2, 2.9.1 and 2.9.8.
+// Adds the dependencies within a queue (HSA System Architecture 1.2, 2.9.1 and 2.9.8). A packet
+// with the barrier bit depends on all earlier ones; those up to the previous packet with a barrier
+// bit follow from that packet. A packet after a barrier-AND or -OR packet depends on it.
 void add_queue_order(TraceRun& run);
 
-// From the virtual GPU's own trace (`uptempo-vgpu --trace FILE`, JSON lines; tools/vgpu/device/trace.hpp). Doorbells give the moments of submission and ring occupancy; what packets depend on
-// is known within queues alone. Lines of other types are left out. Throws support::UsageError naming `file`, the line and what is wrong with it.
+// Reads the virtual GPU's trace (`uptempo-vgpu --trace FILE`, JSON lines;
+// tools/vgpu/device/trace.hpp). Doorbells give times of submission and ring occupancy. Dependencies
+// are known within queues only. Other lines are ignored.
+// Errors: support::UsageError naming `file`, the line and the reason.
 TraceRun trace_of_vgpu(std::string_view lines, const std::string& file);
 
 }  // namespace uptempo::fence_scope

@@ -13,22 +13,22 @@ namespace {
 
 using nlohmann::json;
 
-// What happened to a queue's indices, and when.
+// A change of a queue's indices, and its time.
 struct IndexEvent {
   uint64_t ns;
-  uint64_t write_index, read_index;  // as far as this event says; 0: nothing
+  uint64_t write_index, read_index;  // 0: this event does not give it
 };
 
 struct Queue {
-  std::map<uint64_t, size_t> packets{};  // by index: place in TraceRun::packets
-  std::vector<std::pair<uint64_t, uint64_t>>
-      doorbells{};  // last index, moment; in the order in which they were seen
+  std::map<uint64_t, size_t> packets{};  // by index: position in TraceRun::packets
+  // last index and time, in recording order
+  std::vector<std::pair<uint64_t, uint64_t>> doorbells{};
   std::vector<IndexEvent> events{};
 };
 
 aql::FenceScope scope_of(const json& line, const char* field) {
   const auto scope = named<aql::FenceScope>(line.at(field).get<std::string>());
-  if (!scope) throw std::runtime_error(fmt::format("there is no scope {}", line.at(field).dump()));
+  if (!scope) throw std::runtime_error(fmt::format("unknown scope {}", line.at(field).dump()));
   return *scope;
 }
 
@@ -67,7 +67,8 @@ TraceRun::Copy copy_of(const json& line) {
   return copy;
 }
 
-// Packets take their moment of submission from the first doorbell that covers them. The processor may have seen them earlier, by an earlier doorbell.
+// A packet's submission is the first doorbell that covers it. The packet processor may have seen it
+// earlier, by an earlier doorbell.
 void submit(TraceRun& run, const Queue& queue) {
   for (const auto& [index, place] : queue.packets) {
     TraceRun::Packet& packet = run.packets[place];
@@ -80,7 +81,7 @@ void submit(TraceRun& run, const Queue& queue) {
 void sample(TraceRun& run, uint32_t number, Queue& queue) {
   std::ranges::stable_sort(queue.events, {}, &IndexEvent::ns);
   uint64_t write = 0, read = 0;
-  // What was there before the first line is not known, and is taken to be done.
+  // Packets before the first line are unknown and treated as complete.
   if (!queue.packets.empty()) write = read = queue.packets.begin()->first;
   for (const IndexEvent& event : queue.events) {
     read = std::max(read, event.read_index);
@@ -109,7 +110,7 @@ TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
       if (type == "doorbell") {
         const auto value = line.at("value").get<int64_t>();
         const auto ns = line.at("ns").get<uint64_t>();
-        if (value < 0) continue;  // rung for no packet
+        if (value < 0) continue;  // a doorbell for no packet
         Queue& queue = queues[line.at("queue").get<uint32_t>()];
         queue.doorbells.emplace_back(static_cast<uint64_t>(value), ns);
         queue.events.push_back({ns, static_cast<uint64_t>(value) + 1, 0});
@@ -122,12 +123,12 @@ TraceRun trace_of_vgpu(std::string_view lines, const std::string& file) {
         Queue& queue = queues[packet.queue];
         if (!queue.packets.emplace(packet.index, run.packets.size() - 1).second)
           throw std::runtime_error(
-              fmt::format("packet {} of queue {} is there twice", packet.index, packet.queue));
+              fmt::format("packet {} of queue {} occurs twice", packet.index, packet.queue));
         queue.events.push_back({packet.begin_ns, packet.index + 1, packet.index + 1});
       }
     } catch (const std::exception& error) {
-      throw support::UsageError(
-          fmt::format("{}: line {} is none of the virtual GPU's trace: {}", file, number, error.what()));
+      throw support::UsageError(fmt::format("{}: line {} is not a line of the virtual GPU's trace: {}", file,
+                                            number, error.what()));
     }
   }
   for (auto& [queue_number, queue] : queues) {

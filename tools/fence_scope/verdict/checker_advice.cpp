@@ -17,10 +17,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// FILE: the one case.
+// Argument FILE: the file of the case.
 constexpr const char* kProcessOption = "--opinion-case";
 
-// Prints where its packets went. The checker writes its advice when the process ends.
+// Prints where its packets were published. The checker writes its advice when the process ends.
 void run_case(const std::string& file) {
   const Cases cases = read_case_file(file);
   const Runtime runtime;
@@ -60,7 +60,7 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
       if (part == "none" || part == "incomplete") return std::nullopt;
       const auto queue = advice.at("queue").get<uint32_t>();
       const auto& listed = advice.at("packets");
-      // Of a long list the rest is left out. It is of packets with this header.
+      // A long list is truncated. The missing packets have this header.
       if (listed.size() != advice.at("count").get<size_t>() &&
           std::ranges::any_of(placement.packets, [&](const Bench::Packet& packet) {
             return placement.queues.at(packet.queue) == queue &&
@@ -72,7 +72,7 @@ std::optional<Headers> narrowed(const Headers& planned, std::span<const std::str
           if (placement.queues.at(packet.queue) == queue && packet.index == index.get<uint64_t>())
             narrow(headers.at(packet.step), part, advice.at("to").get<std::string>());
     } catch (const std::exception& error) {
-      throw std::runtime_error("the fence checker's report has a line that is no advice: " + line + ": " +
+      throw std::runtime_error("the fence checker's report has an invalid line of advice: " + line + ": " +
                                error.what());
     }
   }

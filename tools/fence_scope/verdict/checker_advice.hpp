@@ -1,7 +1,8 @@
-// What the virtual GPU's fence checker says to a plan: which barrier bits and fences one run of it would have been right without (`uptempo-vgpu --check fences,advice`,
-// tools/vgpu/device/README.md). It knows the accesses that were made, the plan those that are declared; the two share no code.
+// Asks the virtual GPU's fence checker which barrier bits and fences of a plan one run did not need
+// (`uptempo-vgpu --check fences,advice`, tools/vgpu/device/README.md). The checker knows the actual
+// accesses, the plan the declared ones; they share no code.
 //
-// Thread safety: as said at each.
+// Thread safety: pure functions, except where noted.
 #pragma once
 
 #include <optional>
@@ -13,15 +14,18 @@
 
 namespace uptempo::fence_scope {
 
-// `planned` without what is advised to give up, by the lines of the checker's report; other lines and other packets mean nothing. Nothing where the checker could not try everything, or
-// did not list all of ours that it means. Throws std::runtime_error with the line for one that is no JSON object. Pure.
+// `planned` without the parts that the checker's report advises to remove. Ignores other lines and
+// other packets. No value if the checker could not try everything, or did not list all packets that
+// it means. Throws std::runtime_error with the line if a line is not a JSON object.
 std::optional<Headers> narrowed(const Headers& planned, std::span<const std::string> report,
                                 const Placement& placement);
 
-// Carries the sequence out once in a process of its own, and asks. Throws std::runtime_error if that process fails. From one thread at a time.
+// Runs the sequence once in another process and asks the checker. Throws std::runtime_error if that
+// process fails.
+// Thread safety: one thread at a time.
 std::optional<Headers> ask_checker(const Sequence& sequence, const Headers& headers);
 
-// Null: this process is none of those. main() asks ahead of everything else.
+// No value unless ask_checker() has started this process. main() calls it before anything else.
 std::optional<int> run_advice_process(int argc, char** argv);
 
 }  // namespace uptempo::fence_scope

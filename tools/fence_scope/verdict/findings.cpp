@@ -22,7 +22,7 @@ bool holds(const Access& range, const Bench::Place& place) {
   return range.buffer == place.buffer && place.byte >= range.begin && place.byte - range.begin < range.bytes;
 }
 
-// Copies that touch the byte; and the host, for which the bench copies, too.
+// Copies that touch the byte; and the host, for which the bench also copies.
 std::vector<size_t> copies_at(const std::optional<Bench::Place>& place, bool writes,
                               const Sequence& sequence) {
   std::vector<size_t> steps;
@@ -41,7 +41,7 @@ std::vector<size_t> steps_of(const json& side, bool writes, const std::optional<
   const auto queue = side.at("queue").get<uint32_t>();
   const auto index = side.at("index").get<uint64_t>();
   const auto number = std::ranges::find(placement.queues, queue);
-  // The runtime's own queue: a copy that is made by a kernel.
+  // A queue of the runtime: a copy made by a kernel.
   if (number == placement.queues.end()) return copies_at(place, writes, sequence);
   const auto packet = std::ranges::find_if(placement.packets, [&](const Bench::Packet& each) {
     return each.queue == number - placement.queues.begin() && each.index == index;
@@ -63,7 +63,7 @@ bool declares(size_t number, const Bench::Place& place, bool writes, const Seque
 
 auto rank(const Finding& finding) {
   size_t earlier = finding.earlier.front(), later = finding.later.front();
-  // Which of two comes first when nothing orders them is chance.
+  // Without order, which of the two comes first is random.
   if (!finding.ordered && earlier != kHost && earlier > later) std::swap(earlier, later);
   return std::tuple(finding.ordered, !finding.possible_on_target, later, earlier);
 }
@@ -80,7 +80,7 @@ Finding finding_of(std::string_view line, const Sequence& sequence, const Placem
                     .later_reads = conflict == "read-after-write",
                     .place = placement.place_of(report.at("address").get<uint64_t>()),
                     .reason = report.at("reason").get<std::string>()};
-    // "writer" writes whatever the conflict is; "reader" is the later writer of two.
+    // The report's "writer" is the writer of any conflict; "reader" is the later writer of two.
     const bool two_writers = conflict == "write-after-write";
     std::vector<size_t> writer = steps_of(report.at("writer"), true, finding.place, sequence, placement);
     std::vector<size_t> reader =
@@ -91,7 +91,7 @@ Finding finding_of(std::string_view line, const Sequence& sequence, const Placem
     return finding;
   } catch (const json::exception& error) {
     throw std::runtime_error(
-        fmt::format("the fence checker's report has a line that is no finding ({}): {}", error.what(), line));
+        fmt::format("the fence checker's report has an invalid line ({}): {}", error.what(), line));
   }
 }
 
@@ -132,9 +132,9 @@ const Finding* worst_of(const std::vector<Finding>& findings) noexcept {
 
 std::string in_words(const Finding& finding, const Sequence& sequence) {
   const std::string where =
-      finding.place ? fmt::format(" {}, from byte {} on", sequence.buffers[finding.place->buffer].name,
+      finding.place ? fmt::format(" {}, from byte {}", sequence.buffers[finding.place->buffer].name,
                                   finding.place->byte)
-                    : " memory that is none of the buffers'";
+                    : " memory outside the buffers";
   return fmt::format("{} {} what {} {}{}", name_of(finding.later.front(), sequence),
                      finding.later_reads ? "reads" : "overwrites", name_of(finding.earlier.front(), sequence),
                      finding.earlier_writes ? "wrote to" : "reads of", where);

@@ -1,7 +1,9 @@
-// What the fence checker reports (`uptempo-vgpu --check fences --report FILE`; tools/vgpu/device/fences/finding.hpp), told in the steps of the sequence that was carried out.
+// Translates the fence checker's findings (`uptempo-vgpu --check fences --report FILE`;
+// tools/vgpu/device/fences/finding.hpp) into steps of a sequence.
 //
-// A packet is known by its queue and index, so the same kernel may occur as often as it likes. Of a copy the report says which engine it was made by and which bytes it touched:
-// it may be any copy of the sequence that touches them, or one that the bench makes for the host.
+// Packets are identified by queue and index, so the same kernel may occur any number of times. For
+// a copy the report names its engine and bytes: it may be any copy of the sequence that touches
+// them, or one that the bench makes for the host.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -20,39 +22,43 @@ namespace uptempo::fence_scope {
 
 // Two accesses that lack order or a fence.
 struct Finding {
-  // The steps that each may be of, the likeliest first. npos: the host, or what the bench does ahead of a run and behind it.
+  // Possible steps of each access, the most likely first. npos: the host, or the bench before and
+  // after a run.
   std::vector<size_t> earlier{}, later{};
   bool ordered = false;
   bool possible_on_target = false;
   bool earlier_writes = true, later_reads = true;
-  // The first byte in which they meet; nothing: in none of the sequence's buffers.
+  // The first byte in which they meet; no value if it is in no buffer of the sequence.
   std::optional<Bench::Place> place{};
   std::string reason{};  // in the checker's words
 };
 
-// Where the packets of one or several runs of a bench went.
+// Where the packets of one or several runs of a bench were published.
 struct Placement {
-  std::array<std::optional<uint32_t>, 2> queues{};  // the device's numbers (tools/vgpu/query.h)
+  std::array<std::optional<uint32_t>, 2> queues{};  // the device's queue numbers (tools/vgpu/query.h)
   std::vector<Bench::Packet> packets{};
   std::function<std::optional<Bench::Place>(uint64_t address)> place_of;
 };
 
-// One line of a report. Throws std::runtime_error with the line for one that is no finding.
+// One line of a report. Throws std::runtime_error with the line if it is not a finding.
 Finding finding_of(std::string_view line, const Sequence& sequence, const Placement& placement);
 
-// The same two steps and the same complaint: nothing about which byte, nor in which run.
+// Whether steps and complaint are equal, ignoring byte and run.
 bool same(const Finding& a, const Finding& b) noexcept;
-// The same pair, and whether it is ordered. Which of two comes first when nothing orders them is chance.
+// Whether the pair and its order are equal. Without order, which of the two comes first is random.
 bool agrees(const Finding& finding, const Hazard& hazard) noexcept;
-// The hazard that a finding agrees with, if it can be with the same reads and writes. Null: the rules know nothing of it.
+// The hazard that a finding agrees with, preferably with the same reads and writes. Null: the rules
+// do not know it.
 const Hazard* hazard_of(const Finding& finding, const std::vector<Hazard>& hazards) noexcept;
 
-// The one to tell first: without order before without fence, possible on the target before harmless, early steps before late. Null: there is none.
+// The finding to report first: missing order before a missing fence, possible on the target before
+// harmless, early steps before late. Null if there is none.
 const Finding* worst_of(const std::vector<Finding>& findings) noexcept;
 
-// "'pass 1.1' (2) reads what 'pass 1.0' (1) wrote to keys, from byte 128 on"
+// for example "'pass 1.1' (2) reads what 'pass 1.0' (1) wrote to keys, from byte 128 on"
 std::string in_words(const Finding& finding, const Sequence& sequence);
-// The step that touches the byte without declaring it; nothing: both declare it, or none can, for it is in no buffer.
+// The step that touches the byte without declaring it. No value if both declare it, or if the byte
+// is in no buffer.
 std::optional<size_t> undeclared(const Finding& finding, const Sequence& sequence);
 
 }  // namespace uptempo::fence_scope

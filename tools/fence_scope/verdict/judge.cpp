@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// FILE RUNS [REPORT]: the cases, how often each is run, and where the checker reports to.
+// Arguments FILE RUNS [REPORT]: the cases, the number of runs of each, and the checker's report.
 constexpr const char* kProcessOption = "--judge-cases";
 
 // ---- in a process under uptempo-vgpu
@@ -36,7 +36,7 @@ struct Lines {
   }
 };
 
-// What the checker has reported since the last time.
+// Lines that the checker has reported since the last call.
 class NewLines {
  public:
   explicit NewLines(std::string file) : file_(std::move(file)) {}
@@ -47,7 +47,7 @@ class NewLines {
     std::ifstream in(file_);
     in.seekg(read_);
     for (std::string line; std::getline(in, line);) {
-      if (in.eof()) break;  // not whole yet
+      if (in.eof()) break;  // incomplete line
       read_ += static_cast<std::streamoff>(line.size()) + 1;
       lines.push_back(std::move(line));
     }
@@ -84,7 +84,7 @@ Finding finding_of(const ordered_json& one) {
   return finding;
 }
 
-// Each pair once, however many lines and runs have it.
+// Each pair once, for any number of lines and runs.
 ordered_json findings_in(const std::vector<std::string>& lines, const Sequence& sequence,
                          const Placement& placement) {
   std::vector<Finding> all;
@@ -108,7 +108,7 @@ void run_cases(const std::string& file, uint32_t runs, const std::string& report
   for (size_t number = 0; number < cases.sequences.size(); ++number) {
     Bench bench(runtime.gpu(), cases.sequences[number]);
     const std::array<std::optional<uint32_t>, 2> queues = device_numbers(bench);
-    (void)reported.take();  // the reference run's: there are none, as it waits for each step
+    (void)reported.take();  // of the reference run: none, since it waits for each step
     for (size_t i = 0; i < cases.cases.size(); ++i) {
       if (cases.cases[i].sequence != number) continue;
       uptempo_vgpu_device_counts before{};
@@ -132,7 +132,7 @@ void run_cases(const std::string& file, uint32_t runs, const std::string& report
   std::cout << out.dump() << '\n';
 }
 
-// ---- in the program that asks
+// ---- in the calling program
 
 Verdict verdict_of(bool complaint, bool unordered, bool possible, uint32_t wrong_runs) {
   if (!complaint) return wrong_runs > 0 ? Verdict::unknown : Verdict::correct;
@@ -140,19 +140,19 @@ Verdict verdict_of(bool complaint, bool unordered, bool possible, uint32_t wrong
   return possible || wrong_runs > 0 ? Verdict::stale : Verdict::unknown;
 }
 
-// Of a finding that the rules know nothing of: then either the declared accesses are wrong, or one of the two is.
+// The reason for a finding that the rules do not know: either a declaration is wrong, or the rules
+// or the checker are.
 std::string unexplained(const Finding& finding, const Sequence& sequence) {
   const std::string pair = fmt::format("{}: {}", in_words(finding, sequence), finding.reason);
   if (const auto step = undeclared(finding, sequence))
     return fmt::format(
-        "'{}' ({}) does not declare what it {}, found by the fence checker: {}", sequence.steps[*step].name,
-        *step,
+        "'{}' ({}) does not declare all that it {}, found by the fence checker: {}",
+        sequence.steps[*step].name, *step,
         (*step == finding.later.front() ? finding.later_reads : !finding.earlier_writes) ? "reads" : "writes",
         pair);
-  if (!finding.place) return "accesses beside the buffers, found by the fence checker: " + pair;
-  return fmt::format("the fence checker and the rules disagree, which is a defect of one of them: {}, {}",
-                     pair,
-                     finding.ordered ? "which by the rules is fenced" : "which by the rules is ordered");
+  if (!finding.place) return "accesses outside the buffers, found by the fence checker: " + pair;
+  return fmt::format("the fence checker and the rules disagree, so one of them has a defect: {}, {}", pair,
+                     finding.ordered ? "which is fenced by the rules" : "which is ordered by the rules");
 }
 
 void set_pair(Judgement& judgement, size_t earlier, size_t later, bool earlier_writes) {
@@ -177,7 +177,7 @@ Judgement judge(const Sequence& sequence, const Headers& headers, const Evidence
   judgement.verdict =
       verdict_of(hazard != nullptr || finding != nullptr, !orders(hazard) || !orders(finding),
                  std::ranges::any_of(findings, &Finding::possible_on_target), evidence.wrong_runs);
-  // The checker saw accesses that were made, so the pair is its own, unless the rules complain of something worse.
+  // The checker saw actual accesses, so its pair is used unless the rules have a worse one.
   const Hazard* told = finding != nullptr ? hazard_of(*finding, hazards) : hazard;
   const bool unseen = hazard != nullptr && (finding == nullptr || (orders(finding) && !orders(hazard)));
   if (unseen) told = hazard;

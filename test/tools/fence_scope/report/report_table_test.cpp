@@ -125,13 +125,13 @@ ladder bitonic_sort
   prealloc-signal   correct       5915 +-1%     0.98x                  6296 +-1%
   prealloc-kernarg  stale 3>4  100.0 +-10%?         -                  6174 +-1%
 
-Counted alike for all: 0 packets, 0 doorbells, 0 signal updates, 0 interrupts, 0 barrier bits, 0/0
-  agent acquires/releases, 0/0 system acquires/releases.
+Equal for all: 0 packets, 0 doorbells, 0 signal updates, 0 interrupts, 0 barrier bits, 0/0 agent
+  acquires/releases, 0/0 system acquires/releases.
 
 = baseline. Times are medians of one iteration and the half width of their interval. ? too noisy:
-stopped before the interval was as narrow as wanted. Model: an estimate by a profile of a device,
-measured nowhere; behind it, times the baseline's. 2>3: step 2 writes what step 3 touches, in
-whichever order they come.
+stopped before the interval was narrow enough. Model: an estimate from the profile of a device, not
+a measurement; then, times the baseline's. 2>3: step 2 writes data that step 3 touches, in either
+order.
 
 correct   promised by the rules, and right in every run
 stale     ordered, but a fence between writer and reader is missing or too narrow
@@ -147,7 +147,7 @@ TEST_CASE("table of a report: why cells are not correct is said once for each re
   CHECK(contains(text, "18 cells: dispatch 1 reads what dispatch 0 wrote, and has no barrier bit"));
   CHECK(count(text, "dispatch 1 reads what dispatch 0 wrote") == 1);
   CHECK(
-      contains(text, "unknown   not promised by the rules, yet no run was wrong: only hardware could tell"));
+      contains(text, "unknown   not promised by the rules, but no run was wrong: only hardware could tell"));
 }
 
 TEST_CASE("table of a report: without cells the conclusion is all") {

@@ -1,4 +1,5 @@
-// Sequences carried out on the virtual GPU: coherent, under the fence checker, and with caches that go stale.
+// Sequences carried out on the virtual GPU: coherent, under the fence checker, and with caches that
+// go stale.
 #include "tools/fence_scope/run/bench.hpp"
 
 #include <dlfcn.h>
@@ -252,8 +253,9 @@ TEST_CASE("a step that this device cannot run is refused, with the place") {
     CAPTURE(said);
     CHECK(said.starts_with(message));
   };
-  refused([](Step& step) { step.kernel = "combien"; }, "steps[2].kernel: there is no 'combien'; there are ");
-  refused([](Step& step) { step.arguments.pop_back(); }, "steps[2].arguments: 3 of them; 'combine' takes 4");
+  refused([](Step& step) { step.kernel = "combien"; },
+          "steps[2].kernel: there is no kernel 'combien'; there are ");
+  refused([](Step& step) { step.arguments.pop_back(); }, "steps[2].arguments: 3 given; 'combine' takes 4");
   refused([](Step& step) { step.arguments[3].value.resize(8); },
           "steps[2].arguments[3]: a value of 8 bytes; 'combine' takes a value of 4 there");
   refused([](Step& step) { std::swap(step.arguments[2], step.arguments[3]); },

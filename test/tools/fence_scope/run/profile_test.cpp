@@ -1,4 +1,5 @@
-// The model: that it gives back what it was fitted to, says where its parameters come from, and orders what can be ordered.
+// The model: that it gives back what it was fitted to, says where its parameters come from, and
+// orders what can be ordered.
 #include "tools/fence_scope/run/profile.hpp"
 
 #include <set>
@@ -131,6 +132,6 @@ TEST_CASE("independent kernels overlap without barrier bits", "[profile]") {
 }
 
 TEST_CASE("a profile that does not exist is refused with the names of those that do", "[profile]") {
-  CHECK_THROWS_WITH(find_profile("vega"), "there is no profile 'vega': use one of fiji, mi210, mi300x");
+  CHECK_THROWS_WITH(find_profile("vega"), "there is no profile 'vega'; use one of fiji, mi210, mi300x");
   CHECK_THROWS_AS(model_time(find_profile("fiji"), sort_of(1024), {}), std::invalid_argument);
 }

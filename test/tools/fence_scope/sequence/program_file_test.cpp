@@ -105,14 +105,14 @@ TEST_CASE("a program file becomes a sequence") {
 TEST_CASE("every mistake in a program file is told with its place") {
   CHECK(refusal("{}") == "the field 'steps' is missing");
   CHECK(refusal("[]") == "[]; take an object");
-  CHECK(refusal("{\"steps\": []}") == "steps: there is no dispatch, and so no header to choose");
+  CHECK(refusal("{\"steps\": []}") == "steps: there is no dispatch, so no header to choose");
   CHECK(refusal("{\"name\": 1}") == "name: 1; take a string");
   CHECK(refusal("{\n\"name\": }").starts_with("parse error at line 2, column 9"));
   CHECK(refusal("{\"name\": \"a\", \"name\": \"b\"}") == "an object has two fields 'name'");
   CHECK(refusal("\"buffers\"", "\"bufers\"") ==
         "there is no field 'bufers'; there are name, description, code_object, buffers, steps");
 
-  CHECK(refusal("\"name\": \"y\"", "\"name\": \"x\"") == "buffers[1].name: there is a buffer 'x' already");
+  CHECK(refusal("\"name\": \"y\"", "\"name\": \"x\"") == "buffers[1].name: another buffer is called 'x'");
   CHECK(refusal("\"bytes\": 512, \"kind\"", "\"bytes\": -1, \"kind\"") ==
         "buffers[2].bytes: -1; take a whole number from 1 to 1099511627776");
   CHECK(refusal("\"fine\"", "\"finest\"") == "buffers[2].kind: \"finest\"; take device, coarse or fine");
@@ -121,19 +121,19 @@ TEST_CASE("every mistake in a program file is told with its place") {
   CHECK(refusal("[1, 2, 3, 4]", "[1, 2, -3, 4]") ==
         "buffers[0].initial.u32[2]: -3; take a whole number from 0 to 4294967295");
   CHECK(refusal("\"bytes\": 1024, \"initial\": {\"u32\"", "\"bytes\": 12, \"initial\": {\"u32\"") ==
-        "buffers[0].initial.u32: 16 bytes, where 'x' has 12");
+        "buffers[0].initial.u32: 16 bytes, but 'x' has 12");
 
   CHECK(refusal("{\"buffer\": \"x\"}, {\"u32\"", "{\"buffer\": \"z\"}, {\"u32\"") ==
         "steps[0].arguments[2].buffer: no buffer is called 'z'; there are x, y, out");
   CHECK(refusal("\"offset\": 512}", "\"offset\": 1024}") ==
-        "steps[0].arguments[1].offset: byte 1024, where 'x' has 1024");
+        "steps[0].arguments[1].offset: byte 1024, but 'x' has 1024");
   CHECK(refusal("{\"u32\": 7}", "{\"u32\": 7.5}") ==
         "steps[0].arguments[3].u32: 7.5; take a whole number from 0 to 4294967295");
   CHECK(refusal("{\"u32\": 7}", "7") == "steps[0].arguments[3]: 7; take an object");
   CHECK(refusal("{\"f32\": 1.5}", "{\"f32\": 1e39}") ==
         "steps[1].arguments[1].f32: 1e+39; take a number that the type can hold");
   CHECK(refusal("{\"f32\": 1.5}", "{\"offset\": 4}") ==
-        "steps[1].arguments[1]: an offset alone; name the buffer, too");
+        "steps[1].arguments[1]: an offset without a buffer; name the buffer, too");
   CHECK(refusal("[1, 2, 255]", "[1, 2, 256]") ==
         "steps[1].arguments[3].bytes[2]: 256; take a whole number from 0 to 255");
   CHECK(refusal("\"kernel\": \"probe\", ", "") == "steps[1]: the field 'kernel' is missing");
@@ -147,15 +147,15 @@ TEST_CASE("every mistake in a program file is told with its place") {
   CHECK(refusal("\"after\": [\"first\"]", "\"after\": [\"down\"]") ==
         "steps[1].after[0]: no earlier step is called 'down'");
   CHECK(refusal("\"queue\": 1", "\"queue\": 0") ==
-        "steps[1].after[0]: step 0 is in the same queue, where barrier bits make the order");
+        "steps[1].after[0]: step 0 is in the same queue, where barrier bits define the order");
   CHECK(refusal("\"name\": \"down\"", "\"name\": \"first\"") ==
-        "steps[2].name: there is a step 'first' already");
+        "steps[2].name: another step is called 'first'");
   CHECK(refusal("\"name\": \"down\"", "\"grid\": 1") ==
         "steps[2]: there is no field 'grid'; there are name, copy, after");
   CHECK(refusal("\"offset\": 128}", "\"offset\": 384}") ==
-        "steps[2].copy.to: 256 bytes from byte 384 on, where 'out' has 512");
+        "steps[2].copy.to: 256 bytes from byte 384, but 'out' has 512");
   CHECK(refusal("\"bytes\": 256}", "\"bytes\": 1000}") ==
-        "steps[2].copy.from.bytes: 1000 bytes from byte 256 on, where 'y' has 1024");
+        "steps[2].copy.from.bytes: 1000 bytes from byte 256, but 'y' has 1024");
   CHECK(refusal("{\"buffer\": \"out\", \"offset\": 128}", "\"x\"") ==
         "steps[2].to: both 'y' and 'x' are in device memory; copies are between device and host");
 }
@@ -184,13 +184,13 @@ TEST_CASE(
                        "none.json"));
 }
 
-TEST_CASE("the program file that the README shows is one") {
+TEST_CASE("the program file that PROGRAM_FILES.md shows is valid") {
   std::stringstream text;
-  text << std::ifstream(FENCE_SCOPE_README).rdbuf();
-  const std::string readme = text.str();
-  const size_t begin = readme.find("```json\n"), end = readme.find("\n```", begin);
+  text << std::ifstream(FENCE_SCOPE_PROGRAM_FILES).rdbuf();
+  const std::string page = text.str();
+  const size_t begin = page.find("```json\n"), end = page.find("\n```", begin);
   REQUIRE(end != std::string::npos);
-  const Sequence sequence = parse_program(readme.substr(begin + 8, end - begin - 8), ".");
+  const Sequence sequence = parse_program(page.substr(begin + 8, end - begin - 8), ".");
   CHECK(sequence.steps.size() == 4);
   CHECK(plan(sequence).headers.front().acquire == aql::FenceScope::system);
 }

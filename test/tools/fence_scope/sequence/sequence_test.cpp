@@ -87,8 +87,8 @@ TEST_CASE("a shape that a workload cannot have is refused with what it can") {
         "producer-consumer, copy-kernel-copy, empty");
   CHECK(error_of<support::UsageError>(
             [] { static_cast<void>(resolve("bitonic-sort", {.bytes_per_kernel = 12})); }) ==
-        "workload bitonic-sort: 12 bytes per kernel; take 4 bytes for each key, which are a "
-        "power of two from 2 to 2^24");
+        "workload bitonic-sort: 12 bytes per kernel; take 4 bytes per key, for a power of "
+        "two of keys from 2 to 2^24");
   CHECK(error_of<support::UsageError>([] {
           static_cast<void>(resolve("chain", {.bytes_per_kernel = 256, .working_set_bytes = 256}));
         }) ==
@@ -117,13 +117,13 @@ TEST_CASE("a sequence that cannot be carried out is refused, with the place") {
   refused([](Sequence& s) { s.steps[0].after = {0}; },
           "steps[0].after[0]: step 0 is not an earlier one; a step waits for earlier steps");
   refused([](Sequence& s) { add(s, 0, {}, {0}); },
-          "steps[1].after[0]: step 0 is in the same queue, where barrier bits make the order");
-  refused([](Sequence& s) { add(s, 1, {}, {0, 0}); }, "steps[1].after[1]: step 0 is there twice");
+          "steps[1].after[0]: step 0 is in the same queue, where barrier bits define the order");
+  refused([](Sequence& s) { add(s, 1, {}, {0, 0}); }, "steps[1].after[1]: step 0 is listed twice");
   refused(
       [](Sequence& s) {
         s.steps[0].accesses = {{1, 8, 249, true}};
       },
-      "steps[0].accesses[0]: 249 bytes from byte 8 on, where 'y' has 256");
+      "steps[0].accesses[0]: 249 bytes from byte 8, but 'y' has 256");
   refused(
       [](Sequence& s) {
         s.steps[0].accesses = {{3, 0, 1, true}};
@@ -134,7 +134,7 @@ TEST_CASE("a sequence that cannot be carried out is refused, with the place") {
   refused([](Sequence& s) { add_copy(s, 0, 1); },
           "steps[1].to: both 'x' and 'y' are in device memory; copies are between device and host");
   refused([](Sequence& s) { s.steps[add_copy(s, 0, 2)].to.bytes = 8; },
-          "steps[1].to: 8 bytes go where 256 come from");
+          "steps[1].to: 8 bytes, but 'from' has 256");
 }
 
 TEST_CASE("in one queue the plan is the engine's") {

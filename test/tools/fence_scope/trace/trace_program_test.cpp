@@ -91,7 +91,8 @@ TEST_CASE("--cell chooses what is traced, a wrong cell's overtaking packets incl
 TEST_CASE("copies and both queues are there, joined by flows") {
   const ordered_json copies = trace_of({"explain", "--workload", "copy-kernel-copy", "--kernels", "2"});
   CHECK(events_of(copies, "b", "copy").size() == 2);
-  // Up to the first kernel's wait, that to the kernel, to the second one, to the closing packet; and to the copy down.
+  // Up to the first kernel's wait, that to the kernel, to the second one, to the closing packet;
+  // and to the copy down.
   CHECK(events_of(copies, "s").size() >= 4);
   const ordered_json queues = trace_of({"explain", "--workload", "producer-consumer", "--kernels", "4"});
   std::set<uint64_t> processes;
@@ -143,7 +144,7 @@ TEST_CASE("a trace that cannot be made is refused before anything runs, with wha
   const auto says = [](const std::string& text, const char* words) {
     return text.find(words) != std::string::npos;
   };
-  CHECK(says(refusal({"sweep"}), "--trace: a sweep has a sequence for each size; trace one of them with"));
+  CHECK(says(refusal({"sweep"}), "--trace: a sweep runs several sequences; trace one of them with"));
   CHECK(says(run_command({FENCE_SCOPE, "ladder", "--trace", "t.json"}).err,
              "--trace: the ladder times whole sorts"));
   CHECK(says(refusal({"scopes", "--dry-run"}), "nothing runs with --dry-run"));
@@ -153,5 +154,5 @@ TEST_CASE("a trace that cannot be made is refused before anything runs, with wha
              "--cell: 6 cells have 'acquire agent' in their label"));
   const CommandResult alone = run_command({FENCE_SCOPE, "scopes", "--cell", "acquire agent"});
   CHECK(alone.exit_code == 2);
-  CHECK(says(alone.err, "--cell: chooses what --trace traces"));
+  CHECK(says(alone.err, "--cell chooses the cell that --trace traces"));
 }

@@ -34,7 +34,8 @@ std::vector<ordered_json> events_of(const ordered_json& trace, const std::string
   return out;
 }
 
-// Two dispatches of queue 0 that overlap, one of queue 1 that waits for both, a copy that waits for that.
+// Two dispatches of queue 0 that overlap, one of queue 1 that waits for both, a copy that waits for
+// that.
 TraceRun small_run() {
   TraceRun run;
   run.device = "AMD Instinct MI210 (gfx90a)";
@@ -302,9 +303,9 @@ TEST_CASE("trace: a line that is none is refused with its number") {
     }
     return std::string("accepted");
   };
-  CHECK(refusal("\n{").starts_with("t.jsonl: line 2 is none of the virtual GPU's trace: "));
-  CHECK(
-      refusal("{\"type\":\"doorbell\"}").starts_with("t.jsonl: line 1 is none of the virtual GPU's trace: "));
+  CHECK(refusal("\n{").starts_with("t.jsonl: line 2 is not a line of the virtual GPU's trace: "));
+  CHECK(refusal("{\"type\":\"doorbell\"}")
+            .starts_with("t.jsonl: line 1 is not a line of the virtual GPU's trace: "));
   CHECK(refusal("").starts_with("accepted"));
 }
 

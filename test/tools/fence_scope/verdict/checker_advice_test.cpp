@@ -10,7 +10,8 @@ using aql::FenceScope;
 
 namespace {
 
-// Three steps: packets 4 and 5 of queue 0, which the device calls 7, and packet 4 of queue 1, which it calls 9.
+// Three steps: packets 4 and 5 of queue 0, which the device calls 7, and packet 4 of queue 1, which
+// it calls 9.
 Placement placement() {
   constexpr auto dispatch = Bench::Packet::Role::dispatch;
   Placement where;
@@ -68,5 +69,5 @@ TEST_CASE("a disagreement with the fence checker is said aloud, and silence is n
   CHECK(checker_advice(packets) == "the fence checker disagrees with 1 of 2 headers");
   CHECK_FALSE(about_checker_advice(packets).empty());
   REQUIRE(reasons_of(packets[1]).size() == 4);
-  CHECK(reasons_of(packets[1])[3].why == "disagrees: enough is no barrier bit, acquire agent");
+  CHECK(reasons_of(packets[1])[3].why == "disagrees; sufficient: no barrier bit, acquire agent");
 }

@@ -1,5 +1,5 @@
-// Verdicts: what follows from which evidence; and what the virtual GPU's instruments make of workloads with fences too few. A program of its own, because it
-// starts itself.
+// Verdicts: what follows from which evidence; and what the virtual GPU's instruments make of
+// workloads with fences too few. A program of its own, because it starts itself.
 #include "tools/fence_scope/verdict/judge.hpp"
 
 #include <algorithm>
@@ -74,7 +74,8 @@ TEST_CASE("the pair is the checker's, where it found one that the rules have, to
   CHECK(judgement.reader == 4);
   CHECK(judgement.reason.find("nothing orders the two") != std::string::npos);
   CHECK(judgement.reason.find("disagree") == std::string::npos);
-  // Of two that nothing orders either may have come first: then one reads early what the other overwrites.
+  // Of two that nothing orders either may have come first: then one reads early what the other
+  // overwrites.
   const Finding turned{.earlier = {4}, .later = {3}, .place = Bench::Place{0, 0}, .reason = "r"};
   const Judgement early = judge(sequence, headers, {.checked = true, .findings = {turned}});
   CHECK(early.writer == 4);
@@ -98,8 +99,8 @@ TEST_CASE("a finding about accesses that a step does not declare names step, buf
   CHECK(judgement.reader == 2);
   CAPTURE(judgement.reason);
   CHECK(judgement.reason.starts_with(
-      "'link 2' (2) does not declare what it reads, found by the fence checker: "));
-  CHECK(judgement.reason.find("from byte 64 on: no barrier bit") != std::string::npos);
+      "'link 2' (2) does not declare all that it reads, found by the fence checker: "));
+  CHECK(judgement.reason.find("from byte 64: no barrier bit") != std::string::npos);
 }
 
 TEST_CASE("where rules and checker disagree over declared accesses the reason says so, whatever the verdict",
@@ -119,7 +120,7 @@ TEST_CASE("where rules and checker disagree over declared accesses the reason sa
   CAPTURE(judgement.reason);
   CHECK(judgement.verdict == Verdict::unordered);
   CHECK(judgement.reason.starts_with(
-      "the fence checker and the rules disagree, which is a defect of one of them: "));
+      "the fence checker and the rules disagree, so one of them has a defect: "));
   CHECK(judgement.writer == 1);
   CHECK(judgement.reader == 3);
   // And where the checker has looked and saw nothing of what the rules complain about.
