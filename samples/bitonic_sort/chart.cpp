@@ -11,7 +11,7 @@ namespace {
 using support::svg_text;
 
 constexpr int kWidth = 720;
-constexpr int kLeft = 150;  // room for the names of the rungs
+constexpr int kLeft = 150;  // space for the names of the rungs
 constexpr int kBarsWidth = 370;
 constexpr int kTop = 74;
 constexpr int kRowHeight = 40;
@@ -51,11 +51,11 @@ std::string svg(const Report& report) {
                       fmt::format("{:+.0f} us", result.delta_us), "end");
     out += svg_text(kWidth - 20, baseline, "text", fmt::format("{:.2f}x", result.speedup), "end");
   }
-  out +=
-      svg_text(20, height - 14, "quiet",
-               report.rungs.size() == 1
-                   ? "Switches: " + report.rungs[0].rung.name
-                   : "Each rung adds one switch to those above it. Timed: copy in, all kernels, copy back.");
+  out += svg_text(
+      20, height - 14, "quiet",
+      report.rungs.size() == 1
+          ? "Switches: " + report.rungs[0].rung.name
+          : "Each rung adds one switch to the previous rung. Timed: copy in, all kernels, copy back.");
   return support::svg_image(kWidth, height, time_name + " of a bitonic sort, rung by rung", kStyles,
                             kDarkStyles, out);
 }

@@ -1,7 +1,8 @@
 // Measures rungs side by side.
 //
-// The rungs take turns: iteration i of every rung comes before iteration i + 1 of any, so that a machine that grows slower or busier during the
-// run does so for all of them. There is no warm-up run: --iterations N means N sorts, and the median ignores a slow first one.
+// Iteration i of every rung precedes iteration i + 1 of any rung, so that a drift of the machine's
+// speed affects all rungs alike. There is no warm-up run: --iterations N means N sorts, and the
+// median ignores a slow first one.
 #pragma once
 
 #include <array>
@@ -15,10 +16,10 @@
 
 namespace uptempo::sort {
 
-// What explains the time of one iteration.
+// A count that explains the time of an iteration.
 struct CountInfo {
-  const char* name;   // in JSON
-  const char* title;  // in the table; '\n' breaks it
+  const char* name;   // JSON key
+  const char* title;  // table title; '\n' breaks it
   uint64_t Counters::*member;
 };
 
@@ -38,7 +39,7 @@ inline constexpr std::array<CountInfo, 3> kCopyCounts{{
     {"unpins", "unpins", &Counters::unpins},
 }};
 
-// Copies, by the way that they took; in JSON under "copies_by_path".
+// Copies by their path; in JSON under "copies_by_path".
 inline constexpr std::array<CountInfo, 4> kCopyPaths{{
     {"pinned", "pinned\ncopies", &Counters::copies_pinned},
     {"pinned_for_once", "pin-once\ncopies", &Counters::copies_pinned_for_once},
@@ -49,20 +50,21 @@ inline constexpr std::array<CountInfo, 4> kCopyPaths{{
 struct Iteration {
   double us = 0;        // copy to the device, all kernels, copy back
   Counters counts;      // of the same interval
-  bool correct = true;  // as far as it was asked for
+  bool correct = true;  // stays true if results are not compared
 };
 
 struct RungResult {
   Rung rung;
   std::vector<double> iteration_us;
   double us_per_iteration = 0;  // median
-  double delta_us = 0;          // against the rung before; 0 for the first
-  double speedup = 1;           // against the first rung
-  Counters counts;              // of the last iteration: in steady state they are all alike
+  double delta_us = 0;          // change from the previous rung; 0 for the first
+  double speedup = 1;           // relative to the first rung
+  Counters counts;              // of the last iteration: in the steady state all are equal
   uint32_t wrong_iterations = 0;
 };
 
-// `sort` runs one iteration with the given switches; `progress` is told what comes next, for example "iteration 3/20, fence".
+// `sort` runs one iteration with the given switches. `progress` receives the next action, for
+// example "iteration 3/20, fence".
 std::vector<RungResult> measure(const std::vector<Rung>& rungs, uint32_t iterations,
                                 const std::function<Iteration(const Switches&)>& sort,
                                 const std::function<void(const std::string&)>& progress = {});

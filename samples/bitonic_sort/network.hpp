@@ -1,5 +1,6 @@
-// The shape of a bitonic sort of 2^n keys: n stages, stage s (from 0) having s + 1 passes, one kernel for each pass, one work-item for each
-// pair of keys. 32,768 keys make 120 kernels of 16,384 work-items.
+// The shape of a bitonic sort of 2^n keys: n stages; stage s (from 0) has s + 1 passes; each pass
+// is one kernel with one work-item per pair of keys. 32,768 keys need 120 kernels of 16,384
+// work-items.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct Pass {
 
 class Network {
  public:
-  // Throws std::invalid_argument, saying what is accepted, unless `length` is a power of two from 2 to 2^24.
+  // Throws std::invalid_argument unless `length` is a power of two from 2 to 2^24.
   explicit Network(int64_t length);
 
   uint32_t length() const noexcept { return length_; }

@@ -28,14 +28,14 @@ struct Options {
   std::string svg_file;
 };
 
-// Declares the options; their values are in `options` once `app` has parsed.
+// Declares the options. Their values are in `options` after `app` has parsed.
 void declare(CLI::App& app, Options& options);
 
-// What is to be measured: the ladder, or one rung of exactly the switches given (--baseline: none of them).
-// Throws support::UsageError where options contradict each other.
+// The rungs to measure: the ladder, or one rung of exactly the switches given (--baseline: none).
+// Throws support::UsageError if options contradict each other.
 std::vector<Rung> rungs(const Options& options);
 
-// The network of `--length length`. Throws support::UsageError for a length that no network has.
+// The network of `--length length`. Throws support::UsageError for an invalid length.
 Network network_for_option(int64_t length);
 
 }  // namespace uptempo::sort

@@ -60,7 +60,7 @@ std::string counts_table(const Report& report, const char* subject, const std::v
   return table.text();
 }
 
-// A copy path that no rung took is no column.
+// Columns only for copy paths that some rung used.
 std::vector<CountInfo> copy_columns(const Report& report) {
   std::vector<CountInfo> columns(kCopyCounts.begin(), kCopyCounts.end());
   for (const CountInfo& path : kCopyPaths) {

@@ -41,7 +41,7 @@ Sorter::Sorter(const Agent& gpu, Network network, bool descending)
 void Sorter::set_keys(std::span<const uint32_t> keys) {
   if (keys.size() != network_.length())
     throw std::invalid_argument(
-        fmt::format("a sorter of {} keys was given {}", network_.length(), keys.size()));
+        fmt::format("set_keys() needs {} keys, but {} were given", network_.length(), keys.size()));
   std::ranges::copy(keys, pageable_input_.begin());
   std::ranges::copy(keys, pinned_input_.begin());
 }
@@ -97,7 +97,7 @@ void Sorter::dispatch_all(const Switches& switches, const std::optional<aql::Hea
     if (switches.prealloc_kernarg) {
       set_flags(batch_.dispatch(kernel_, grid, keys_.data(), stage, pass, ascending_));
     } else {
-      // One block serves all kernels as long as the host waits for each; kernels in flight need one each.
+      // One block serves all kernels if the host waits for each; kernels in flight need one each.
       if (blocks.empty() || switches.avoid_host_sync)
         blocks.emplace_back(gpu_, kernel_.info().arguments.size_bytes());
       set_flags(
@@ -109,7 +109,7 @@ void Sorter::dispatch_all(const Switches& switches, const std::optional<aql::Hea
 }
 
 std::vector<uint32_t> random_keys(uint32_t length, uint64_t seed) {
-  std::mt19937_64 random(seed);  // its numbers are fixed by the standard; those of distributions are not
+  std::mt19937_64 random(seed);  // the standard defines its numbers, but not those of distributions
   std::vector<uint32_t> keys(length);
   std::ranges::generate(keys, [&] { return static_cast<uint32_t>(random()); });
   return keys;

@@ -1,9 +1,12 @@
-// Sorts keys on a GPU, one kernel dispatch for each pass of the network, with any combination of the switches.
+// Sorts keys on a GPU, one kernel dispatch per pass of the network, with any combination of the
+// switches.
 //
-// Timed and counted: copy to the device, whatever the switches leave to be made during the iteration (signal, kernarg blocks), all kernels,
-// copy back. Not timed: set-up, filling the input, looking at the output, and giving back what an iteration made.
+// Timed and counted: copy to the device, objects that the switches leave to be created in the
+// iteration (signal, kernarg blocks), all kernels, copy back. Not timed: set-up, filling the input,
+// checking the output, and releasing an iteration's objects.
 //
-// Thread safety: one owner. Lifetime: not beyond the Runtime that its agent comes from.
+// Thread safety: one owner.
+// Lifetime: within that of the agent's Runtime.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +21,8 @@
 
 namespace uptempo::sort {
 
-// Barrier bit and scopes that packet `index` of `count` asks for. Packets that carry a completion signal (all of them without
-// avoid_host_sync) release at system scope whatever is asked: the engine sees to that.
+// Barrier bit and scopes requested for packet `index` of `count`. The engine releases packets with
+// a completion signal (all of them without avoid_host_sync) at system scope in any case.
 aql::HeaderFlags packet_flags(const Switches& switches, size_t index, size_t count);
 
 // The five switches, all on.
@@ -27,19 +30,22 @@ inline constexpr Switches kFullyOptimised{true, true, true, true, true};
 
 class Sorter {
  public:
-  // Makes queue, buffers and kernel. Throws Error.
+  // Creates queue, buffers and kernel. Throws Error.
   Sorter(const Agent& gpu, Network network, bool descending);
 
-  // The keys that every later run sorts. Throws std::invalid_argument unless there are as many as the network sorts.
+  // Sets the keys that every later run sorts. Throws std::invalid_argument for another number of
+  // keys than the network's.
   void set_keys(std::span<const uint32_t> keys);
 
-  // One iteration; Iteration::correct stays true, nothing is looked at. Throws Error if the device fails.
+  // Runs one iteration. Iteration::correct stays true: results are not checked. Throws Error if the
+  // device fails.
   Iteration run(const Switches& switches);
 
-  // Fully optimised, but every packet between first and last has these flags.
+  // Fully optimised, but every packet between the first and the last has these flags.
   Iteration run_with_interior(const aql::HeaderFlags& interior);
 
-  // What the last run brought back. Overwritten with a pattern before each run, so that nothing old can pass for a result.
+  // The result of the last run. Each run first overwrites it with a pattern, so that an old result
+  // cannot pass for a new one.
   std::span<const uint32_t> output() const noexcept { return last_output_; }
 
   const Network& network() const noexcept { return network_; }

@@ -1,8 +1,9 @@
-// The five things that make a dispatched sort cheaper, each on its own, and the ladder that adds them up.
+// The five switches that make a dispatched sort cheaper, and the ladder that adds one per rung.
 //
-// Without any of them (the baseline) one signal and one kernarg block are made inside the timed iteration, the host waits after each
-// kernel, every packet acquires and releases at system scope, and host memory is pageable.
-// Order and meaning: AMD, "ROCm with Rapid Harmony: Optimizing HSA Dispatch" (1.7x in all on a Fiji GPU).
+// Baseline (no switch): one signal and one kernarg block are created inside the timed iteration,
+// the host waits after each kernel, every packet acquires and releases at system scope, and host
+// memory is pageable. Order and meaning: AMD, "ROCm with Rapid Harmony: Optimizing HSA Dispatch"
+// (1.7x in all on a Fiji GPU).
 #pragma once
 
 #include <array>
@@ -21,12 +22,12 @@ struct Switches {
 };
 
 struct SwitchInfo {
-  const char* name;  // as on the command line, without the dashes
+  const char* name;  // command-line name without the dashes
   bool Switches::*member;
   const char* help;
 };
 
-// In the ladder's order.
+// In ladder order.
 inline constexpr std::array<SwitchInfo, 5> kSwitches{{
     {"prealloc-signal", &Switches::prealloc_signal, "Take the signal from a pool"},
     {"prealloc-kernarg", &Switches::prealloc_kernarg, "Take kernarg blocks from a pool"},
@@ -40,10 +41,10 @@ struct Rung {
   Switches switches;
 };
 
-// "baseline", or the names of the switches that are on, joined by '+'.
+// "baseline", or the names of the enabled switches, joined by '+'.
 std::string name_of(const Switches& switches);
 
-// Baseline, then one switch more on each rung; a rung is named after the switch that it adds.
+// The baseline, then one more switch per rung; a rung is named after the switch that it adds.
 std::vector<Rung> ladder();
 
 }  // namespace uptempo::sort

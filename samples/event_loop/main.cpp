@@ -1,10 +1,12 @@
-// Completions in a program that has better things to do than to wait: an event loop on epoll, and coroutines that await their batches.
+// Completions in an event loop: a program that waits in epoll, and coroutines that await their
+// batches.
 //
 //   event_loop [auto|hardware|virtual]
 //
-// Four requests, each with a queue of its own, run three batches one after the other. Each is a coroutine that `co_await`s its batch and
-// goes on in the loop; a notifier makes the same completions readable in epoll, as a server would mix them with its sockets. One thread of the
-// library sleeps for all of them.
+// Four requests, each with its own queue, run three batches in succession. Each request is a
+// coroutine that `co_await`s its batch and resumes in the loop. A notifier makes the same
+// completions readable in epoll, as a server would combine them with its sockets. The library's
+// completion thread waits for all of them.
 //
 // Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong argument.
 #include <sys/epoll.h>
@@ -29,7 +31,7 @@ namespace {
 
 constexpr uint32_t requests = 4, batches = 3, items = 1024;
 
-// The program's loop: takes coroutines from the library's thread and resumes them on its own.
+// The program's loop: receives coroutines from the library's thread and resumes them in its own.
 class Loop {
  public:
   explicit Loop(CompletionNotifier& notifier) : notifier_(notifier) {
@@ -43,7 +45,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // What resume_on() calls: hand over, and no more.
+  // Called by resume_on(), in the library's thread: only queues the coroutine.
   void operator()(std::coroutine_handle<> coroutine) {
     {
       const std::lock_guard lock(mutex_);
@@ -52,17 +54,18 @@ class Loop {
     eventfd_write(posted_fd_, 1);
   }
 
-  // Returns the number of notices, when `tasks` tasks are done.
+  // Runs until `tasks` tasks are done. Returns the number of notices.
   size_t run(const size_t& done, size_t tasks) {
     size_t notices = 0;
     while (done != tasks || notices != requests * batches) {
       epoll_event event{};
-      if (epoll_wait(epoll_, &event, 1, 10'000) != 1) throw std::runtime_error("nothing came for 10 seconds");
+      if (epoll_wait(epoll_, &event, 1, 10'000) != 1)
+        throw std::runtime_error("no completion arrived within 10 seconds");
       eventfd_t count = 0;
       eventfd_read(event.data.fd, &count);
       if (event.data.fd == notifier_.fd()) {
         while (const auto notice = notifier_.take()) {
-          notice->completion.wait();  // complete already; throws Error if the queue has failed
+          notice->completion.wait();  // already complete; throws Error if the queue has failed
           ++notices;
         }
       } else {
@@ -93,7 +96,7 @@ class Loop {
   std::vector<std::coroutine_handle<>> posted_;
 };
 
-// A coroutine that starts at once and ends by itself.
+// A coroutine that starts immediately and destroys itself at the end.
 struct Task {
   struct promise_type {
     Task get_return_object() { return {}; }
@@ -119,7 +122,7 @@ Task serve(Request& request, const Kernel<uint32_t*, uint32_t>& increment, Loop&
       batch.dispatch(increment, Grid{items}.by(64), request.values.data(), b);
       const Completion completion = batch.submit();
       notifier.watch(completion, b);
-      co_await resume_on(loop, completion);  // goes on in the loop's thread
+      co_await resume_on(loop, completion);  // resumes in the loop's thread
     }
   } catch (...) {
     request.error = std::current_exception();

@@ -1,4 +1,5 @@
-// The API in one screen: sort 32,768 keys with 120 dispatches, one doorbell and one completion signal.
+// The API in one screen: sort 32,768 keys with 120 dispatches, one doorbell and one completion
+// signal.
 //
 //   first_batch [auto|hardware|virtual]
 //

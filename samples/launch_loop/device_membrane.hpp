@@ -1,4 +1,5 @@
-// The membrane on the device, its kernels launched in one of four ways, each of which adds one thing to the one before.
+// The membrane on the device. Its kernels are launched in one of four ways; each adds one thing to
+// the previous one.
 //
 // Thread safety: one owner.
 #pragma once
@@ -14,15 +15,16 @@
 namespace uptempo::launch_loop {
 
 enum class Way : uint8_t {
-  naive,         // FreshScratch that waits: memory for each launch, copies that block, a wait for each kernel
-  async_copies,  // FreshScratch that does not: a wait for each step
-  cached_scratch,     // Launcher, skip_arguments(false): memory is kept
-  skipped_arguments,  // Launcher: arguments are written when they change
+  // FreshScratch that waits: memory for each launch, blocking copies, a wait for each kernel
+  naive,
+  async_copies,       // FreshScratch that does not wait: one wait per step
+  cached_scratch,     // Launcher, skip_arguments(false): memory is reused
+  skipped_arguments,  // Launcher: arguments are written only if they change
 };
 struct WayInfo {
   Way way;
   const char* name;
-  bool is_slow;  // takes some of the steps only
+  bool is_slow;  // runs only some of the steps
 };
 inline constexpr std::array<WayInfo, 4> ways{{
     {Way::naive, "naive", true},
@@ -33,7 +35,7 @@ inline constexpr std::array<WayInfo, 4> ways{{
 
 class DeviceMembrane {
  public:
-  // At rest. Throws Error.
+  // Creates a membrane at rest. Throws Error.
   DeviceMembrane(const Agent& gpu, const Program& program, Way way);
 
   void actuate(const Field& actions) { launch(actuate_, speed_.data(), in(actions), width); }
@@ -41,14 +43,14 @@ class DeviceMembrane {
   void tension() { launch(tension_, speed_.data(), height_.data(), width, stiffness, damping); }
   void hold() { launch(hold_, speed_.data(), height_.data(), width, mounts_); }
   void drift() { launch(drift_, height_.data(), speed_.data(), width, time_step); }
-  // observation() is there when it returns.
+  // Blocks until observation() is valid.
   void observe() {
     launch(observe_, out(observation_), height_.data(), speed_.data(), width);
     if (way_ == Way::async_copies) fresh_.finish();
   }
 
   const Observation& observation() const noexcept { return observation_; }
-  // Copied from the device. Throw Error.
+  // Copy the field from the device. Throw Error.
   Field height() { return download(height_); }
   Field speed() { return download(speed_); }
 

@@ -15,7 +15,7 @@ void copy_and_wait(void* to, const void* from, size_t bytes) {
 FreshScratch::~FreshScratch() {
   try {
     finish();
-  } catch (const Error&) {  // the queue has failed, which the launches have said
+  } catch (const Error&) {  // the queue has failed; the launches have reported it
   }
 }
 
@@ -41,13 +41,13 @@ void FreshScratch::copy_out(std::span<std::byte> host, const void* room) {
 void FreshScratch::finish() {
   last_.wait();
   for (const Arrival& arrival : arrivals_) {
-    // An acquire of our own: one inside ROCr is invisible to a thread sanitizer.
+    // An acquire of our own: a thread sanitizer does not see the one inside ROCr.
     while (aql::load_acquire(arrival.copied) > 0)
       hsa_signal_wait_scacquire(arrival.copied, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX,
                                 HSA_WAIT_STATE_BLOCKED);
     if (aql::load_acquire(arrival.copied) < 0)
       throw Error({.call = "hsa_amd_memory_async_copy",
-                   .asked = "an array of the device for the host",
+                   .asked = "a copy of a device array to the host",
                    .found = "the copy engine reported a failure",
                    .remedy = "check that both ranges are mapped for this GPU"});
     std::memcpy(arrival.to.data(), arrival.from, arrival.to.size());

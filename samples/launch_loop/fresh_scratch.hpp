@@ -1,9 +1,13 @@
-// Launches as one writes them first: memory for the arguments and for arrays of the host is made for each launch, and given back after it.
+// Launches in the simplest way: allocates memory for arguments and for host arrays in each launch,
+// and frees it afterwards.
 //
-// Waiting: arrays are copied by calls that return when the bytes are there, and the host waits for each kernel. Not waiting: arrays are copied by copy engines, before and behind the
-// kernel by signals, and finish() waits once, for all launches since the last one.
+// Waiting: blocking calls copy arrays, and the host waits for each kernel. Not waiting: copy
+// engines copy arrays, ordered before and after the kernel by signals, and finish() waits once for
+// all launches since the last call.
 //
-// Thread safety: one owner. Lifetime: arrays of the host until the call returns, or finish() where nothing waits.
+// Thread safety: one owner.
+// Lifetime: host arrays must live until the call returns, or until finish() if launches do not
+// wait.
 #pragma once
 
 #include <engine/uptempo.hpp>
@@ -18,7 +22,7 @@
 
 namespace uptempo::launch_loop {
 
-// What in(), out() and in_out() make.
+// The results of in(), out() and in_out().
 template <class T>
 concept HostArray = requires(const T& array) {
   array.memory;
@@ -30,13 +34,13 @@ class FreshScratch {
  public:
   FreshScratch(const Agent& gpu, bool waits)
       : gpu_(gpu), waits_(waits), queue_(gpu, {.publications = 256}), batch_(queue_), copier_(gpu) {}
-  ~FreshScratch();  // waits
+  ~FreshScratch();  // waits for pending launches
   FreshScratch(const FreshScratch&) = delete;
   FreshScratch& operator=(const FreshScratch&) = delete;
 
   template <class... Args, class... Given>
   void launch(const Kernel<Args...>& kernel, const Grid& grid, const Given&... given) {
-    // In braces the arguments, and with them the copies, are in order.
+    // Braces evaluate the arguments, and thereby the copies, in order.
     const std::tuple<Args...> args{put_in<Args>(given)...};
     KernargBuffer& block = blocks_.emplace_back(gpu_, kernel.info().arguments.size_bytes());
     std::apply(
@@ -45,7 +49,7 @@ class FreshScratch {
               .fences(aql::FenceScope::system, aql::FenceScope::system);
         },
         args);
-    // Asked for where somebody waits for this kernel.
+    // A completion signal only if the host or a copy waits for this kernel.
     if (waits_ || (comes_out<Given>() || ...)) batch_.complete_with(signals_.emplace_back());
     last_ = batch_.submit();
     if (waits_) last_.wait();
@@ -96,7 +100,7 @@ class FreshScratch {
     const std::byte* from;
     std::span<std::byte> to;
   };
-  std::vector<Arrival> arrivals_;  // of arrays that come out
+  std::vector<Arrival> arrivals_;  // arrays to be copied to the host
 };
 
 }  // namespace uptempo::launch_loop

@@ -24,10 +24,10 @@ uint32_t rounds_of(const Loop& loop) {
 uint32_t steps_of(const WayInfo& way, const Loop& loop) {
   if (!way.is_slow) return loop.steps;
   return first_steps +
-         std::max(rounds_of(loop), (loop.steps - first_steps) / 20);  // one in each turn at least
+         std::max(rounds_of(loop), (loop.steps - first_steps) / 20);  // at least one in each turn
 }
 
-// What every way has to come to.
+// The results that every way must reach.
 struct Reference {
   explicit Reference(const Loop& loop) {
     observations.reserve(loop.steps);
@@ -41,10 +41,10 @@ struct Reference {
     }
   }
   std::vector<Observation> observations;
-  std::map<uint32_t, HostMembrane> after;  // so many steps, at which some way ends
+  std::map<uint32_t, HostMembrane> after;  // by number of steps at which some way ends
 };
 
-// Not ==, for which 0 and -0 are one, and a NaN is not itself.
+// Not ==, for which 0 and -0 are equal, and a NaN differs from itself.
 template <class T>
 bool same_bits(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
@@ -84,7 +84,7 @@ class Turns {
   }
 
  private:
-  // The time until all but the last kernel of each had been handed over.
+  // Runs `steps` steps. Returns the time spent submitting all kernels but the last of each step.
   Clock::duration take(uint32_t steps) {
     Clock::duration handing_over{};
     for (const uint32_t end = row_.steps + steps; row_.steps < end; ++row_.steps) {
@@ -92,7 +92,7 @@ class Turns {
       drive(membrane_, kernels_, row_.steps);
       handing_over += Clock::now() - begin;
       membrane_.observe();
-      // A simulator looks at what it has observed: this is part of the step.
+      // A simulator reads its observation, so the check is part of the step.
       if (!same_bits(membrane_.observation(), reference_.observations[row_.steps])) ++row_.wrong_observations;
     }
     return handing_over;

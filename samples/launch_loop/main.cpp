@@ -1,9 +1,11 @@
-// A simulator's loop of some dozen small kernels a step, launched in four ways: as one writes it first, with copies that nobody waits for, with memory that is kept, and with arguments
-// that are written only when they change. What each is worth, and what it asks of HSA, counted there.
+// A simulator's loop with dozens of small kernels per step, launched in four ways: the simplest
+// way, with asynchronous copies, with memory that is reused, and with arguments that are written
+// only if they change. Prints the time of each way and its HSA calls.
 //
 //   launch_loop [--steps N] [--kernels N] [--device D] [--json FILE]
 //
-// Exit code: 0 all ways have come to the host's bits, 1 they have not or the device failed, 2 wrong command line, 77 no such device.
+// Exit code: 0 all results are the host's bits, 1 they are not or the device failed, 2 wrong
+// command line, 77 no such device.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,9 +45,9 @@ double speed_up_of(const Row& row, const Row& naive) {
 std::string text_of(const std::vector<Row>& rows, const Options& options, const char* time_name) {
   const Row &first = rows.front(), &last = rows.back();
   std::string text = fmt::format(
-      "A step of {} kernels takes {:.0f} us as one writes it first, and {:.0f} us by\n"
-      "launchers: {:.1f} times as fast. In the steady state launchers ask HSA for {}\n"
-      "allocations, {} frees, {} blocking copies and {} signals a step.\n\n",
+      "A step of {} kernels takes {:.0f} us in the naive way, and {:.0f} us with\n"
+      "launchers: {:.1f} times as fast. In the steady state launchers make {}\n"
+      "allocations, {} frees, {} blocking copies and {} signals per step.\n\n",
       options.loop.kernels, us_of(first), us_of(last), speed_up_of(last, first),
       count(last.calls.allocations, last), count(last.calls.frees, last),
       count(last.calls.blocking_copies, last), count(last.calls.signals_created, last));
@@ -132,14 +134,14 @@ support::ExitCode run(const Options& options, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "A simulator's loop of small kernels, launched in four ways: what each is worth, and\n"
-      "what it asks of HSA.",
+      "A simulator's loop of small kernels, launched in four ways. Prints the time of each\n"
+      "way and its HSA calls.",
       "launch_loop");
   Options options;
   app.add_option("--steps", options.loop.steps, "Steps of the simulation (2000)")
       ->check(CLI::Range(first_steps + 1, 1000000u).description(""))
       ->type_name("N");
-  app.add_option("--kernels", options.loop.kernels, "Kernels of a step (60)")
+  app.add_option("--kernels", options.loop.kernels, "Kernels per step (60)")
       ->check(CLI::Range(least_kernels, 1000u).description(""))
       ->type_name("N");
   support::add_device_option(app, options.device);

@@ -1,11 +1,13 @@
-// A stretched membrane, one float of height and one of speed for each of its points, row by row; a point is a work-item. The edge is held at rest.
+// A stretched membrane: a float of height and one of speed per point, row by row, one work-item per
+// point. The edge stays at rest.
 //
-// Sums and products in a fixed order, each rounded once: the host computes the same bits (membrane.cpp).
+// Sums and products have a fixed order and are each rounded once: the host computes the same bits
+// (membrane.cpp).
 #pragma OPENCL FP_CONTRACT OFF
 
 typedef struct {
-  float row, column;  // where it stands
-  float reach;        // one over the square of the distance at which its pull ends
+  float row, column;  // its position
+  float reach;  // one over the square of the distance at which its pull ends
   float pull;
 } Mount;
 
@@ -19,13 +21,13 @@ static bool is_inside(uint point, uint width) {
   return row != 0 && row + 1 != width && column != 0 && column + 1 != width;
 }
 
-// What the host does to the membrane in this step.
+// The host's action on the membrane in this step.
 kernel void actuate(global float* speed, global const float* actions, uint width) {
   const uint point = get_global_id(0);
   if (is_inside(point, width)) speed[point] = speed[point] + actions[point];
 }
 
-// A gust, of another strength with every launch.
+// A gust with another strength in every launch.
 kernel void wind(global float* speed, uint width, float strength) {
   const uint point = get_global_id(0);
   if (is_inside(point, width)) speed[point] = speed[point] + strength * (float)(row_of(point, width) + 1);
@@ -61,7 +63,8 @@ kernel void hold(global float* speed, global const float* height, uint width, Mo
   speed[point] = speed[point] - hold * height[point];
 }
 
-// What the host is told of a step, by row: the sum of the heights, and that of the squares of the speeds.
+// The host's observation of a step, by row: the sum of the heights and the sum of the squares of
+// the speeds.
 kernel void observe(global float* observation, global const float* height, global const float* speed, uint width) {
   const uint row = get_global_id(0);
   if (row >= width) return;

@@ -3,7 +3,7 @@
 namespace uptempo::launch_loop {
 namespace {
 
-// Numbers without a pattern that would cancel out, -32768 to 32767.
+// Numbers from -32768 to 32767 without a pattern that could cancel out.
 float scattered(uint32_t n) {
   n = (n ^ (n >> 16)) * 0x7feb352du;
   n = (n ^ (n >> 15)) * 0x846ca68bu;

@@ -1,7 +1,9 @@
-// The simulation: a membrane of 8 x 8 points in steps of some dozen kernels, on the host and on the device alike.
+// The simulation: a membrane of 8 x 8 points in steps of dozens of kernels, on the host and on the
+// device.
 //
-// drive() and then observe() are a step: its kernels in their order, for whatever carries them out, HostMembrane (here) or DeviceMembrane (device_membrane.hpp). Both do the same sums and
-// products of floats in the same order, without contraction, so that their states are equal bit by bit.
+// A step is drive(), then observe(). They call its kernels in order on HostMembrane (here) or
+// DeviceMembrane (device_membrane.hpp). Both compute the same sums and products of floats in the
+// same order, without contraction, so their states are equal bit by bit.
 //
 // Thread safety: one owner of a membrane; the functions are pure.
 #pragma once
@@ -16,7 +18,7 @@ inline constexpr uint32_t width = 8, points = width * width;
 
 // Points, row by row; their edge stays at rest.
 using Field = std::array<float, points>;
-// By row: the sum of the heights, and that of the squares of the speeds.
+// By row: the sum of the heights and the sum of the squares of the speeds.
 using Observation = std::array<float, 2 * width>;
 
 inline constexpr float stiffness = 0.125f, damping = 0.9990234375f, time_step = 0.5f;
@@ -31,12 +33,13 @@ struct Mounts {
 static_assert(sizeof(Mounts) == 512);
 Mounts mounts();
 
-// What the host puts into a step. Bits of the numbers, so that any host computes the same.
+// The host's input of a step, derived from integers so that every host computes the same bits.
 Field actions_of(uint32_t step);
 float wind_of(uint32_t step, uint32_t kernel);
 
-// The kernels of a step but the last: one that takes an array of the host, then, over and over, one with an argument of its own each time, one with a large argument, and four with the
-// same few arguments always. The last one, observe(), gives an array to the host.
+// The kernels of a step except the last. The first takes a host array. Then follow in rotation one
+// whose argument always changes, one with a large argument, and four with few, constant arguments.
+// The last kernel, observe(), returns an array to the host.
 inline constexpr uint32_t least_kernels = 2;
 template <class Membrane>
 void drive(Membrane& membrane, uint32_t kernels, uint32_t step) {

@@ -1,9 +1,11 @@
-// What a launch on the default stream costs beside streams that have nothing to do. The default stream is a legacy one: what is put on it comes after everything on all
-// blocking streams and before everything that follows on them, so a runtime may be tempted to look at each of them, or to put a marker on each.
+// Cost of a launch on the default stream beside idle streams. The default stream has legacy order:
+// work on it follows all earlier work on every blocking stream and precedes all later work on them.
+// A runtime might therefore inspect each stream, or put a marker on each.
 //
 //   many_streams [--rounds N] [--seed N] [--device D] [--json FILE]
 //
-// Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77 no such device.
+// Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77
+// no such device.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
@@ -31,7 +33,7 @@ double ns_since(Clock::time_point begin, uint32_t times) {
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / times;
 }
 
-// A default stream beside so many blocking streams, each of which has worked and is idle.
+// A default stream beside a number of blocking streams, each of which has run work and is idle.
 class Row {
  public:
   Row(const Agent& gpu, const Program& program, uint32_t idle_streams)
@@ -62,14 +64,14 @@ class Row {
   bool is_right() const { return std::ranges::count(values_.span(), expected_) == elements; }
 
   std::vector<double> launch_ns, launch_sync_ns;  // of each round
-  double packets = 0;                             // for each launch and finish, summed over the rounds
+  double packets = 0;                             // per launch and finish, summed over the rounds
 
  private:
   void launch(Stream& stream, uint32_t addend) {
     stream.launch(chain_, Grid{elements}, values_.data(), addend);
     expected_ = expected_ * 3 + addend;
     if (&stream == &streams_.default_stream()) return;
-    streams_.synchronize();  // idle streams are not ordered against one another
+    streams_.synchronize();  // idle streams are not ordered among themselves
   }
 
   Kernel<uint32_t*, uint32_t> chain_;
@@ -117,7 +119,7 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds, 
       fmt::format("The default stream (legacy order) beside idle blocking streams\nMedian of {} rounds of {} "
                   "launches, and of {} launches with a finish each; {}\n\n{}\n{}\n",
                   rounds.count, launches, finishes, device.time_name(), table.text(),
-                  right ? "Verified: all launches were carried out, in order." : "WRONG RESULTS."));
+                  right ? "Verified: all launches were executed, in order." : "WRONG RESULTS."));
   if (!json_file.empty()) support::write_output(json_file, json.dump(2) + '\n');
   return right ? support::exit_ok : support::exit_measured_failure;
 }
@@ -126,8 +128,8 @@ support::ExitCode run(const std::string& choice, const support::Rounds& rounds, 
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "What launching on the default stream costs beside 0, 1, 8, 32 and 64 idle streams\n"
-      "that it is ordered against.",
+      "Times launches on the default stream beside 0, 1, 8, 32 and 64 idle streams\n"
+      "that it is ordered with.",
       "many_streams");
   std::string device = "auto", json_file;
   support::Rounds rounds;

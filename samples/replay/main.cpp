@@ -1,9 +1,11 @@
-// A simulation's time step, recorded once: replayed 1,000 times, its step width changed on the way.
+// A simulation's time step, recorded once and replayed 1,000 times; its step width changes
+// half-way.
 //
 //   replay [auto|hardware|virtual]
 //
-// Explicit Euler of x' = v, v' = -x, a vector of oscillators at once. Exit code: 0 as computed on the host, 1 not so or the device failed, 2 wrong
-// argument.
+// Explicit Euler of x' = v, v' = -x, a vector of oscillators at once.
+//
+// Exit code: 0 equal to the host's result, 1 not equal or the device failed, 2 wrong argument.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <tools/vgpu/launch.hpp>
@@ -46,7 +48,7 @@ bool simulate() {
   Node kick = step.dispatch(saxpy, Grid{oscillators}.by(256), v.data(), x.data(), -slow, oscillators);
   Node drift = step.dispatch(saxpy, Grid{oscillators}.by(256), x.data(), v.data(), slow, oscillators);
   for (int i = 0; i < steps; ++i) {
-    if (i == steps / 2) {  // replays in flight keep the width that they were given
+    if (i == steps / 2) {  // replays in flight keep their width
       step.set<2>(kick, -fast);
       step.set<2>(drift, fast);
     }
@@ -62,8 +64,8 @@ int main(int argc, char** argv) {
   try {
     const auto device = vgpu::choose_device(vgpu::parse_device(argc > 1 ? argv[1] : "auto"), argc, argv);
     const bool right = simulate();
-    std::printf("%s: %d replays of a step of 2 dispatches, %s the host computes\n",
-                vgpu::label(device).data(), steps, right ? "as" : "not as");
+    std::printf("%s: %d replays of a step of 2 dispatches, %s the host's result\n",
+                vgpu::label(device).data(), steps, right ? "equal to" : "different from");
     return right ? 0 : 1;
   } catch (const std::invalid_argument& wrong) {
     std::fprintf(stderr, "replay: %s\n", wrong.what());

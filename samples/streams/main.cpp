@@ -1,9 +1,13 @@
-// Copies beside kernels: the same work on one stream and on several, and when the device did what.
+// Copies beside kernels: the same work on one stream and on several, with the device's timeline.
 //
 //   streams [--device D] [--json FILE]
 //
-// Eight batches are uploaded, go through kernels, and are downloaded. On one stream each step follows the one before; on four the upload of one batch runs beside the kernels of
-// another and the download of a third. The timeline is the device's own (TimedEvent). Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77 no such device.
+// Eight batches are uploaded, processed by kernels, and downloaded. On one stream each step follows
+// the previous one. On four streams the upload of one batch overlaps the kernels of another and the
+// download of a third. The timeline is the device's own (TimedEvent).
+//
+// Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77
+// no such device.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
@@ -73,7 +77,7 @@ Timeline run_on(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& chain, uint
   return line;
 }
 
-// A row for each batch: u, k and d where the device was in that step of it.
+// A row per batch: u, k and d where the device executed that step.
 std::string text_of(const Timeline& line) {
   const double span = static_cast<double>(std::max<uint64_t>(line.end_ns - line.begin_ns, 1));
   std::string text =
@@ -127,7 +131,7 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
   }
   json["verified"] = right;
   support::print_report(json_file,
-                        right ? "Verified: every batch is as the host computes it.\n" : "WRONG RESULTS.\n");
+                        right ? "Verified: every batch equals the host's result.\n" : "WRONG RESULTS.\n");
   if (!json_file.empty()) support::write_output(json_file, json.dump(2) + '\n');
   return right ? support::exit_ok : support::exit_measured_failure;
 }
@@ -135,8 +139,7 @@ support::ExitCode run(const std::string& choice, const std::string& json_file, i
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Uploads, kernels and downloads on one stream and on four, and when the device did what.",
-               "streams");
+  CLI::App app("Runs copies and kernels on one stream and on four, and prints the timeline.", "streams");
   std::string device = "auto", json_file;
   support::add_device_option(app, device);
   support::add_json_option(app, json_file);

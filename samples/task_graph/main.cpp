@@ -1,10 +1,15 @@
-// A graph of tasks in one queue: independent branches that join, declared by what each task reads and writes, with the fewest fences.
+// A graph of tasks in one queue: independent branches that join, with declared reads and writes and
+// the fewest fences.
 //
 //   task_graph [--device D] [--rounds N] [--json FILE]
 //
-// Eight branches make a vector each and advance it twice; then they join in pairs, until one is left. Nobody says which task waits for which: FencePlan finds out where a barrier bit
-// and which fences are needed, and says why. Beside it the same tasks without declarations (a barrier bit on each packet) and with what most runtimes do (system fences as well). Exit
-// code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77 no such device.
+// Eight branches create a vector each and advance it twice. They join in pairs until one is left.
+// No dependencies are given: FencePlan finds out from reads and writes where barrier bits and
+// fences are needed, and explains why. For comparison the same tasks run without declarations (a
+// barrier bit on each packet), and as most runtimes do (also system fences).
+//
+// Exit code: 0 all results are right, 1 they are not or the device failed, 2 wrong command line, 77
+// no such device.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <engine/uptempo.hpp>
@@ -30,11 +35,11 @@ constexpr uint32_t branches = 8, advances = 2, elements = 4096, workgroup = 256;
 
 struct Task {
   enum class Kind : uint8_t { make, advance, join } kind;
-  uint32_t branch;     // whose vector it writes; all but `make` read it too
-  uint32_t other = 0;  // of `join`: the branch that it takes in
+  uint32_t branch;     // the branch whose vector it writes; all but `make` also read it
+  uint32_t other = 0;  // `join` only: the branch that it merges
 };
 
-// In an order in which tasks may run one after the other; branches take turns, so that neighbours are independent.
+// A valid sequential order. Branches alternate, so that neighbours are independent.
 std::vector<Task> graph() {
   std::vector<Task> tasks;
   for (uint32_t branch = 0; branch < branches; ++branch) tasks.push_back({Task::Kind::make, branch});
@@ -80,7 +85,7 @@ class GraphRunner {
     for (uint32_t branch = 0; branch < branches; ++branch) vectors_.emplace_back(gpu, elements);
   }
 
-  // To a plan or to the dispatch of a batch: what the task reads and writes.
+  // Declares the task's reads and writes to a plan or to a batch's dispatch.
   template <class Says>
   void declare(Says says, const Task& task) {
     says.writes(at(task.branch), elements);
@@ -112,7 +117,7 @@ class GraphRunner {
   std::vector<DeviceBuffer<uint32_t>> vectors_;
 };
 
-// A way to fence the same tasks.
+// A way to fence the tasks.
 struct Way {
   const char* name;
   FencePolicy policy;
@@ -122,7 +127,7 @@ struct Way {
   bool right = true;
 };
 
-// From the begin of the first task to the end of the last one.
+// From the first task's begin to the last one's end.
 double device_us(const Completion& completion) {
   const std::vector<PacketTime> times = completion.times();
   return static_cast<double>(times.back().end_ns - times.front().start_ns) / 1000;
@@ -157,7 +162,7 @@ std::string table_of(const std::vector<Way>& ways, const char* time_name) {
   return table.text();
 }
 
-// "against system everywhere: 60 system fences, 25 barrier bits; for 35 agent fences"
+// for example "against system everywhere: 60 system fences, 25 barrier bits; for 35 agent fences"
 std::string saved_against(const Way& other, const FenceCost& plan) {
   std::string less, more;
   const auto compare = [&](uint64_t before, uint64_t now, const char* what) {
@@ -209,13 +214,12 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
   const bool right = as_planned && std::ranges::all_of(ways, [](const Way& way) { return way.right; });
   support::print_report(
       json_file,
-      fmt::format(
-          "\n{}\nSaved by the plan\n{}{}{}\n", table_of(ways, device.time_name()),
-          saved_against(ways[1], plan.cost()), saved_against(ways[2], plan.cost()),
-          device.is_virtual ? "On hardware these cost time; on the virtual GPU next to none.\n" : ""));
-  support::print_report(json_file, right        ? "Verified: every result is as the host computes it.\n"
+      fmt::format("\n{}\nSaved by the plan\n{}{}{}\n", table_of(ways, device.time_name()),
+                  saved_against(ways[1], plan.cost()), saved_against(ways[2], plan.cost()),
+                  device.is_virtual ? "On hardware these cost time; on the virtual GPU hardly any.\n" : ""));
+  support::print_report(json_file, right        ? "Verified: every result equals the host's.\n"
                                    : as_planned ? "WRONG RESULTS.\n"
-                                                : "THE BATCH WAS NOT FENCED AS THE PLAN SAYS.\n");
+                                                : "THE BATCH'S FENCES DIFFER FROM THE PLAN.\n");
   if (!json_file.empty()) {
     nlohmann::ordered_json json{{"device", device.name()},
                                 {"virtual_gpu", device.is_virtual},
@@ -232,11 +236,12 @@ support::ExitCode run(const std::string& choice, uint32_t rounds, const std::str
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("A graph of tasks in one queue with the fewest fences, and what they save.", "task_graph");
+  CLI::App app("Runs a graph of tasks in one queue with the fewest fences, and prints the savings.",
+               "task_graph");
   std::string device = "auto", json_file;
   uint32_t rounds = 9;
   support::add_device_option(app, device);
-  app.add_option("--rounds", rounds, "how often each way runs; times are medians")
+  app.add_option("--rounds", rounds, "Runs of each way; times are medians")
       ->check(CLI::Range(1u, 10000u))
       ->capture_default_str();
   support::add_json_option(app, json_file);

@@ -56,7 +56,7 @@ TEST_CASE("a report for people names the device first, then says what came out, 
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.starts_with("Device: virtual GPU, "));
   CHECK(result.out.find("\nA step of 8 kernels takes ") == result.out.find('\n'));
-  CHECK(result.out.find("launchers ask HSA for 0\nallocations, 0 frees, 0 blocking copies and 0 signals") !=
+  CHECK(result.out.find("launchers make 0\nallocations, 0 frees, 0 blocking copies and 0 signals") !=
         std::string::npos);
   CHECK(result.out.find("virtual GPU time") != std::string::npos);
   CHECK(result.out.find("Verified: the host's bits in every observation, and in the state") !=

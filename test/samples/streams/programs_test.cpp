@@ -33,7 +33,7 @@ TEST_CASE("many_streams: a report for people says whose times these are, and tha
   CHECK(result.exit_code == 0);
   CHECK(result.out.starts_with("Device: virtual GPU, "));
   CHECK(result.out.find("times are the virtual GPU's") != std::string::npos);
-  CHECK(result.out.find("Verified: all launches were carried out, in order.") != std::string::npos);
+  CHECK(result.out.find("Verified: all launches were executed, in order.") != std::string::npos);
 }
 
 TEST_CASE("many_streams: a wrong command line ends with 2 and one sentence") {
@@ -70,5 +70,5 @@ TEST_CASE("streams: the report draws a row for each batch and says whose times t
   CHECK(result.out.starts_with("Device: virtual GPU, "));
   CHECK(result.out.find("4 streams: ") != std::string::npos);
   CHECK(result.out.find("  batch 7, stream 3 |") != std::string::npos);
-  CHECK(result.out.find("Verified: every batch is as the host computes it.") != std::string::npos);
+  CHECK(result.out.find("Verified: every batch equals the host's result.") != std::string::npos);
 }

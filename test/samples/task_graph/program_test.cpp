@@ -27,7 +27,8 @@ TEST_CASE("branches that join need a barrier bit for each level of the graph, an
     CHECK(way["agent_fences"] == agent);
     CHECK(way["device_us"] > 0);
   };
-  // Made, advanced twice and joined three times: six levels. Each task but the last one is read by another one, and each level but the first one acquires.
+  // Made, advanced twice and joined three times: six levels. Each task but the last one is read by
+  // another one, and each level but the first one acquires.
   has(ways[0], "planned", 2, 6, 30 + 5);
   has(ways[1], "barrier everywhere", 2, 31, 2 * 30);
   has(ways[2], "system everywhere", 2 * 31, 31, 0);
@@ -43,7 +44,7 @@ TEST_CASE("the report says why each packet has its fences, what was saved, and w
   CHECK(says("  against barrier everywhere: 25 barrier bits, 25 agent fences\n"));
   CHECK(says("  against system everywhere: 60 system fences, 25 barrier bits; for 35 agent fences\n"));
   CHECK(says("virtual GPU time"));
-  CHECK(says("Verified: every result is as the host computes it."));
+  CHECK(says("Verified: every result equals the host's."));
 }
 
 TEST_CASE("a wrong command line ends with 2 and one sentence") {

@@ -40,7 +40,7 @@ Times times_of(std::vector<double> samples_us, double precision);
 
 struct Measured {
   Times gated, ungated;               // of the host's clock
-  std::optional<Times> device{};      // of gated runs: in ungated ones the device waits for the host
+  std::optional<Times> device{};      // gated runs; in ungated ones the device waits for the host
   uint32_t runs = 0, wrong_runs = 0;  // including the warm-up
 };
 
