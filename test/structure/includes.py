@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Checks that includes look down only. Prints each include that does not, and exits with 1.
+
+  test/structure/includes.py [ROOT]
+
+Rules (architecture: rooms are layers; a room includes the rooms before it, and its own sub-folders come before the room itself):
+  aql        includes nothing else of the tree
+  engine     its rooms in the order of ENGINE, and aql
+  shipped    aql, engine, kernels, samples and tools include nothing of test/
+  virtual GPU  samples and tools include launch.hpp and query.h of tools/vgpu only; tools/bench/vgpu, its own benchmark, more;
+             tools/vgpu includes nothing of the tree but itself, and its layers in the order of VGPU
+  installed  a listed header (HEADERS or INNER_HEADERS of an uptempo_library) includes listed headers only
+"""
+
+import pathlib
+import re
+import sys
+
+ENGINE = ["runtime", "memory", "program", "topology", "fences", "completion", "dispatch/pools", "dispatch", "recording",
+          "stream/event", "stream/queue", "stream/copy", "stream"]
+VGPU = ["device", "gfx9", "cp", "kfd", "interpose"]
+SOURCES = {".hpp", ".cpp", ".h", ".inc"}
+
+
+def includes(path):
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s*["<]([^">]+)[">]', line)
+        if found:
+            yield number, found.group(1)
+
+
+def room_of(name, rooms):
+    """The index of the room that holds this file, by its longest matching folder; -1 if none does."""
+    matches = [i for i, room in enumerate(rooms) if name.startswith(room + "/")]
+    return max(matches, key=lambda i: len(rooms[i]), default=-1)
+
+
+def why_wrong(source, target):
+    """The rule that an include of `target` in `source` breaks, or None. Both are paths from the root."""
+    shipped = source.split("/")[0] in ("aql", "engine", "kernels", "samples", "tools")
+    if shipped and target.startswith("test/"):
+        return "nothing shipped includes test/"
+    if source.startswith("aql/") and not target.startswith("aql/"):
+        return "aql includes nothing else of the tree"
+    if source.startswith("engine/"):
+        if not target.startswith(("engine/", "aql/", "kernels/")):
+            return "engine includes aql, kernels and itself only"
+        if source != "engine/uptempo.hpp" and target.startswith("engine/"):
+            mine, other = room_of(source[7:], ENGINE), room_of(target[7:], ENGINE)
+            if mine < 0 or other < 0:
+                return "a file of engine that is in no room"
+            if other > mine:
+                return f"engine/{ENGINE[mine]} comes before engine/{ENGINE[other]}"
+    if source.startswith("tools/vgpu/") and not target.startswith("tools/vgpu/"):
+        return "tools/vgpu includes itself only"
+    if source.startswith("tools/vgpu/") and target.startswith("tools/vgpu/"):
+        mine, other = room_of(source[11:], VGPU), room_of(target[11:], VGPU)
+        if mine >= 0 and other > mine:
+            return f"tools/vgpu/{VGPU[mine]} comes before tools/vgpu/{VGPU[other]}"
+    outside = source.startswith(("samples/", "tools/", "engine/")) and not source.startswith(("tools/vgpu/", "tools/bench/vgpu/"))
+    if outside and target.startswith("tools/vgpu/") and target not in ("tools/vgpu/launch.hpp", "tools/vgpu/query.h"):
+        return "launch.hpp and query.h are all that others include of tools/vgpu"
+    return None
+
+
+def listed_headers(root):
+    headers = set()
+    for library in ("aql", "engine", "engine/topology"):
+        text = (root / library / "CMakeLists.txt").read_text()
+        call = re.search(r"uptempo_library\(\w+(.*?)\)", text, re.S).group(1)
+        headers |= {f"{library}/{name}" for name in call.split() if name.endswith(".hpp")}
+    return headers
+
+
+def check(root):
+    files = {str(p.relative_to(root)) for folder in ("aql", "engine", "samples", "tools", "test")
+             for p in (root / folder).rglob("*") if p.suffix in SOURCES}
+    listed = listed_headers(root)
+    wrong = [f"{name}: listed to be installed, but not there" for name in sorted(listed - files)]
+    for source in sorted(files):
+        for number, name in includes(root / source):
+            candidates = [name, str(pathlib.PurePosixPath(source).parent / name)]
+            if source.startswith(("tools/vgpu/", "tools/bench/vgpu/", "test/vgpu/")):
+                candidates.append("tools/vgpu/" + name)
+            target = next((c for c in candidates if c in files), None)
+            if target is None:
+                continue
+            why = why_wrong(source, target)
+            if why is None and source in listed and target not in listed:
+                why = "an installed header includes one that is not listed"
+            if why:
+                wrong.append(f"{source}:{number}: includes {target}: {why}")
+    return wrong, len(files)
+
+
+if __name__ == "__main__":
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
+    wrong, files = check(root)
+    print("\n".join(wrong))
+    print(f"test/structure/includes.py: {files} files, {len(wrong)} includes that do not look down")
+    sys.exit(1 if wrong else 0)

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""includes.py names each kind of include that looks up, and accepts those that look down."""
+
+import pathlib
+import tempfile
+import unittest
+
+import includes
+
+LIBRARY = "uptempo_library({} HEADERS {} SOURCES a.cpp)\n"
+
+
+class Includes(unittest.TestCase):
+    def wrong(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            lists = {"aql/CMakeLists.txt": LIBRARY.format("aql", ""), "engine/CMakeLists.txt": LIBRARY.format("engine", ""),
+                     "engine/topology/CMakeLists.txt": LIBRARY.format("topology", "")}
+            for name, text in {**lists, **files}.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return includes.check(root)[0]
+
+    def test_an_include_of_a_later_room_is_named(self):
+        found = self.wrong({"engine/fences/a.hpp": '#include "engine/dispatch/b.hpp"\n', "engine/dispatch/b.hpp": ""})
+        self.assertEqual(len(found), 1)
+        self.assertIn("engine/fences/a.hpp:1", found[0])
+
+    def test_a_sub_folder_comes_before_its_room(self):
+        down = {"engine/dispatch/a.hpp": '#include "engine/dispatch/pools/b.hpp"\n', "engine/dispatch/pools/b.hpp": ""}
+        up = {"engine/dispatch/pools/a.hpp": '#include "engine/dispatch/b.hpp"\n', "engine/dispatch/b.hpp": ""}
+        self.assertEqual(self.wrong(down), [])
+        self.assertEqual(len(self.wrong(up)), 1)
+
+    def test_nothing_shipped_includes_a_test(self):
+        self.assertEqual(len(self.wrong({"tools/a/a.cpp": '#include "test/b.hpp"\n', "test/b.hpp": ""})), 1)
+        self.assertEqual(self.wrong({"test/a.cpp": '#include "test/b.hpp"\n', "test/b.hpp": ""}), [])
+
+    def test_aql_includes_itself_only(self):
+        self.assertEqual(len(self.wrong({"aql/a.hpp": '#include "engine/memory/b.hpp"\n', "engine/memory/b.hpp": ""})), 1)
+
+    def test_two_headers_of_the_virtual_gpu_are_open_to_others(self):
+        self.assertEqual(self.wrong({"samples/a.cpp": "#include <tools/vgpu/launch.hpp>\n", "tools/vgpu/launch.hpp": ""}), [])
+        self.assertEqual(len(self.wrong({"samples/a.cpp": '#include "tools/vgpu/cp/b.hpp"\n', "tools/vgpu/cp/b.hpp": ""})), 1)
+
+    def test_the_layers_of_the_virtual_gpu_look_down(self):
+        self.assertEqual(len(self.wrong({"tools/vgpu/device/a.hpp": '#include "cp/b.hpp"\n', "tools/vgpu/cp/b.hpp": ""})), 1)
+        self.assertEqual(len(self.wrong({"tools/vgpu/cp/a.hpp": '#include "aql/packet.hpp"\n', "aql/packet.hpp": ""})), 1)
+
+    def test_an_installed_header_includes_installed_headers_only(self):
+        files = {"aql/CMakeLists.txt": LIBRARY.format("aql", "a.hpp"), "aql/a.hpp": '#include "aql/b.hpp"\n', "aql/b.hpp": ""}
+        self.assertEqual(len(self.wrong(files)), 1)
+        self.assertEqual(self.wrong({**files, "aql/CMakeLists.txt": LIBRARY.format("aql", "a.hpp b.hpp")}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
