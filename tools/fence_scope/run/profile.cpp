@@ -55,9 +55,9 @@ constexpr std::array<Profile, 3> kProfiles{
     Profile{
         .name = "fiji",
         .device = "AMD Fiji (gfx803)",
-        .launch = {kFijiLaunch, "fitted: what is left of 1137 us of 120 kernels"},
+        .launch = {kFijiLaunch, "fitted: the rest of 1137 us for 120 kernels"},
         .barrier = {kFijiBarrier, "assumed: part of the 1.7 us of a launch with a host wait"},
-        .agent_acquire = {kFijiAgentAcquire, "assumed: part of what a kernel takes"},
+        .agent_acquire = {kFijiAgentAcquire, "assumed: part of a kernel's time"},
         .agent_release = {kFijiAgentRelease, "assumed: L1 writes through, so there is nothing to do"},
         .system_acquire =
             {kFijiSystemAcquire,
@@ -71,7 +71,7 @@ constexpr std::array<Profile, 3> kProfiles{
         .kernarg_allocation = {kSignal - kKernarg, "fitted: 1906 - 1869 us"},
         .pinned_copy = {kFijiPinnedCopy, "assumed"},
         .pageable_copy = {kFijiPageableCopy,
-                          "fitted: 1221 - 1137 us for two copies, less what the rates explain"},
+                          "fitted: 1221 - 1137 us for two copies, less the time that the rates explain"},
         .memory_rate = {kFijiMemory,
                         "AMD, Radeon R9 Fury X specifications: 4096 bits of HBM at 1 Gbit/s, 512 GB/s"},
         .pinned_rate = {kFijiPinnedRate, "the article: 13 to 14 GB/s"},
@@ -81,7 +81,7 @@ constexpr std::array<Profile, 3> kProfiles{
     Profile{
         .name = "mi210",
         .device = "AMD Instinct MI210 (gfx90a)",
-        .launch = {4, "assumed: kernels of 3 to 5 us are what launch-bound programs consist of"},
+        .launch = {4, "assumed: launch-bound programs consist of kernels of 3 to 5 us"},
         .barrier = {0.5, "assumed: as fiji"},
         .agent_acquire = {0.3, "assumed: as fiji"},
         .agent_release = {0, "assumed: L1 writes through (LLVM AMDGPUUsage, memory model gfx90a)"},

@@ -243,7 +243,7 @@ class Planner {
     PlanReasons reasons = reasons_of(plan, packet);
     if (plan.barrier == BarrierReason::conflict) reasons.barrier = relation(steps, packet, plan.conflict);
     if (plan.barrier == BarrierReason::first_of_batch)
-      reasons.barrier = "first packet: what was sent before it may still run";
+      reasons.barrier = "first packet: earlier work may still run";
     if (plan.barrier == BarrierReason::completion)
       reasons.barrier = "last packet: its release covers only packets that are complete";
     if (plan.acquire == ScopeReason::hand_over) reasons.acquire = relation(steps, packet, plan.acquired);

@@ -55,7 +55,7 @@ const Hazard* hazard_of(const Finding& finding, const std::vector<Hazard>& hazar
 // harmless, early steps before late. Null if there is none.
 const Finding* worst_of(const std::vector<Finding>& findings) noexcept;
 
-// for example "'pass 1.1' (2) reads what 'pass 1.0' (1) wrote to keys, from byte 128 on"
+// for example "'pass 1.1' (2) reads what 'pass 1.0' (1) wrote to keys, from byte 128"
 std::string in_words(const Finding& finding, const Sequence& sequence);
 // The step that touches the byte without declaring it. No value if both declare it, or if the byte
 // is in no buffer.

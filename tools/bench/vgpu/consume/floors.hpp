@@ -1,4 +1,4 @@
-// Floors: the machine's own time for what the command processor does. No packet processor that is a
+// Floors: the machine's own time for the command processor's work. No packet processor that is a
 // thread can be faster.
 //
 // Each floor runs a thread on `core`, which is not the caller's, and ends it before it returns.
