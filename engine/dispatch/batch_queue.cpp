@@ -13,8 +13,8 @@
 namespace uptempo::detail {
 namespace {
 
-// The oldest publications that a submission reclaims in passing. More than one, so that reclaiming outruns submitting; a
-// constant, so that a submission costs the same whatever has piled up.
+// Number of oldest publications that each submission reclaims. More than one, so that reclaiming is
+// faster than submitting. Constant, so that a submission costs the same however many are finished.
 constexpr uint32_t reclaim_in_passing = 2;
 
 uint32_t timing_signals_for(const Publication& publication) noexcept {
@@ -30,7 +30,7 @@ uint32_t timing_signals_for(const Publication& publication) noexcept {
   return 0;
 }
 
-// Packets [from, from + published) are out.
+// Packets [from, from + published) are published.
 void count_packets(const Publication& publication, uint64_t from, uint64_t published, uint64_t doorbells,
                    const aql::HeaderCosts& costs) noexcept {
   if (published == 0) return;
@@ -45,7 +45,7 @@ void count_packets(const Publication& publication, uint64_t from, uint64_t publi
 
 }  // namespace
 
-// Most batches need nothing that is short.
+// Fast path: most batches need no scarce resource.
 bool BatchQueue::admits_at_once(const Publication& publication) noexcept {
   return publication.timing == Timing::none && publication.own_signal.handle == 0 && timeline_.has_room() &&
          signals_.has(SignalKind::interrupt) && writer_->admits_now(publication.packets.size());
@@ -53,7 +53,7 @@ bool BatchQueue::admits_at_once(const Publication& publication) noexcept {
 
 BatchQueue::SignalNeeds BatchQueue::signal_needs(const Publication& publication) const {
   const uint32_t timing = timing_signals_for(publication);
-  // Without interrupt signals the completion signal is an event-less one too.
+  // Without interrupt signals, the completion signal is event-less, too.
   const uint32_t event_less =
       timing + (signals_.interrupts() == 0 && publication.own_signal.handle == 0 ? 1 : 0);
   if (timing != 0 && event_less > signals_.event_less()) {
@@ -92,14 +92,14 @@ bool BatchQueue::await_ring(uint64_t packets, Deadline deadline) {
 void BatchQueue::take_timing_signals(Publication& publication, uint32_t count) noexcept {
   for (uint32_t i = 0; i < count; ++i)
     publication.timing_signals.push_back(signals_.take(SignalKind::event_less));
-  // A finished packet's completion signal is the caller's.
+  // A finished packet keeps the caller's completion signal.
   for (const Publication::PacketDeclarations& what : publication.declared) {
     if (!what.declarations.is_finished || what.packet >= count) continue;
     signals_.give_back(std::exchange(publication.timing_signals[what.packet], {0}));
   }
 }
 
-// Takes a place on the timeline. There is room.
+// Takes a place on the timeline. Requires room.
 void BatchQueue::begin(Publication& publication, hsa_signal_t completion) noexcept {
   publication.completion = completion;
   publication.value = timeline_.begin(completion);
@@ -115,7 +115,8 @@ bool BatchQueue::append_closing_packet(Publication& publication) {
   return true;
 }
 
-// All packets lie where they will be executed, or are to be brought there by a copy of one: publishing them is a few stores.
+// True if all packets are in their slots, or a single packet can be copied there: publishing takes
+// a few stores.
 bool BatchQueue::is_in_place(const Publication& publication) const noexcept {
   return publication.packets.in_ring() || (publication.packets.size() == 1 && !publication.kept &&
                                            writer_->producers() == aql::Producers::exclusive);
@@ -124,7 +125,7 @@ bool BatchQueue::is_in_place(const Publication& publication) const noexcept {
 void BatchQueue::publish_in_place(Publication& publication) noexcept {
   const uint64_t count = publication.packets.size();
   publication.finish_in_place();
-  // Before they are published: what is taken out of the ring reads INVALID.
+  // Before publication: afterwards the packet processor may have set the headers to INVALID.
   const aql::HeaderCosts costs = publication.costs(0, count);
   count_packets(publication, 0, count,
                 writer_->publish_in_place(publication.packets[0], count, publication.chunking), costs);
@@ -196,14 +197,14 @@ std::optional<uint64_t> BatchQueue::submit(Publication& publication, Deadline de
   publication.published += result.published;
   if (!resumes && publication.published != 0) {
     retain(publication);
-    if (!result)  // the packets that are not published yet name the same signals
+    if (!result)  // the unpublished packets have the same signals
       publication.timing_signals = retained(publication.value).timing_signals;
   }
   if (result) return settle(publication);
   return settle_refused(publication, result);
 }
 
-// Everything that depends on the batch alone.
+// Every step that depends on the batch alone.
 void BatchQueue::plan(Publication& publication, Deadline deadline) {
   publication.has_closing_packet = false;
   if constexpr (handle_checks)
@@ -215,8 +216,8 @@ void BatchQueue::plan(Publication& publication, Deadline deadline) {
   publication.plan();
 }
 
-// Everything that can fail for lack of something. Returns false at the deadline; then refusal_ names
-// the resource and the batch holds nothing.
+// Every step that can fail for lack of a resource. Returns false at the deadline; then refusal_
+// names the resource and the batch holds nothing.
 bool BatchQueue::admit(Publication& publication, Deadline deadline) {
   reclaim(reclaim_in_passing);
   if (admits_at_once(publication)) [[likely]] {
@@ -228,7 +229,7 @@ bool BatchQueue::admit(Publication& publication, Deadline deadline) {
     return false;
   if (publication.timing != Timing::none) enable_profiling();
   publication.timing_signals.reserve(needs.timing);
-  // From here on only a ring with other producers can refuse the batch.
+  // After this point, only a ring with other producers can refuse the batch.
   take_timing_signals(publication, needs.timing);
   if (publication.own_signal.handle != 0) aql::rearm(publication.own_signal, 1);
   begin(publication,
@@ -244,12 +245,12 @@ uint64_t BatchQueue::settle(Publication& publication) noexcept {
   return value;
 }
 
-// The ring refused packets that admit() had found room for, because it has other producers, or because
-// the batch is longer than the ring and the deadline has passed.
+// The ring refused packets after admit() had found room: it has other producers, or the batch is
+// longer than the ring and the deadline has passed.
 std::optional<uint64_t> BatchQueue::settle_refused(Publication& publication, const aql::PublishResult& result) {
   if (result.status == aql::PublishStatus::queue_failed) {
     forget(publication);
-    timeline_.fail(result.queue_error, "the queue's error source showed an error");
+    timeline_.fail(result.queue_error, "the queue's error source reported an error");
     throw_failed();
   }
   refusal_ = Refusal::ring;
@@ -275,7 +276,7 @@ void BatchQueue::give_back_admission(Publication& publication) noexcept {
   }
 }
 
-// What the device may use from now on.
+// Keeps the resources that the device may use from now on.
 void BatchQueue::retain(Publication& publication) noexcept {
   Retained& held = retained(publication.value);
   held.slabs = kernargs_.publish(publication.kernargs);
@@ -285,13 +286,13 @@ void BatchQueue::retain(Publication& publication) noexcept {
   lent_.published(&publication, publication.value);
 }
 
-// Refused: the batch is as it was.
+// Restores the batch after a refusal.
 void BatchQueue::take_back(Publication& publication) noexcept {
   publication.reopen();
   if (publication.has_closing_packet) publication.drop_barrier();
 }
 
-// The queue is dead: nothing of it will be used again, and its timeline keeps what is out.
+// The queue has failed. Its resources are not reused; its timeline keeps the published packets.
 void BatchQueue::forget(Publication& publication) noexcept {
   if (publication.published == 0) kernargs_.drop(publication.kernargs);
   vacate(publication);
@@ -308,7 +309,7 @@ void BatchQueue::close(Publication& publication, Deadline deadline) noexcept {
   const aql::Packet64 closing = aql::to_packet(
       aql::BarrierAnd{.flags = {aql::Barrier::on, aql::FenceScope::agent, aql::FenceScope::system},
                       .completion_signal = publication.completion});
-  // Ends when there is a slot, the queue has failed or the deadline has passed.
+  // Returns when a slot is free, the queue has failed or the deadline has passed.
   if (const aql::PublishResult result = writer_->publish(std::span(&closing, 1), deadline))
     count_published({.packets = 1, .completion_signals = 1, .doorbells = result.doorbells, .batches = 0},
                     aql::costs_of(closing.header()));
@@ -328,7 +329,8 @@ BatchQueue::BatchQueue(Ended)
     : QueueResources(Failure{.status = HSA_STATUS_ERROR_INVALID_QUEUE, .text = "the queue has ended"}) {}
 
 BatchQueue& BatchQueue::ended() {
-  static BatchQueue* const state = new BatchQueue(Ended{});  // batches in static storage may outlive all else
+  // batches in static storage may outlive every other object
+  static BatchQueue* const state = new BatchQueue(Ended{});
   return *state;
 }
 
@@ -341,7 +343,7 @@ BatchQueue::~BatchQueue() {
     leave(guest);
     drop(publication, deadline);
     if (publication.kept && publication.ended == Ending::none) {
-      guest.state = nullptr;  // its replay has been given up, and it may go to another queue
+      guest.state = nullptr;  // its replay is dropped, and another queue may replay it
       continue;
     }
     if (publication.ended == Ending::none) publication.end(Ending::queue);

@@ -1,7 +1,8 @@
-// What lies behind a Queue, and the way of one publication through it. Private to engine/dispatch and its tests.
+// BatchQueue: the implementation of Queue, and the steps of a submission. Private to
+// engine/dispatch, engine/recording and their tests.
 //
-// A BatchQueue can be made over memory, signals and a ring that have nothing to do with ROCr: that is how the submit path is tested
-// against a packet processor in the test's own process.
+// A BatchQueue can use memory, signals and a ring without ROCr. Tests run the submit path that way
+// against a packet processor in their own process.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -21,17 +22,18 @@ namespace uptempo::detail {
 
 class BatchQueue;
 
-// A batch, or a recording whose replay is partly out: it has packets for a queue, or may get some,
-// so it is told when that queue ends. Only set-up touches the list of guests: a dispatch costs the
-// same with and without it.
+// A batch, or a recording whose replay is partly published. It has or may get packets for a queue,
+// so the queue notifies it when it ends. Only set-up changes the list of guests: dispatches do not
+// pay for it.
 struct QueueGuest {
-  BatchQueue* state = nullptr;  // of a batch whose queue has ended: BatchQueue::ended(); of a recording: null
+  // after the queue's end: BatchQueue::ended() for a batch, null for a recording
+  BatchQueue* state = nullptr;
   Publication* publication = nullptr;
 
  private:
   friend class BatchQueue;
   QueueGuest* next_ = nullptr;
-  QueueGuest** link_ = nullptr;  // what points to this one; null: in no list
+  QueueGuest** link_ = nullptr;  // the pointer to this guest; null: in no list
 };
 
 class BatchQueue : public QueueResources {
@@ -41,40 +43,42 @@ class BatchQueue : public QueueResources {
       : QueueResources(agent, options, std::move(parts)) {
     session_end_.start([this] { end_guests(); });
   }
-  // Without ROCr: signals are the caller's, and no agent is known.
+  // Without ROCr: the caller owns the signals, and there is no agent.
   BatchQueue(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options)
       : QueueResources(std::move(parts), signals, options) {}
-  // Gives up what its guests have not submitted, as their own destruction does, and parts from
-  // them.
+  // Drops the unsubmitted packets of its guests, as their destructors do, and removes the guests.
   ~BatchQueue();
 
-  // The queue of every batch that has lost its own: it refuses what it is asked. Never destroyed.
+  // The queue of every batch whose own queue has ended: it refuses every request. Never destroyed.
   // Any thread.
   static BatchQueue& ended();
-  // Why a publication takes no more packets.
+  // Throws the Error for a publication that accepts no more packets.
   [[noreturn]] static void refuse_ended(const Publication& publication);
 
   void join(QueueGuest& guest) noexcept;
   static void leave(QueueGuest& guest) noexcept;
 
-  // Gives a batch whose store is full room for a packet more: the free slots behind its last packet, if the queue can be lent to it (exclusive
-  // producers, and no other batch lies in it), or memory. Throws Error if the batch is partly out.
+  // Makes room for one packet in a full batch: in the free slots after its last packet, if the
+  // batch may use the ring (exclusive producers, and no other batch's packets are in it), otherwise
+  // in memory. Throws Error if the batch is partly published.
   void make_room(Publication& publication);
   [[noreturn]] static void refuse_more(const Publication& publication, const char* asked);
-  // A kernarg block of the caller's is read by the next submission of that batch. Throws Error if handle checks find it in use.
+  // Records that the next submission of this batch reads the caller's kernarg block. With handle
+  // checks, throws Error if the block is in use.
   void lend(std::span<const std::byte> block, const Publication& publication) {
     lent_.lend(block, &publication, timeline_);
   }
 
-  // Plans, admits and publishes. Empty if the deadline passed before the first packet was out, which leaves no trace; throws Error for
-  // what time does not mend. After a publication longer than the ring was cut off by the deadline, which throws as well, the
-  // rest stays in `publication` and the next submit goes on with it.
+  // Plans, admits and publishes. Returns empty if the deadline passed before the first packet was
+  // published; the batch is then unchanged. Throws Error for failures that more time cannot
+  // resolve. If the deadline cuts off a publication longer than the ring, submit() throws Error,
+  // the rest stays in `publication`, and the next submit() continues with it.
   std::optional<uint64_t> submit(Publication& publication, Deadline deadline);
-  // Gives up an unsubmitted or half-submitted batch. Until the deadline it waits for the slot of
-  // the packet that closes a half-submitted one.
+  // Drops an unsubmitted or partly published batch. For a partly published one, waits until the
+  // deadline for the slot of the packet that closes it.
   void drop(Publication& publication, Deadline deadline = Deadline::never()) noexcept;
 
-  // Why the last submit() came back empty.
+  // Throws the Error for the last submit() that returned empty.
   [[noreturn]] void throw_last_refusal() const;
 
  private:
@@ -83,7 +87,7 @@ class BatchQueue : public QueueResources {
   struct Ended {};
   explicit BatchQueue(Ended);
 
-  // The Runtime goes, and with it the memory that guests write to.
+  // The Runtime ends, and with it the memory that guests write to.
   void end_guests() noexcept;
   [[noreturn]] void refuse_failed(const Publication& publication) const;
   [[noreturn]] static void refuse_behind(const Publication& first, const Publication& second);
@@ -91,7 +95,7 @@ class BatchQueue : public QueueResources {
   void check_own_signal(const Publication& publication) const;
   struct SignalNeeds {
     uint32_t timing;      // event-less signals for timing
-    uint32_t event_less;  // those and, without interrupt signals, the completion signal
+    uint32_t event_less;  // timing signals; without interrupt signals, also the completion signal
   };
   // The steps of submit(), in order.
   void plan(Publication& publication, Deadline deadline);
@@ -109,7 +113,7 @@ class BatchQueue : public QueueResources {
   bool await_ring(uint64_t packets, Deadline deadline);
   void take_timing_signals(Publication& publication, uint32_t count) noexcept;
   void begin(Publication& publication, hsa_signal_t completion) noexcept;
-  // Parts of settling.
+  // Parts of settle() and drop().
   void give_back_admission(Publication& publication) noexcept;
   static void take_back(Publication& publication) noexcept;
   bool is_in_place(const Publication& publication) const noexcept;
@@ -120,9 +124,9 @@ class BatchQueue : public QueueResources {
   void vacate(Publication& publication) noexcept;
 
   [[no_unique_address]] LentBlocksIfChecked lent_;
-  Publication* tenant_ = nullptr;  // the one batch whose packets lie in the ring, unpublished
+  Publication* tenant_ = nullptr;  // the only batch with unpublished packets in the ring
   const Publication* partly_out_ =
-      nullptr;  // its last packet, which carries the signal, is not in the ring yet
+      nullptr;  // its last packet, which carries the signal, is not published yet
   Refusal refusal_ = Refusal::none;
   aql::PublishResult ring_refusal_;
   QueueGuest* guests_ = nullptr;

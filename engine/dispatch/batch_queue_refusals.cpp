@@ -1,4 +1,5 @@
-// What a queue says when it refuses: which resource, how much of it there is and who has it, or what the caller did wrong.
+// Errors of a queue that refuses a request: the exhausted resource with its size and use, or the
+// caller's mistake.
 #include <fmt/format.h>
 
 #include "engine/dispatch/batch_queue.hpp"
@@ -37,8 +38,8 @@ void BatchQueue::refuse_ended(const Publication& publication) {
       {.status = runtime ? HSA_STATUS_ERROR_NOT_INITIALIZED : HSA_STATUS_ERROR_INVALID_QUEUE,
        .call = publication.kept ? "Recording" : "BatchSubmitter",
        .asked = fmt::format("more of a {}", what),
-       .found = runtime ? "the Runtime has gone, and the memory of its queues with it"
-                        : "its Queue has gone: it was destroyed, or another one was assigned to it",
+       .found = runtime ? "the Runtime was destroyed, and the memory of its queues with it"
+                        : "its Queue no longer exists: it was destroyed, or another one was assigned to it",
        .remedy =
            runtime
                ? fmt::format("keep the Runtime while the {} is in use, and make a new {} in a new Runtime",
@@ -63,11 +64,12 @@ void BatchQueue::throw_last_refusal() const {
   }
   throw_exhausted(fmt::format("run of {} slots in the ring", ring_refusal_.requested),
                   fmt::format("{} slots", writer_->ring_size()),
-                  fmt::format("{} are in use, {} packets of this batch are out", ring_refusal_.occupancy,
+                  fmt::format("{} are in use, {} packets of this batch are published", ring_refusal_.occupancy,
                               ring_refusal_.published));
 }
 
-// The completion signal of the caller's must not be an unfinished publication's: re-arming it would make that one complete never, or too early.
+// Another unfinished publication must not use the caller's completion signal: setting it to 1 again
+// would make that publication complete never or too early.
 void BatchQueue::check_own_signal(const Publication& publication) const {
   for (uint64_t value = timeline_.oldest_pending(); value <= timeline_.last_begun(); ++value) {
     const Retained& held = retained_[timeline_.place(value)];
@@ -81,14 +83,14 @@ void BatchQueue::check_own_signal(const Publication& publication) const {
   }
 }
 
-// A later signal would fire for the packets of the first batch that are still missing, and free what they use.
+// A later signal would fire before the missing packets of the first batch, and free what they use.
 void BatchQueue::refuse_behind(const Publication& first, const Publication& second) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter::submit",
-               .asked = fmt::format("{} packets behind another batch", second.packets.size()),
-               .found = fmt::format("that batch is half in the ring: {} packets of {}", first.published,
+               .asked = fmt::format("{} packets after another batch", second.packets.size()),
+               .found = fmt::format("that batch is partly published: {} packets of {}", first.published,
                                     first.packets.size()),
-               .remedy = "submit that batch to its end first, or clear it"});
+               .remedy = "submit the rest of that batch first, or clear it"});
 }
 
 void BatchQueue::refuse_longer_than_ring(size_t packets) const {
@@ -100,13 +102,13 @@ void BatchQueue::refuse_longer_than_ring(size_t packets) const {
 }
 
 void BatchQueue::refuse_more(const Publication& publication, const char* asked) {
-  // The plan of a batch that is partly out is made, and its last packet chosen.
+  // A partly published batch has a final plan and a final last packet.
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "BatchSubmitter",
                .asked = asked,
-               .found = fmt::format("{} packets of this batch of {} are in the ring already",
+               .found = fmt::format("{} of {} packets of this batch are already published",
                                     publication.published, publication.packets.size()),
-               .remedy = "submit it to its end first, or clear it"});
+               .remedy = "submit the rest of it first, or clear it"});
 }
 
 }  // namespace uptempo::detail

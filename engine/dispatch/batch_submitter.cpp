@@ -20,7 +20,7 @@ BatchSubmitter::BatchSubmitter(detail::BatchQueue& state, const BatchOptions& op
       shapes_(state.facts(), publication_.plain_flags()) {
   publication_.timing = options.timing;
   publication_.chunking = options.chunking;
-  (void)detail::BatchQueue::ended();  // made where it may fail
+  (void)detail::BatchQueue::ended();  // here, where it may throw
   guest_.publication = &publication_;
   state.join(guest_);
 }
@@ -67,7 +67,8 @@ std::byte* BatchSubmitter::wait_for_block(uint32_t block_bytes) {
 
 void BatchSubmitter::require_block(const KernelInfo& kernel, std::span<std::byte> block) const {
   const size_t needed =
-      (size_t{kernel.arguments.size_bytes()} + 7) / 8 * 8;  // implicit arguments are stored by words
+      // implicit arguments are stored in 8-byte words
+      (size_t{kernel.arguments.size_bytes()} + 7) / 8 * 8;
   if (block.size() >= needed && reinterpret_cast<uintptr_t>(block.data()) % KernargPool::block_alignment == 0)
     return;
   throw Error(
@@ -84,7 +85,7 @@ void BatchSubmitter::raw(const aql::Packet64& packet) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
                  .call = "BatchSubmitter::raw",
                  .asked = fmt::format("a packet with header 0x{:04x}", packet.header()),
-                 .found = "its type is INVALID: the queue would wait for it for ever",
+                 .found = "its type is INVALID: the packet processor would wait for it forever",
                  .remedy = "give the packet its final header"});
   }
   make_room();
@@ -101,7 +102,7 @@ void BatchSubmitter::complete_with(const Signal& signal) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
                  .call = "BatchSubmitter::complete_with",
                  .asked = "the completion signal of a batch",
-                 .found = "a Signal without a signal: it was moved from, or left to the Runtime",
+                 .found = "an empty Signal: it was moved from, or left to the Runtime",
                  .remedy = "pass the Signal that it was moved to, or a new one"});
   }
   if (publication_.published != 0) guest_.state->refuse_more(publication_, "another completion signal");
@@ -110,8 +111,9 @@ void BatchSubmitter::complete_with(const Signal& signal) {
 
 Completion BatchSubmitter::submit() {
   publication_.touched.next();
-  // The common case finds room at once and reads no clock.
-  if (size() < guest_.state->ring_size()) {  // a packet may be added to complete a finished one
+  // Common case: there is room at once, and the clock is not read.
+  // strictly less: a packet may be added to complete a finished one
+  if (size() < guest_.state->ring_size()) {
     if (const std::optional<uint64_t> value = guest_.state->submit(publication_, Deadline::now()))
       return {guest_.state->timeline(), *value};
   }

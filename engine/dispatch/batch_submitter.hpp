@@ -1,34 +1,43 @@
-// BatchSubmitter: collects dispatches and publishes them together. One doorbell, one completion signal, on the last packet only.
+// BatchSubmitter: collects dispatches and publishes them together, with one doorbell and one
+// completion signal, on the last packet.
 //
 //   BatchSubmitter batch{queue};
 //   batch.dispatch(sort, Grid{16384}.by(256), keys.data(), stage, pass, 1u);
 //   batch.dispatch(scale, Grid{n}.by(64), x, n).reads(x, n).writes(y, n);
 //   batch.submit().wait();
 //
-//   const Prepared step = batch.prepare(advance, Grid{n}.by(64));   // for what is dispatched often
+//   // For a kernel that is dispatched often:
+//   const Prepared step = batch.prepare(advance, Grid{n}.by(64));
 //   for (uint32_t i = 0; i < 1000; ++i) step.dispatch(x, n, i);
-//   step.dispatch_each(1000, [&](uint32_t i) noexcept { return std::tuple(x, n, i); });   // the same, cheapest
+//   // The same at the lowest cost:
+//   step.dispatch_each(1000, [&](uint32_t i) noexcept { return std::tuple(x, n, i); });
 //
-// dispatch() copies the arguments into a kernarg block and writes the packet where no processor looks yet (packet_store.hpp). submit() plans the fences
-// (fence_rules.hpp), admits (room, signal, timeline: everything that can fail) and publishes. Afterwards the batch is empty and may be
-// used again; used again and again it makes no allocation, no system call and no HSA call but the doorbell store.
+// dispatch() copies the arguments into a kernarg block and writes the packet where no packet
+// processor reads yet (packet_store.hpp). submit() plans the fences (fence_rules.hpp), admits the
+// batch (ring slots, signals, a place on the timeline: every step that can fail) and publishes it.
+// The batch is empty afterwards and can be reused. In a steady state, submit() makes no allocation,
+// no system call and no HSA call except the doorbell store.
 //
-// What a dispatch costs. dispatch(kernel, grid, ...) finds out whether kernel and grid are those of the last time; a prepared one need not; dispatch_each() also
-// keeps in registers what its dispatches have in common, and costs a little more than half of that. tools/dispatch_bench has a row for each.
+// Cost: dispatch(kernel, grid, ...) compares kernel and grid with the kernel's last dispatch.
+// Prepared::dispatch() skips that comparison. Prepared::dispatch_each() also keeps the common part
+// of its dispatches in registers and costs a little more than half of that. tools/bench/dispatch
+// measures each form.
 //
-// Waiting: dispatch() may wait for a kernarg block, submit() for room; each has a form that never waits (try_) and submit() one with
-// a deadline. Running out of time throws Error naming what was short; nothing half-written is left, and the batch is as it was: submit()
-// may be called again. Only a batch longer than the ring may be partly out by then; submit() goes on with the rest, and a batch that is
-// destroyed instead first closes what is out with a barrier packet (waiting for a slot). Until then it takes no more packets, and the
-// queue takes no other batch: both throw Error.
+// Waiting: dispatch() may wait for a kernarg block, submit() for ring slots, signals and the
+// timeline. The try_ forms never wait; submit(Deadline) waits until a deadline. A call that runs
+// out of time throws an Error that names the exhausted resource. It leaves no half-written packet
+// and keeps the batch, so the caller can submit again. A batch longer than the ring may then be
+// partly published; the next submit() publishes the rest. Until then the batch accepts no more
+// packets and the queue no other batch: both throw Error. Destroying a partly published batch waits
+// for a slot and closes it with a barrier packet.
 //
-// Thread safety: belongs to the thread that owns the queue. Dropping an unsubmitted batch leaves no
-// trace. Kernels and buffers live until completion.
+// Thread safety: the thread that owns the queue.
 //
-// Lifetime: the queue, and the Runtime, outlive the use of the batch. Where one of them goes first,
-// packets that were not submitted are dropped; from then on everything that adds packets or
-// submits, through Prepared too, throws Error. clear(), size(), plan(), explain() and the
-// destructor stay harmless.
+// Lifetime: kernels and buffers must live until completion. The queue and the Runtime must outlive
+// the use of the batch. If one of them is destroyed first, unsubmitted packets are dropped. After
+// that, every call that adds packets or submits throws Error, also through Prepared; clear(),
+// size(), plan(), explain() and the destructor remain safe. Destroying or clearing an unsubmitted
+// batch has no effect on the queue.
 #pragma once
 
 #include <array>
@@ -60,7 +69,7 @@ struct BatchOptions {
   Timing timing = Timing::none;
   FencePolicy fences = FencePolicy::planned;
   aql::Chunking chunking{};  // one doorbell by default
-  // How long dispatch() waits for a kernarg block and a plain submit() for room.
+  // Longest wait of dispatch() for a kernarg block, and of submit() without a deadline for room.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
 };
 
@@ -69,7 +78,7 @@ class Prepared;
 
 namespace detail {
 
-// Slots in a row, and a kernarg block for each; null where the kernel takes no arguments.
+// Consecutive slots with a kernarg block each. `blocks` is null if the kernel takes no arguments.
 struct DispatchSlots {
   aql::Packet64* packets;
   std::byte* blocks;
@@ -80,25 +89,25 @@ struct DispatchSlots {
 
 class BatchSubmitter {
  public:
-  // The last parameter is the library's own; see handle_check.hpp.
+  // Callers leave the last parameter out; see handle_check.hpp.
   explicit BatchSubmitter(Queue& queue, const BatchOptions& options = {},
                           detail::HandleChecks<detail::handle_checks> = {});
-  // Over a queue without ROCr; see batch_queue.hpp.
+  // For a queue without ROCr; see batch_queue.hpp.
   BatchSubmitter(detail::BatchQueue& state, const BatchOptions& options,
                  detail::HandleChecks<detail::handle_checks> = {});
   ~BatchSubmitter();
   BatchSubmitter(const BatchSubmitter&) = delete;
   BatchSubmitter& operator=(const BatchSubmitter&) = delete;
 
-  // Makes a kernel ready to be dispatched with this grid, for as long as the batch lives.
-  // Allocates, once for a kernel and a grid. Throws Error for a geometry or an amount of group
-  // memory (grid.hpp) that kernel or agent cannot run.
+  // Prepares a kernel for dispatches with this grid; valid for the life of the batch. Allocates
+  // once per kernel and grid. Throws Error if the kernel or the agent cannot run the geometry or
+  // the amount of group memory (grid.hpp).
   template <class... Args>
   Prepared<Args...> prepare(const Kernel<Args...>& kernel, const Grid& grid) {
     return Prepared<Args...>(*this, kernel.info(), prepare(kernel.shared_info(), grid));
   }
-  // Appends one dispatch. Throws Error for a geometry or an amount of group memory that kernel or
-  // agent cannot run, and when no kernarg block came free.
+  // Appends one dispatch. Throws Error if the kernel or the agent cannot run the geometry or the
+  // amount of group memory, and if no kernarg block became free in time.
   template <class... Args>
   CommandRef dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                       const std::type_identity_t<Args>&... args) {
@@ -107,7 +116,7 @@ class BatchSubmitter {
     std::byte* const block = take_block<Args...>(shape);
     return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
   }
-  // The same, but empty instead of waiting for a kernarg block.
+  // As dispatch(), but returns empty instead of waiting for a kernarg block.
   template <class... Args>
   std::optional<CommandRef> try_dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                                          const std::type_identity_t<Args>&... args) {
@@ -120,8 +129,8 @@ class BatchSubmitter {
     }
     return append(shape, detail::offsets<Args...>(kernel.info()), block, args...);
   }
-  // The same with a kernarg block of the caller's: 64-byte aligned, host-writable kernarg memory, unused until completion. Throws Error if
-  // it is too small or not aligned.
+  // As dispatch(), with the caller's kernarg block: host-writable kernarg memory, 64-byte aligned,
+  // unused until completion. Throws Error if the block is too small or misaligned.
   template <class... Args>
   CommandRef dispatch_at(std::span<std::byte> block, const Kernel<Args...>& kernel, const Grid& grid,
                          const std::type_identity_t<Args>&... args) {
@@ -131,29 +140,32 @@ class BatchSubmitter {
     guest_.state->lend(block, publication_);
     return append(shape, detail::offsets<Args...>(kernel.info()), block.data(), args...);
   }
-  // Appends a finished packet. Its header is taken as it is; if it comes last, a barrier-AND packet
-  // that carries the completion signal follows it. Its own completion signal is the caller's
-  // affair. A dispatch's group_segment_size is static and dynamic group memory together, and is not
-  // checked. Throws Error for a packet of type INVALID.
+  // Appends a finished packet. Its header and completion signal stay as they are. If it is the last
+  // packet, submit() appends a barrier-AND packet for the completion signal. In a dispatch packet,
+  // group_segment_size is the sum of static and dynamic group memory and is not checked. Throws
+  // Error for a packet of type INVALID.
   void raw(const aql::Packet64& packet);
 
-  // Uses this signal for the completion of the next submission instead of one of the queue's. It is set to 1 by submit(); it lives, and
-  // is not used otherwise, until that completion has been awaited, by every thread that does, and its times() read. Throws Error for a
-  // batch that is partly out, whose signal is chosen.
+  // Uses this signal for the next submission instead of one of the queue's. submit() sets it to 1.
+  // The signal must live, without other use, until every waiting thread has returned from its wait
+  // and times() has been read. Throws Error if the batch is partly published, since its signal is
+  // already chosen.
   void complete_with(const Signal& signal);
 
-  // Publishes. An empty batch gives the completion of what was submitted before. Throws Error: room did not come in time, or the
-  // queue has failed.
+  // Publishes the batch. For an empty batch, returns the completion of the last submission. Throws
+  // Error if room did not become free in time or the queue has failed.
   Completion submit();
   Completion submit(Deadline deadline);
-  // Empty if it would have to wait. A batch longer than the ring cannot be submitted without waiting: throws Error.
+  // Returns empty instead of waiting. Throws Error for a batch longer than the ring, which cannot
+  // be published without waiting.
   std::optional<Completion> try_submit();
 
-  // Forgets everything not submitted.
+  // Drops everything that is not submitted.
   void clear() noexcept;
   size_t size() const noexcept { return publication_.packets.size(); }
 
-  // The fence plan of the last submission, packet by packet, and in words. Valid until the next one.
+  // Fence plan of the last submission, one entry per packet, and the same in words. Valid until the
+  // next submission.
   std::span<const PacketPlan> plan() { return publication_.last_plan(); }
   std::string explain();
 
@@ -169,7 +181,7 @@ class BatchSubmitter {
     if (publication_.packets.full()) [[unlikely]]
       guest_.state->make_room(publication_);
   }
-  // Also sees to it that there is room for a packet more.
+  // Also makes room for one more packet.
   const detail::DispatchShape& shape_for(const KernelInfo& kernel, const Grid& grid) {
     make_room();
     return shapes_.of(kernel, grid);
@@ -181,7 +193,8 @@ class BatchSubmitter {
       return publication_.kernargs.take(shape.block_bytes);
     return wait_for_block(shape.block_bytes);
   }
-  // Slots for up to `count` dispatches and their kernarg blocks, at least one. Throws Error if no block comes free. There is room for a packet.
+  // Returns slots and kernarg blocks for 1 to `count` dispatches. Requires room for one packet.
+  // Throws Error if no block became free in time.
   detail::DispatchSlots take_slots(uint32_t count, uint32_t block_bytes);
   const detail::DispatchShape& prepare(std::shared_ptr<const KernelInfo> kernel, const Grid& grid);
   std::byte* wait_for_block(uint32_t block_bytes);
@@ -203,23 +216,23 @@ class BatchSubmitter {
   std::deque<PreparedShape> prepared_;
 };
 
-// What Prepared::dispatch_each() takes: f(uint32_t i) noexcept -> std::tuple<Args...>. One that may throw is refused when compiled: slots are taken before they are
-// filled.
+// Argument of Prepared::dispatch_each(): f(uint32_t i) noexcept -> std::tuple<Args...>. A function
+// that may throw does not compile, because slots are taken before they are filled.
 template <class F, class... Args>
 concept ArgumentsOf = std::is_nothrow_invocable_r_v<std::tuple<Args...>, F&, uint32_t>;
 
-// A kernel with its grid, made ready by a batch: geometry checked, packet and hidden arguments worked out. Thread safety and lifetime: those of the batch.
+// A kernel with its grid, prepared by a batch: the geometry is checked, packet and hidden arguments
+// are computed. Thread safety and lifetime: as the batch.
 template <class... Args>
 class Prepared {
  public:
-  // Appends one dispatch to the batch. Throws Error when no kernarg block came free, and for
-  // LocalBytes beyond what the agent has.
+  // Appends one dispatch to the batch. Throws Error if no kernarg block became free in time, or if
+  // LocalBytes exceed the agent's group memory.
   CommandRef dispatch(const Args&... args) const;
-  // Appends `count` dispatches, whose arguments are the tuples arguments_of(0) ..
-  // arguments_of(count - 1): what they have in common stays in registers. Throws Error as
-  // dispatch(); the batch holds the dispatches before it then. arguments_of does not touch the
-  // batch, and is noexcept. With LocalBytes among the arguments it costs as much as that many
-  // dispatch(): each amount is checked before a slot is taken.
+  // Appends `count` dispatches with the arguments arguments_of(0) .. arguments_of(count - 1).
+  // arguments_of must not use the batch. Throws Error as dispatch(); the batch then holds the
+  // dispatches before the failed one. With LocalBytes among the arguments, the cost is that of
+  // `count` calls of dispatch(), because each amount is checked before a slot is taken.
   template <ArgumentsOf<Args...> F>
   void dispatch_each(uint32_t count, F&& arguments_of) const;
 
@@ -255,7 +268,7 @@ void Prepared<Args...>::dispatch_each(uint32_t count, F&& arguments_of) const {
     }
     return;
   }
-  // Copies: the compiler must otherwise think that a packet's stores change them.
+  // Copies: otherwise the compiler must assume that stores to a packet change them.
   const detail::DispatchShape& shape = *shape_;
   const std::array<uint32_t, sizeof...(Args)> offsets = offsets_;
   const aql::Packet64 packet = shape.packet;

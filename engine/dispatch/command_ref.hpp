@@ -1,4 +1,5 @@
-// What a caller can say about a packet that is kept: of a batch (CommandRef), of a recording (NodeRef) or of a plan (FencePlan).
+// CommandRef: refers to the packet just appended to a batch, for declarations about it. PacketRef
+// is its base for batches; recordings (NodeRef) and plans (FencePlan) offer the same declarations.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct PacketRef {
   [[no_unique_address]] GenerationTag generation;
 };
 
-// Defined in publication.hpp: on the way of every dispatch that says what it touches.
+// Defined in publication.hpp; inlined, because every dispatch with declared accesses calls it.
 inline void declare(const PacketRef& packet, const void* data, size_t bytes, bool writes);
 void observe(const PacketRef& packet, Observer observer);
 void set_fences(const PacketRef& packet, aql::FenceScope acquire, aql::FenceScope release);

@@ -11,10 +11,11 @@ void DispatchShapes::make(DispatchShape& shape, const KernelInfo& kernel, uint64
                   .lds(high(dimensions_lds));
   grid.dimensions = static_cast<uint16_t>(low(dimensions_lds));
   require_geometry(kernel, grid);
-  shape.key = {};  // until it is whole
+  shape.key = {};  // invalid until it is complete
   const uint32_t bytes = kernel.arguments.size_bytes();
   shape.block_bytes = static_cast<uint32_t>(KernargPool::block_bytes(bytes));
-  block_.assign((size_t{bytes} + 7) / 8, 0);  // also where explicit arguments lie: words are compared
+  // zeros also at explicit arguments, because whole words are compared
+  block_.assign((size_t{bytes} + 7) / 8, 0);
   kernel.arguments.fill_hidden(reinterpret_cast<std::byte*>(block_.data()), grid, facts_);
   shape.implicit.clear();
   for (const uint32_t word : kernel.arguments.implicit_words())

@@ -1,10 +1,12 @@
-// What all dispatches of one kernel with one grid have in common: the packet but for its kernarg address, and the kernarg block but for its explicit
-// arguments. Private to engine/dispatch and engine/stream.
+// DispatchShape: the common part of all dispatches of one kernel with one grid. It holds the packet
+// without its kernarg address and the kernarg block without its explicit arguments. Private to
+// engine/dispatch, engine/recording and engine/stream.
 //
-// Programs launch the same kernels again and again. A dispatch whose shape is at hand is a comparison and a copy; geometry is checked and hidden
-// arguments are worked out once, or again (without allocation) when a kernel's grid changes from one dispatch to the next.
+// Cost: programs launch the same kernels repeatedly. A dispatch with a known shape costs a
+// comparison and a copy. Geometry is checked and hidden arguments are computed once per kernel and
+// grid, and again (without allocation) when a kernel's grid changes between dispatches.
 //
-// Thread safety: one owner.
+// Thread safety: thread-compatible.
 #pragma once
 
 #include <array>
@@ -22,9 +24,9 @@
 namespace uptempo::detail {
 
 struct DispatchShape {
-  // Kernel and grid in few words.
+  // Kernel and grid in five words.
   struct Key {
-    Key() = default;  // of no kernel: identities begin at 1
+    Key() = default;  // no kernel: identities begin at 1
     Key(const KernelInfo& kernel, const Grid& grid) noexcept
         : kernel_number(kernel.identity.number()),
           dimensions_lds(pair(grid.dimensions, grid.lds_bytes)),
@@ -39,18 +41,21 @@ struct DispatchShape {
     uint64_t kernel_number = 0, dimensions_lds = 0, items_xy = 0, items_z_workgroup_x = 0, workgroup_yz = 0;
   };
 
-  // What a kernarg block holds besides the explicit arguments: hidden ones, and zeros between.
+  // Part of the kernarg block without explicit arguments: hidden arguments and zero padding.
   struct Word {
     uint32_t offset;
     uint64_t value;
   };
 
   Key key;
-  aql::Packet64 packet;  // its header is that of a packet in the midst of a batch, of which nothing is said
-  uint32_t block_bytes = 0;  // of its kernarg block, whole lines; 0: the kernel takes no arguments
-  // Words of the block that explicit arguments do not fill; these are stored afterwards.
+  // its header is that of a packet without declarations, neither first nor last
+  aql::Packet64 packet;
+  // size of the kernarg block, in whole cache lines; 0: the kernel takes no arguments
+  uint32_t block_bytes = 0;
+  // Words of the block that explicit arguments do not fill completely. Explicit arguments are
+  // stored after them.
   std::vector<Word> implicit;
-  size_t implicit_words = 0;  // a test of the vector takes two loads
+  size_t implicit_words = 0;  // separate, because testing the vector's size takes two loads
 
   void put_implicit(std::byte* into) const noexcept {
     if (implicit_words == 0) [[likely]]
@@ -59,7 +64,7 @@ struct DispatchShape {
   }
 };
 
-// Where a kernarg block has the explicit arguments.
+// Offsets of the explicit arguments in the kernarg block.
 template <class... Args>
 std::array<uint32_t, sizeof...(Args)> offsets(const KernelInfo& kernel) noexcept {
   std::array<uint32_t, sizeof...(Args)> offsets;
@@ -72,7 +77,8 @@ bool takes_block(const DispatchShape& shape) noexcept {
   return sizeof...(Args) != 0 || shape.block_bytes != 0;
 }
 
-// One dispatch: its block, which is null where the kernel takes no arguments, and its packet, in ordinary memory or behind a gate. `like` is the shape's, or a copy of it.
+// Writes one dispatch: its block (null if the kernel takes no arguments) and its packet, in
+// ordinary memory or behind a gate. `like` is the shape's packet or a copy of it.
 template <class... Args>
 void write_dispatch(aql::Packet64& packet, std::byte* block, const DispatchShape& shape,
                     const aql::Packet64& like, const std::array<uint32_t, sizeof...(Args)>& offsets,
@@ -84,10 +90,11 @@ void write_dispatch(aql::Packet64& packet, std::byte* block, const DispatchShape
   aql::store_behind_gate(packet, like, block, group_segment);
 }
 
-// The shapes at hand: of each kernel the last one, as far as kernels do not share a place.
+// Cache of shapes: the last one of each kernel, unless two kernels map to the same place.
 class DispatchShapes {
  public:
-  // `facts` outlive this. `flags` are those of a packet in the midst of a batch, of which nothing is said.
+  // `facts` must outlive this object. `flags` are those of a packet without declarations, neither
+  // first nor last.
   DispatchShapes(const QueueFacts& facts, aql::HeaderFlags flags) noexcept : facts_(facts), flags_(flags) {
     for (size_t i = 0; i < shapes_.size(); ++i) places_[i] = &shapes_[i];
   }
@@ -95,7 +102,7 @@ class DispatchShapes {
   DispatchShapes(const DispatchShapes&) = delete;
   DispatchShapes& operator=(const DispatchShapes&) = delete;
 
-  // Throws Error for a geometry, or an amount of group memory, that kernel or agent cannot run.
+  // Throws Error if the kernel or the agent cannot run the geometry or the amount of group memory.
   const DispatchShape& of(const KernelInfo& kernel, const Grid& grid) {
     DispatchShape& shape = *places_[kernel.identity.number() % places_.size()];
     const DispatchShape::Key key(kernel, grid);
@@ -105,16 +112,18 @@ class DispatchShapes {
   }
 
  private:
-  // The key in pieces, for registers: a whole grid or key would have to lie in memory at every dispatch, for a call that is hardly ever made.
+  // Takes the key in pieces, which fit in registers. A whole grid or key would be stored to memory
+  // at every dispatch, for a call that is rarely made.
   void make(DispatchShape& shape, const KernelInfo& kernel, uint64_t items_xy, uint64_t items_z_workgroup_x,
             uint64_t workgroup_yz, uint64_t dimensions_lds);
 
   const QueueFacts& facts_;
   const aql::HeaderFlags flags_;
   std::array<DispatchShape, 32>
-      shapes_;  // identities are given out in order, so the kernels of a program lie apart
-  std::array<DispatchShape*, 32> places_;  // to each, because a product takes longer than a load
-  std::vector<uint64_t> block_;            // kept for its memory
+      shapes_;  // identities are consecutive, so the kernels of one program get different places
+  // pointers, because a multiplication takes longer than a load
+  std::array<DispatchShape*, 32> places_;
+  std::vector<uint64_t> block_;            // reused to avoid allocations
 };
 
 }  // namespace uptempo::detail

@@ -5,7 +5,7 @@
 namespace uptempo::detail {
 namespace {
 
-// From one packet's kernarg address to the next one's; empty if they differ in more.
+// Distance between the kernarg addresses of two packets. Empty if they differ in anything else.
 std::optional<ptrdiff_t> step_between(const aql::Packet64& packet, aql::Packet64 next) noexcept {
   const auto step = static_cast<ptrdiff_t>(reinterpret_cast<uintptr_t>(next.kernarg_address()) -
                                            reinterpret_cast<uintptr_t>(packet.kernarg_address()));

@@ -1,10 +1,11 @@
-// Which packets of a recording differ from the one before by their kernarg address alone, and all by the same distance. Such packets are stored from registers,
-// where others have to be read first. Private to engine/dispatch.
+// PacketRuns: finds the packets of a recording that differ from their predecessor only by a kernarg
+// address at a constant distance. Such packets are stored from registers; others must be read
+// first. Private to engine/dispatch.
 //
-// Packets are looked at in groups of 64, each when it is asked for and again after one of its packets has changed: what a patch costs does not depend on the length
-// of the recording.
+// Packets are compared in groups of 64, on first use of a group and again after one of its packets
+// has changed. The cost of a patch is therefore independent of the recording's length.
 //
-// Thread safety: as a vector.
+// Thread safety: thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +20,20 @@ namespace uptempo::detail {
 
 class PacketRuns {
  public:
-  // There are so many packets, and nothing is known of them. May allocate.
+  // Sets the number of packets and discards all results. May allocate.
   void reset(size_t packets) { groups_.assign((packets + group_size - 1) / group_size, {}); }
   void changed(size_t packet) noexcept {
     if (packet / group_size < groups_.size()) groups_[packet / group_size].known = false;
   }
 
-  // The packets [first, end) that are stored in the same way. `step`: bytes from one kernarg address to the next, for packets that have nothing else of their own.
+  // Packets [first, end), which are stored in the same way. `step`: distance of consecutive kernarg
+  // addresses in bytes, if the packets differ in nothing else.
   struct Run {
     size_t end;
     std::optional<ptrdiff_t> step;
   };
-  // Of the packets that reset() was told of. `first` is neither the first nor the last of them: those belong to no run.
+  // `packets` are those counted by reset(). `first` is neither the first nor the last of them;
+  // these two belong to no run.
   Run run_from(size_t first, std::span<const aql::Packet64> packets) noexcept;
 
  private:

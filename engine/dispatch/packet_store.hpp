@@ -1,11 +1,13 @@
-// Where a batch keeps its packets until they are published: in the slots of the ring that they will be published from, or in memory of its own.
-// Private to engine/dispatch.
+// PacketStore: holds the packets of a batch until they are published, in the ring slots that they
+// will be published from or in its own memory. Private to engine/dispatch.
 //
-// In the ring a packet is written where it will be executed, header included. That takes a queue whose free slots nobody else writes (BatchQueue sees to it), and
-// two things keep a packet processor from such packets: they lie beyond the write index, and behind an INVALID header. For the first packet stays in memory:
-// it is the gate of all others (writer.hpp), and its slot gets it when the batch is published.
+// In the ring, a packet is written where it will execute, header included. This requires a queue
+// whose free slots no other producer writes (BatchQueue ensures it). Two facts keep the packet
+// processor from reading such packets: they are beyond the write index, and after an INVALID
+// header. The first packet of the batch stays in memory because it is the gate of all others
+// (writer.hpp); publication copies it into its slot.
 //
-// Thread safety: as a vector. Cost: adding a packet is an addition and a comparison.
+// Thread safety: thread-compatible. Cost: one addition and one comparison per added packet.
 #pragma once
 
 #include <cstddef>
@@ -31,39 +33,42 @@ class PacketStore {
     return in_ring() && i != 0 ? ring_[(first_ + i) & mask_] : staged_[i];
   }
 
-  // True if a packet more takes open_ring(), extend() or grow(). An empty store has room for the first one, unless it is closed.
+  // True if one more packet requires open_ring(), extend() or grow(). An empty store has room for
+  // one packet, unless it is closed.
   bool full() const noexcept { return next_ == end_; }
-  // The packets that may be added without that.
+  // Number of packets that may be added before full().
   size_t room() const noexcept { return static_cast<size_t>(end_ - next_); }
-  // Packets more, in a row, for the caller to fill. There is room.
+  // Returns `count` consecutive packets for the caller to fill. Requires room.
   aql::Packet64& add(size_t count = 1) noexcept {
     aql::Packet64& first = *next_;
     next_ += count;
     return first;
   }
-  // Takes the last add() back.
+  // Reverts the last add().
   void drop_last() noexcept;
 
-  // The store of one packet goes on in a ring, in the slots behind that packet's, whose packet index is `first`.
+  // Continues a store of one packet in a ring, in the slots after that packet's slot. `first`:
+  // packet index of that slot.
   void open_ring(aql::Packet64* ring, uint64_t mask, uint64_t first, std::span<aql::Packet64> slots) noexcept;
-  // In the ring and full: goes on with these slots, which follow the last one.
+  // Continues a full store in the ring with these slots, which follow the last one.
   void extend(std::span<aql::Packet64> slots) noexcept;
-  // Moves what lies in the ring into memory of its own, and leaves INVALID headers behind. Strong guarantee.
+  // Moves packets from the ring into its own memory and leaves INVALID headers in the ring. Strong
+  // guarantee.
   void leave_ring();
-  // Not in the ring: makes room. Strong guarantee.
+  // Makes room in memory. Requires !in_ring(). Strong guarantee.
   void grow();
-  // No room more until it is empty again. Packets stay.
+  // Provides no more room until it is empty again. Packets stay.
   void close() noexcept { end_ = next_; }
-  // The packets have been published, or do not lie in a ring. Keeps its memory.
+  // Requires that the packets are published or not in a ring. Keeps its memory.
   void clear() noexcept;
-  // Nobody will publish them: leaves INVALID headers behind.
+  // Drops unpublished packets and leaves INVALID headers in the ring.
   void discard() noexcept;
 
  private:
   void stage(std::unique_ptr<aql::Packet64[]> memory, size_t capacity, size_t packets) noexcept;
   void invalidate_slots(size_t packets) noexcept;
 
-  // The run of slots that is being filled, and the number of packets before it.
+  // Current run of slots, and the number of packets before it.
   aql::Packet64* begin_;
   aql::Packet64* next_;
   aql::Packet64* end_;

@@ -15,7 +15,7 @@ uint16_t dispatch_header(aql::HeaderFlags flags) noexcept {
   return aql::make_header(PacketType::kernel_dispatch, flags);
 }
 
-// Where every packet may touch everything, the fewest fences are the planned ones.
+// Without declarations, every packet may access everything; then the planned fences are the fewest.
 FencePolicy policy_of_nothing_said(FencePolicy policy) noexcept {
   return policy == FencePolicy::minimal ? FencePolicy::planned : policy;
 }
@@ -83,12 +83,13 @@ void Publication::put(const aql::Packet64& finished) {
                                                       .without_barrier = flags.barrier == aql::Barrier::off,
                                                       .acquire = flags.acquire,
                                                       .release = flags.release};
-  aql::store_behind_gate(std::span(&packets.add(), 1), &finished);  // behind what may throw
+  // last, after everything that may throw
+  aql::store_behind_gate(std::span(&packets.add(), 1), &finished);
 }
 
 void Publication::put_barrier() {
   put(aql::to_packet(aql::BarrierAnd{}));
-  declared.back().declarations = {.declared = true};  // it touches nothing
+  declared.back().declarations = {.declared = true};  // it accesses nothing
 }
 
 void Publication::drop_barrier() noexcept {
@@ -112,7 +113,7 @@ void Publication::make_plan(size_t count) {
   } else {
     plan_fences(declarations_, accesses, policy, plans_);
   }
-  if (kept) return;  // planned once
+  if (kept) return;  // a kept batch compares nothing: replan() invalidates its plan
   last_.declared = declared;
   last_.accesses = accesses;
   last_.packets = count;
@@ -123,7 +124,7 @@ void Publication::plan_packets(size_t count) {
   planned_costs_ = {};
   for (size_t i = 0; i < count; ++i) {
     aql::Packet64& packet = packets[i];
-    // What is as it is has these flags already.
+    // Finished packets already have these flags.
     const uint16_t header = aql::with_flags(packet.header(), plans_[i].flags);
     planned_costs_ += aql::costs_of(header);
     if (!declarations_[i].is_finished) packet.word[0] = aql::first_word(header, packet.setup());
@@ -133,7 +134,7 @@ void Publication::plan_packets(size_t count) {
 void Publication::plan_replays(size_t count) {
   runs_.reset(count);
   if (!is_plain()) return;
-  // Something may have been said before, and is not any more.
+  // Earlier declarations may have been removed.
   for (size_t i = 0; i < count; ++i) put_header(i, plain_.interior);
 }
 
@@ -219,9 +220,9 @@ void Publication::end(Ending why) noexcept {
 void refuse_stale_handle() {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = "CommandRef",
-               .asked = "to say more about a packet",
-               .found = "its batch has been touched since, or its recording",
-               .remedy = "say everything about a dispatch before the next call"});
+               .asked = "a declaration for a packet",
+               .found = "its batch or recording has been used since",
+               .remedy = "make all declarations of a dispatch before the next call"});
 }
 
 void observe(const PacketRef& packet, Observer observer) { declarations_of(packet).observer = observer; }

@@ -1,6 +1,7 @@
-// A batch between its submitter and the ring. Private to engine/dispatch but for Timing.
+// Publication: one batch between its submitter and the ring. Private to engine/dispatch and
+// engine/recording, except Timing.
 //
-// Thread safety: as a vector.
+// Thread safety: thread-compatible.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -21,8 +22,9 @@
 
 namespace uptempo {
 
-// Which packets of a batch get a completion signal for the sake of their times. Results of different modes are not comparable: every
-// further signal costs the device a write and the host an event-less signal of the pool.
+// Packets that get a completion signal for their times. Results of different modes are not
+// comparable: each additional signal costs the device a write and the host an event-less signal of
+// the pool.
 enum class Timing : uint8_t {
   none,
   batch,  // first and last packet
@@ -31,15 +33,16 @@ enum class Timing : uint8_t {
 
 namespace detail {
 
-// The owner of memory that ended before the publication.
+// The owner of the kernarg memory that was destroyed before the publication.
 enum class Ending : uint8_t { none, queue, runtime };
 
-// One batch on its way out. The submitter keeps it between submissions, so that its vectors keep their capacity.
+// One batch on its way to the ring. The submitter keeps it between submissions, so that its vectors
+// keep their capacity.
 //
-// Of a packet of which the caller says nothing nothing is kept but the packet: a plan gives the same header to all such packets, but for a batch's
-// first and last one.
+// For a packet without declarations, only the packet itself is stored: the plan gives all such
+// packets the same header, except the first and the last one of a batch.
 struct Publication {
-  // `agent`: whose fences FencePolicy::minimal plans; null for plans that are correct on every target.
+  // `agent`: the target of FencePolicy::minimal. Null: plans are correct on every target.
   explicit Publication(FencePolicy the_policy, bool is_kept = false, const Agent* agent = nullptr);
 
   PacketStore packets;
@@ -48,30 +51,31 @@ struct Publication {
     Declarations declarations;
     bool operator==(const PacketDeclarations&) const = default;
   };
-  std::vector<PacketDeclarations> declared;  // of packets of which the caller says something, in order
+  std::vector<PacketDeclarations> declared;  // in packet order; only packets with declarations
   std::vector<AccessRange> accesses;
-  std::vector<hsa_signal_t> timing_signals;  // of the first packets, 0 where there is none
+  std::vector<hsa_signal_t> timing_signals;  // of the first packets; 0: none
   KernargPool::Cursor kernargs;
-  hsa_signal_t own_signal{0};  // the caller's completion signal, instead of one of the pool
+  hsa_signal_t own_signal{0};  // the caller's completion signal; 0: one of the pool
   Timing timing = Timing::none;
   aql::Chunking chunking;
   const FencePolicy policy;
-  const bool kept;  // by a recording: once planned it stays so, and it outlives its submissions
+  const bool kept;  // a recording's: keeps its plan and outlives its submissions
   Ending ended = Ending::none;
 
-  [[no_unique_address]] GenerationTag touched;  // how often, for those that refer to a packet
+  [[no_unique_address]] GenerationTag touched;  // generation of the packets, for PacketRefs
 
-  // Set while the publication is longer than the ring and partly out.
+  // Set while the publication is longer than the ring and partly published.
   uint64_t value = 0;
   uint64_t published = 0;
   hsa_signal_t completion{0};
-  bool has_closing_packet = false;  // the last packet is the engine's own barrier, for this submission
+  // the last packet is the engine's own barrier, for this submission
+  bool has_closing_packet = false;
 
-  // Nothing is said of any packet and none is timed.
+  // No packet has declarations and none is timed.
   bool is_plain() const noexcept { return declared.empty() && timing == Timing::none; }
   PacketRef ref_of(size_t packet) noexcept { return {this, static_cast<uint32_t>(packet), touched}; }
   PacketRef ref_of_last() noexcept { return ref_of(packets.size() - 1); }
-  // For saying something about a packet, the last one mostly.
+  // Declarations of a packet, usually the last one; adds an entry if there is none.
   Declarations& declarations_of(uint32_t packet) {
     if (kept) replan();
     if (declared.empty() || declared.back().packet < packet)
@@ -80,21 +84,22 @@ struct Publication {
     return declarations_of_earlier(packet);
   }
   bool is_declared(uint32_t packet) const noexcept;
-  // What was said of a packet; null if nothing was.
+  // Null if the packet has no declarations.
   const PacketDeclarations* find_declared(uint32_t packet) const noexcept;
-  // Nothing is said of the packet any more; true if something was. The ranges that it declared are dropped.
+  // Removes the packet's declarations and its ranges. Returns true if there were any.
   bool forget_declarations(uint32_t packet);
-  // Adds a finished packet; its header and its completion signal stay as they are. There is room. Strong guarantee.
+  // Adds a finished packet; its header and completion signal stay as they are. Requires room.
+  // Strong guarantee.
   void put(const aql::Packet64& finished);
-  // The same for a barrier-AND packet without dependencies; its header is planned.
+  // Adds a barrier-AND packet without dependencies, with a planned header. Otherwise as put().
   void put_barrier();
-  // Takes that back; it was put last.
+  // Reverts put_barrier().
   void drop_barrier() noexcept;
 
   void plan() {
     const size_t count = packets.size();
     if (kept && planned_ == count) return;
-    planned_ = 0;  // if something throws, there is no plan
+    planned_ = 0;  // no plan if an exception follows
     if (is_plain()) {
       forget_plan();
     } else {
@@ -103,9 +108,9 @@ struct Publication {
     if (kept) plan_replays(count);
     planned_ = count;
   }
-  // What was said has changed, or packets were added: a kept plan does not hold any more.
+  // Declarations or packets have changed, so a kept plan is no longer valid.
   void replan() noexcept { planned_ = 0; }
-  // Makes a packet another dispatch, of which the same is said: it keeps its planned header.
+  // Replaces a dispatch. Declarations and planned header stay.
   aql::Packet64& exchange(size_t packet, const aql::Packet64& dispatch) noexcept {
     aql::Packet64& place = edit(packet);
     const uint16_t header = planned_ == packets.size() ? place.header() : dispatch.header();
@@ -113,42 +118,45 @@ struct Publication {
     put_header(packet, header);
     return place;
   }
-  // A packet to be changed, but for what is said of it.
+  // For changes of a packet that do not affect its declarations.
   aql::Packet64& edit(size_t packet) noexcept {
     runs_.changed(packet);
     return packets[packet];
   }
-  // Of a planned packet. Packets have their headers, but for the ends of a batch of which nothing is said.
+  // Header of a planned packet. Packets hold their headers, except the first and last one of a
+  // plain batch.
   uint16_t header(uint64_t packet) const noexcept {
     if (!is_plain()) return packets[packet].header();
     if (packet + 1 == planned_) return packet == 0 ? plain_.alone : plain_.last;
     return packet == 0 ? plain_.first : plain_.interior;
   }
-  // What packets [from, from + count) cost by their headers.
+  // Fence and barrier costs of packets [from, from + count).
   aql::HeaderCosts costs(uint64_t from, uint64_t count) const noexcept {
     if (count != planned_) return costs_by_packet(from, count);
     if (!is_plain()) return planned_costs_;
     return count == 1 ? plain_costs_.alone : plain_costs_.ends + plain_costs_.interior * (count - 2);
   }
-  // Of a packet in the midst of a batch, of which nothing is said.
+  // Flags of a packet without declarations that is neither first nor last.
   aql::HeaderFlags plain_flags() const noexcept { return aql::header_flags(plain_.interior); }
-  // Puts into packets that lie in the ring what they lack: headers of the batch's ends, and completion signals. The first one, which does not lie there, gets them as
-  // well. Planned, and the completion signal is chosen.
+  // Completes packets that are already in the ring, and the first packet, which is not: sets the
+  // headers of the first and last packet and all completion signals. Requires a plan and the
+  // completion signal.
   void finish_in_place() noexcept;
-  // Puts packets that do not lie in the ring there (writer.hpp, Emitter and RunEmitter; not the batch's first one by the run). Otherwise as above.
+  // Copies packets into the ring (writer.hpp, Emitter and RunEmitter). The second form does not
+  // emit the batch's first packet. Otherwise as finish_in_place().
   uint32_t emit(uint64_t packet, void* slot) const noexcept;
   void emit(uint64_t first, std::span<aql::Packet64> slots) noexcept;
-  // The plan that was made last, packet by packet.
+  // The last plan, one entry per packet.
   std::span<const PacketPlan> last_plan();
-  // Not on its way any more; packets stay, and more may follow.
+  // Ends a submission. The packets stay, and more may follow.
   void reopen() noexcept;
   void clear() noexcept;
-  // Takes no packet from now on: the memory that it wrote to is not its own any more. A kept one
-  // keeps its packets.
+  // Accepts no more packets, because its kernarg memory is gone. A kept publication keeps its
+  // packets.
   void end(Ending why) noexcept;
 
  private:
-  // Of the first entry in `said` that is not for an earlier packet.
+  // Index of the first entry in `declared` that is not for an earlier packet.
   size_t place_of(uint32_t packet) const noexcept;
   Declarations& declarations_of_earlier(uint32_t packet);
   void plan_packets(size_t count);
@@ -158,7 +166,7 @@ struct Publication {
     last_.packets = 0;
   }
   void plan_replays(size_t count);
-  // Of ours, 0 where the packet has none.
+  // The engine's completion signal of the packet; 0: none.
   hsa_signal_t signal_of(uint64_t packet) const noexcept {
     return packet + 1 == planned_           ? completion
            : packet < timing_signals.size() ? timing_signals[packet]
@@ -167,7 +175,7 @@ struct Publication {
   void put_header(size_t packet, uint16_t header) noexcept {
     packets[packet].word[0] = aql::first_word(header, packets[packet].setup());
   }
-  // A plan does not tell apart packets of which nothing is said, but for the first and the last one.
+  // Packets without declarations get the same headers, except the first and the last one.
   struct PlainHeaders {
     uint16_t alone, first, interior, last;
   };
@@ -178,20 +186,20 @@ struct Publication {
   const PlainHeaders plain_;
   const struct { aql::HeaderCosts alone, ends, interior; } plain_costs_;
   FencePlanner planner_;               // for FencePolicy::minimal
-  std::vector<Declarations> declarations_;  // one for each packet, where something is said
-  std::vector<PacketPlan> plans_;      // of the last plan(), made when asked for if nothing was said
-  aql::HeaderCosts planned_costs_{};      // of all packets, where something is said
-  // What plans_ were made of, where something was said: a program that submits the same batch again is not planned anew.
+  std::vector<Declarations> declarations_;  // one per packet; empty for a plain batch
+  std::vector<PacketPlan> plans_;      // of the last plan(); for a plain batch, made on request
+  aql::HeaderCosts planned_costs_{};      // of all packets; not for a plain batch
+  // Input of plans_. A batch with the same declarations is not planned again.
   struct {
-    size_t packets = 0;  // 0: nothing
+    size_t packets = 0;  // 0: none
     std::vector<PacketDeclarations> declared;
     std::vector<AccessRange> accesses;
   } last_;
-  PacketRuns runs_;  // of a kept one
+  PacketRuns runs_;  // of a kept publication
   size_t planned_ = 0;
 };
 
-// What is said of a packet. Throws Error if the handle is not valid any more.
+// Declarations of the packet. Throws Error if the handle is stale.
 [[noreturn]] void refuse_stale_handle();
 inline Declarations& declarations_of(const PacketRef& packet) {
   if (packet.generation != packet.publication->touched) [[unlikely]]

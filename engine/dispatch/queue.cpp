@@ -17,8 +17,8 @@ Queue Queue::borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers produ
   if (producers == aql::Producers::shared) {
     throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                  .call = "Queue::borrow",
-                 .asked = "shared producers on a queue of someone else's",
-                 .found = "threads can share only a queue that was made for it",
+                 .asked = "shared producers on a borrowed queue",
+                 .found = "only the queue of a SharedQueue supports them",
                  .remedy = "make a SharedQueue, or borrow with Producers::foreign"});
   }
   return Queue(std::make_unique<detail::BatchQueue>(
@@ -50,8 +50,8 @@ Pressure Queue::pressure() const {
   if (queue.usable()) return queue.pressure();
   throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                .call = "Queue::pressure",
-               .asked = "how full a queue is",
-               .found = "the Runtime has gone, and the queue with it",
+               .asked = "the pressure of a queue",
+               .found = "the Runtime was destroyed, and the queue with it",
                .remedy = "make a new Runtime and a new Queue"});
 }
 

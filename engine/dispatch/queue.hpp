@@ -1,27 +1,32 @@
-// Queue: an HSA queue with everything that batches need around its ring: a writer, a timeline, signals, kernarg blocks. All of it is made
-// here, in set-up; nothing grows later.
+// Queue: an HSA queue with the resources that batches need: writer, timeline, signals and kernarg
+// blocks. The constructor allocates all of them; none grows later.
 //
-// Thread safety: one owner at a time: the Queue and all its BatchSubmitters belong to one thread. Completions belong to nobody and may be
-// awaited anywhere. Threads that submit concurrently use a Queue each, with an HSA queue of its own or over a common one (shared_queue.hpp).
+// Thread safety: one owner at a time. The Queue and all its BatchSubmitters belong to one thread;
+// any thread may wait for a Completion. pressure() may be called from any thread. Threads that
+// submit concurrently use a Queue each, with its own HSA queue or over a shared one
+// (shared_queue.hpp).
 //
-// Back-pressure: ring, timeline, signals and kernarg slabs are all finite. Running out of one means waiting for the oldest publication until
-// the caller's deadline, then an Error that names the resource, its size and what of it is in use. No lock is held while waiting. To slow
-// down before that: pressure(), with a high and a low mark for each (pressure.hpp).
+// Back-pressure: ring, timeline, signals and kernarg slabs are finite. When one is exhausted, the
+// call waits for the oldest publication until the caller's deadline. Then it throws an Error that
+// names the resource, its size and its use. No lock is held while waiting. pressure() reports the
+// level of each resource against a high and a low mark (pressure.hpp), so that a program can slow
+// down earlier.
 //
-// Errors: when the packet processor stops the queue, or the GPU accesses memory that it must not, every pending Completion ends with that
-// error and later submissions are refused at once. A borrowed queue learns of errors through the source given to borrow(); without one
-// only deadlines and memory faults detect a dead queue.
+// Errors: if the packet processor stops the queue, or the GPU accesses invalid memory, every
+// pending Completion ends with that error and later submissions throw at once. A borrowed queue
+// learns of errors through the source passed to borrow(). Without one, only deadlines and memory
+// faults reveal a dead queue.
 //
-// Lifetime: destroying a Queue waits for its publications up to QueueOptions::drain, then stops the queue; what was unfinished ends with
-// an error. Kernels and buffers in use must live until then. A borrowed queue cannot be stopped: what is unfinished after that time is
-// reported as lost, but its packets may still be carried out. The Queue's kernarg blocks and signals therefore stay until the
-// end of the Runtime, and the caller's kernels, buffers and signals must live until the queue's owner has destroyed it. After the Runtime has
-// gone the destructor does nothing.
+// Lifetime: the destructor waits for the queue's publications up to QueueOptions::drain, then stops
+// the queue; unfinished publications end with an error. Kernels and buffers in use must live until
+// then. A borrowed queue cannot be stopped: unfinished work is reported as lost, but its packets
+// may still execute. Therefore the Queue's kernarg blocks and signals stay until the end of the
+// Runtime, and the caller's kernels, buffers and signals must live until the owner has destroyed
+// the HSA queue. After the end of the Runtime the destructor does nothing.
 //
-// Misuse: batches that outlive their Queue refuse their use (batch_submitter.hpp). Every function of a Queue
-// that was moved from throws Error, and so does what is made over it; it may be destroyed, and
-// another Queue may be assigned to it. After the Runtime has gone, pressure() throws Error as well,
-// as submissions do.
+// Misuse: a batch that outlives its Queue throws Error (batch_submitter.hpp). So does every
+// function of a moved-from Queue and of objects made over it; such a Queue may be destroyed or
+// assigned to. After the end of the Runtime, pressure() and submissions throw Error.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -44,23 +49,25 @@ class BatchQueue;
 
 struct QueueOptions {
   uint32_t packets = 4096;           // ring size, a power of two; lowered to the agent's maximum
-  uint32_t publications = 64;        // that may be unfinished at a time; as many interrupt signals are made,
-                                     // which count against the process's budget (signal_budget.hpp)
+  // unfinished publications at a time; each has an interrupt signal of the process's budget
+  // (signal_budget.hpp)
+  uint32_t publications = 64;
   uint32_t timing_signals = 256;     // event-less signals for Timing::batch and each
-  uint32_t kernarg_bytes = 2 << 20;  // all kernarg blocks of unfinished publications and unsubmitted batches
-  uint32_t kernarg_slab_bytes = 16 << 10;  // the largest kernarg block; see kernarg_pool.hpp
+  uint32_t kernarg_bytes = 2 << 20;  // for all unfinished publications and unsubmitted batches
+  uint32_t kernarg_slab_bytes = 16 << 10;  // largest kernarg block; see kernarg_pool.hpp
   std::chrono::nanoseconds drain = std::chrono::seconds(10);
-  QueueMarks marks{};  // when pressure() calls a resource's level high
+  QueueMarks marks{};  // levels that pressure() reports as high
 };
 
 class Queue {
  public:
-  // Makes an HSA queue. Throws Error.
+  // Creates an HSA queue. Throws Error.
   explicit Queue(const Agent& agent, const QueueOptions& options = {});
 
-  // Over a queue that someone else made and destroys. With Producers::foreign others may publish to it as well. `error` must be set by
-  // the owner's error callback and outlive the Queue. QueueOptions::packets is not used. Throws Error for Producers::shared, which are those of a
-  // SharedQueue.
+  // Uses an HSA queue that the caller creates and destroys. With Producers::foreign, other
+  // producers may publish to it. The owner's error callback must set `error`, which must outlive
+  // the Queue. QueueOptions::packets is ignored. Throws Error for Producers::shared, which requires
+  // a SharedQueue.
   static Queue borrow(const Agent& agent, hsa_queue_t* queue, aql::Producers producers,
                       const std::atomic<hsa_status_t>* error = nullptr, const QueueOptions& options = {});
 
@@ -68,22 +75,23 @@ class Queue {
   Queue& operator=(Queue&&) noexcept;
   ~Queue();
 
-  // Complete when everything submitted so far is.
+  // Returns the completion of everything submitted so far.
   Completion last_submitted() const;
-  // Waits for it. Throws Error if the queue has failed.
+  // Waits for last_submitted(). Throws Error if the queue has failed.
   void wait(WaitPolicy policy = {}) const { last_submitted().wait(policy); }
 
   hsa_queue_t* handle() const;
   const Agent& agent() const;
   uint32_t ring_size() const;
-  // Interrupt signals that the runtime really gave; with 0, blocked waits poll, at last every 4 ms.
+  // Number of interrupt signals that ROCr granted. If it is 0, blocked waits poll, with pauses of
+  // at most 4 ms.
   uint32_t interrupt_signals() const;
-  // How full ring, timeline and pools are. Any thread; makes no call and allocates nothing.
+  // Levels of ring, timeline and pools. Any thread; makes no call and no allocation.
   Pressure pressure() const;
   uint32_t free_kernarg_slabs() const;
   uint32_t free_signals() const;
-  // Gives back what finished publications held. Submissions do this as they go; of use before looking at the figures above.
-  // After the Runtime has gone nothing is done.
+  // Returns the resources of finished publications to their pools. Submissions do this, too; call
+  // it before reading the figures above. Does nothing after the end of the Runtime.
   void reclaim();
 
  private:
@@ -91,7 +99,7 @@ class Queue {
   friend class SharedQueue;
   friend class Recording;
   explicit Queue(std::unique_ptr<detail::BatchQueue> state) noexcept;
-  // Throws Error, as `call`, for a Queue that was moved from.
+  // Throws Error, with `call` as the failed call, if the Queue was moved from.
   detail::BatchQueue& state(const char* call) const;
 
   std::unique_ptr<detail::BatchQueue> state_;

@@ -30,10 +30,10 @@ QueueOptions checked(QueueOptions options) {
                  .remedy = "correct the QueueOptions"});
   };
   if (!std::has_single_bit(options.packets))
-    refuse(fmt::format("a ring of {} packets", options.packets), "no power of two");
+    refuse(fmt::format("a ring of {} packets", options.packets), "not a power of two");
   if (options.publications == 0) refuse("no publication at a time", "at least one is needed");
   if (options.kernarg_slab_bytes == 0 || options.kernarg_slab_bytes % KernargPool::block_alignment != 0) {
-    refuse(fmt::format("kernarg slabs of {} bytes", options.kernarg_slab_bytes), "no multiple of 64");
+    refuse(fmt::format("kernarg slabs of {} bytes", options.kernarg_slab_bytes), "not a multiple of 64");
   }
   if (options.kernarg_bytes < options.kernarg_slab_bytes) {
     refuse(fmt::format("{} bytes of kernargs", options.kernarg_bytes),
@@ -78,7 +78,8 @@ QueueResources::QueueResources(const Agent& agent, const QueueOptions& options, 
   } catch (...) {
     watch_.stop();
     if (common_) common_->leave(timeline_);
-    queue_.reset();  // its error callback must not meet the timeline's next life
+    // before the timeline is reused: its error callback must not reach the next use
+    queue_.reset();
     timeline_.release();
     throw;
   }
@@ -111,7 +112,8 @@ void QueueResources::connect(const Parts& parts) {
   common_ = parts.common;
   writer_ = common_ ? aql::AqlQueueWriter::share(common_->ring(), &timeline_.error())
                     : aql::AqlQueueWriter::borrow(parts.queue, parts.producers, &timeline_.error());
-  // Both: of memory faults and of the end of the Runtime the owner of a borrowed queue tells nothing; they fail the timeline.
+  // Both sources: the owner of a borrowed queue does not report memory faults or the end of the
+  // Runtime; these fail the timeline.
   writer_->also_watch(parts.foreign_error);
   ring_size_ = writer_->ring_size();
   ring_level_.start(ring_size_, options_.marks.ring);
@@ -129,9 +131,9 @@ QueueResources::~QueueResources() {
   watch_.stop();
   if (common_) common_->leave(timeline_);
   if (usable() && queue_.handle() != 0) {
-    queue_.reset();  // before the signals that its packets may still name
+    queue_.reset();  // before the signals that its packets may still use
   } else if (usable() && !timeline_.is_done(timeline_.last_begun())) {
-    // Nobody here can stop a borrowed queue: its packets may read and write these yet.
+    // A borrowed queue cannot be stopped here: its packets may still read and write these.
     kernarg_memory_.leave_to_session();
     signals_.leave_to_session();
   }
@@ -143,7 +145,7 @@ void QueueResources::drain(Deadline deadline) noexcept {
   if (timeline_.is_done(last)) return;
   if (timeline_.wait(last, {}, deadline) == WaitResult::done) return;
   if (queue_.handle() != 0) hsa_queue_inactivate(handle());
-  timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE, "its Queue was destroyed before the work was finished");
+  timeline_.fail(HSA_STATUS_ERROR_INVALID_QUEUE, "its Queue was destroyed before the work was complete");
 }
 
 void QueueResources::reclaim(uint32_t limit) noexcept {
@@ -162,7 +164,8 @@ void QueueResources::reclaim(uint32_t limit) noexcept {
 }
 
 Pressure QueueResources::pressure() noexcept {
-  const uint64_t read = writer_->read_index();  // first: it does not pass the write index
+  // first, so that it is not greater than the write index
+  const uint64_t read = writer_->read_index();
   const uint64_t written = aql::view(handle()).load_write_index();
   note_ring(written - read);
   return {.ring = ring_level_.level(),
@@ -186,7 +189,7 @@ bool QueueResources::wait_for_oldest(Deadline deadline) {
   }
   const uint32_t before = timeline_.pending();
   reclaim(all);
-  // A waiter of another thread that has just been woken may still hold the signal for a moment.
+  // Another thread's waiter that was just woken may still hold the signal briefly.
   if (timeline_.pending() == before) std::this_thread::yield();
   return true;
 }

@@ -1,9 +1,10 @@
-// What every queue of this library has around its ring, whatever is published through it: writer, timeline, signals, kernarg slabs, and what ends with them.
-// Private to engine/dispatch, engine/stream and their tests.
+// QueueResources: writer, timeline, signals and kernarg slabs around a ring, with their destruction
+// order. Base of BatchQueue (batch_queue.hpp), which publishes batches, and of StreamQueue
+// (engine/stream/queue/stream_queue.hpp), which publishes the packets of streams. Private to
+// engine/dispatch, engine/stream and their tests.
 //
-// BatchQueue publishes batches over it (batch_queue.hpp), StreamQueue the packets of streams (engine/stream/stream_queue.hpp).
-//
-// Thread safety: one owner at a time, but for pressure() and what Timeline allows any thread.
+// Thread safety: one owner at a time, except pressure() and the functions that Timeline allows any
+// thread.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -31,10 +32,10 @@ namespace uptempo::detail {
 
 class SharedHsaQueue;
 
-// The same, or Error for what no queue can be made with.
+// Returns the options. Throws Error for options that no queue can have.
 QueueOptions checked(QueueOptions options);
 
-// Adds to the process's counters what has been published.
+// Adds published packets to the process's counters.
 struct Published {
   uint64_t packets, completion_signals, doorbells, batches;
 };
@@ -53,9 +54,9 @@ class QueueResources {
   QueueResources(const QueueResources&) = delete;
   QueueResources& operator=(const QueueResources&) = delete;
 
-  // A kernarg block; waits until the deadline for one to become free. Throws Error.
+  // Returns a kernarg block. Waits until the deadline for a free one. Throws Error.
   std::byte* take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes, Deadline deadline);
-  // The same without waiting; null if there is none.
+  // As take_kernargs(), without waiting. Returns null if none is free.
   std::byte* try_take_kernargs(KernargPool::Cursor& cursor, uint32_t size_bytes) noexcept;
 
   void reclaim(uint32_t limit) noexcept;
@@ -72,24 +73,24 @@ class QueueResources {
   const SignalPool& signals() const noexcept { return signals_; }
   const aql::AqlQueueWriter& writer() const noexcept { return *writer_; }
   hsa_queue_t* handle() const noexcept { return writer_->queue(); }
-  uint32_t ring_size() const noexcept { return ring_size_; }  // 0: there is no queue
-  // False after the end of the Runtime: no signal, queue or memory is left.
+  uint32_t ring_size() const noexcept { return ring_size_; }  // 0: no queue
+  // False after the end of the Runtime: its signals, queue and memory are gone.
   bool usable() const noexcept { return watch_.usable(); }
 
  protected:
-  struct Retained {  // what a publication holds until it is reclaimed
+  struct Retained {  // resources of a publication until it is reclaimed
     KernargPool::Slabs slabs;
     bool pooled_signal = false;
     hsa_signal_t completion{0};
     std::vector<hsa_signal_t> timing_signals;
-    std::vector<SignalLoan> loans;  // signals of others that its packets wait for
+    std::vector<SignalLoan> loans;  // signals of other queues that its packets wait for
   };
   static constexpr uint32_t all = UINT32_MAX;
 
   QueueResources(const Agent& agent, const QueueOptions& options, Parts parts);
-  // Without ROCr: signals are the caller's, and no agent is known.
+  // Without ROCr: the caller owns the signals, and there is no agent.
   QueueResources(Parts parts, std::span<const hsa_signal_t> signals, const QueueOptions& options);
-  // Without a queue: it has failed from the beginning.
+  // Without a queue: failed from the beginning.
   explicit QueueResources(Failure failure);
   ~QueueResources();
 
@@ -98,27 +99,30 @@ class QueueResources {
     if (timeline_.failed()) throw_failed();
   }
   [[noreturn]] void throw_failed() const;
-  // With several producers an occupancy may exceed the ring: its indices are read one after the other.
+  // With several producers the occupancy may exceed the ring size, because its two indices are read
+  // one after the other.
   void note_ring(uint64_t occupancy) noexcept {
     ring_level_.set(static_cast<uint32_t>(std::min<uint64_t>(occupancy, writer_->ring_size())));
   }
   void enable_profiling();
-  // Of the packet that completed the signal last; times were on.
+  // Times of the last packet that completed the signal. Requires profiling.
   PacketTime time_of(hsa_signal_t signal) const;
-  // The last begun publication is timed, and retained.
+  // Marks the last begun publication, which is retained, as timed.
   void note_timing(uint64_t value);
   Retained& retained(uint64_t value) noexcept { return retained_[timeline_.place(value)]; }
-  // Returns when everything begun is complete or lost, which it is at the deadline.
+  // Returns when every begun publication is complete, or at the deadline, when unfinished ones are
+  // lost.
   void drain(Deadline deadline) noexcept;
 
   std::optional<Agent> agent_;
   QueueOptions options_;
-  // Members are destroyed in reverse order: queue first, then its signals and memory.
+  // Destruction in reverse order: the queue first, then its signals and memory.
   KernargBuffer kernarg_memory_;
   SignalPool signals_;
   Timeline& timeline_;
   KernargPool kernargs_;
-  // Published, and covered by no publication yet: of streams, whose owner writes it under a lock.
+  // Published packets that no publication covers yet. Streams only; the owner writes it under a
+  // lock.
   std::atomic<uint32_t> open_packets_{0};
   Gauge ring_level_, publications_level_;
   std::vector<Retained> retained_;

@@ -1,6 +1,7 @@
-// What the Queues of a SharedQueue have in common: the HSA queue, the ring in which they meet, and its errors. Private to engine/dispatch and its tests.
+// SharedHsaQueue: the common part of all Queues of a SharedQueue: the HSA queue, its ring and its
+// errors. Private to engine/dispatch and its tests.
 //
-// Thread safety: every function from any thread. Only ring() is used by submissions; the others take a lock.
+// Thread safety: any thread. Submissions use only ring(); the other functions take a lock.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -18,34 +19,36 @@
 
 namespace uptempo::detail {
 
-// An HSA queue of `packets` packets, or of as many as the agent allows; `on_error` is called with `data` on a thread of ROCr until it is given back.
-// Throws Error.
+// Creates an HSA queue of `packets` packets, or of the agent's maximum. ROCr calls `on_error` with
+// `data` on a thread of its own until the queue is destroyed. Throws Error.
 Owned make_hsa_queue(const Agent& agent, uint32_t packets,
                      void (*on_error)(hsa_status_t status, hsa_queue_t* queue, void* data), void* data);
 inline hsa_queue_t* hsa_queue(const Owned& owned) noexcept {
   return reinterpret_cast<hsa_queue_t*>(owned.handle());
 }
-// In words, what an error callback was called with.
+// Describes the status that an error callback received.
 std::string stopped_with(hsa_status_t status);
 
 class SharedHsaQueue {
  public:
   SharedHsaQueue(const Agent& agent, uint32_t packets);
-  // Over a queue that someone else destroys.
+  // Uses a queue that the caller destroys.
   explicit SharedHsaQueue(hsa_queue_t* queue) : ring_(std::make_unique<aql::SharedRing>(queue)) {}
   SharedHsaQueue(const SharedHsaQueue&) = delete;
   SharedHsaQueue& operator=(const SharedHsaQueue&) = delete;
 
   aql::SharedRing& ring() noexcept { return *ring_; }
-  // False once the session of the HSA queue has ended, and that queue with it.
+  // False after the end of the HSA queue's session, which destroys the queue.
   bool alive() const noexcept { return queue_.alive(); }
 
-  // From now until leave() returns the timeline fails with the queue; at once if that has failed.
+  // From join() until leave() returns, the timeline fails with the queue; at once if the queue has
+  // failed already.
   void join(Timeline& timeline);
   void leave(Timeline& timeline) noexcept;
   void fail(hsa_status_t status, std::string text) noexcept;
 
-  // ROCr changes a word of the queue without atomics (amd_aql_queue.cpp, SetProfiling), so one thread at a time. Throws Error.
+  // One thread at a time, because ROCr changes a word of the queue without atomics
+  // (amd_aql_queue.cpp, SetProfiling). Throws Error.
   void enable_profiling();
 
  private:

@@ -25,7 +25,7 @@ Queue SharedQueue::producer() {
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "SharedQueue::producer",
                  .asked = "a Queue over its HSA queue",
-                 .found = "that queue has gone with the Runtime in which it was made",
+                 .found = "that queue was destroyed with the Runtime in which it was made",
                  .remedy = "make a new SharedQueue"});
   }
   return Queue(std::make_unique<detail::BatchQueue>(

@@ -1,35 +1,47 @@
-// SharedQueue: one HSA queue for several threads, each of which gets a Queue of its own over it.
+// SharedQueue: one HSA queue for several threads, each with its own Queue over it.
 //
 //   SharedQueue shared{gpu};
 //   std::thread worker([&] {
-//     Queue mine = shared.producer();           // its own timeline, signals, kernarg blocks and counters
-//     BatchSubmitter batch{mine};               // as over any other Queue
+//     Queue mine = shared.producer();   // own timeline, signals, kernarg blocks and counters
+//     BatchSubmitter batch{mine};       // as over any other Queue
 //     ...
 //   });
 //
-// For programs with more submitting threads than hardware queues, or whose threads take small turns on one piece of work. The threads meet nowhere but in the ring, where
-// they commit in order without waiting for each other (aql/shared_ring.hpp).
+// For programs with more submitting threads than hardware queues, or whose threads work in short
+// turns on one task. The threads share only the ring and commit to it in order, without waiting for
+// each other (aql/shared_ring.hpp).
 //
-// Order. A batch that fits in the ring lies in it in one piece, and the batches of one thread in the order of its submissions; among threads the order is that in
-// which they got their slots. The first packet of a batch and the last one have their barrier bits set, so batches of different threads do not overlap on the device, and the
-// completion of one means that everything before it in the queue, also of other threads, is complete. Threads whose work should overlap use a Queue each.
+// Ordering: a batch that fits in the ring occupies consecutive slots. The batches of one thread
+// keep the order of their submissions; batches of different threads have the order in which they
+// obtained their slots. The first and last packet of a batch have their barrier bits set. Therefore
+// batches of different threads do not overlap on the device, and the completion of a batch means
+// that everything before it in the queue is complete, including other threads' packets. Threads
+// whose work should overlap use separate HSA queues.
 //
-// A batch longer than the ring goes out in portions of half a ring, between which there may be packets of other threads. Its plan is none the worse for them: fences are
-// agent-wide and theirs only add to it, its kernargs and inputs were written before its first packet, whose system acquire nothing has made stale, and what its
-// packets wait for is what they declare. Until its last packet is out, only this thread's Queue takes no other batch.
+// A batch longer than the ring is published in portions of half a ring, with packets of other
+// threads possibly between them. Its fence plan remains correct. Fences are agent-wide, so other
+// packets' fences only add to it. Its kernargs and inputs were written before its first packet, and
+// nothing invalidates that packet's system acquire. Its packets wait only for what they declare.
+// Until its last packet is published, only this thread's Queue refuses other batches.
 //
-// Back-pressure. Timeline, signals and kernargs are the thread's own; the ring is everybody's, and free slots go to whoever comes first. A thread that waits is
-// served next once a ring full of packets has overtaken it; until then others, also try_submit(), find the ring full.
+// Back-pressure: each thread has its own timeline, signals and kernargs. All threads share the
+// ring; free slots go to the first thread that asks. A waiting thread is served next once a ring
+// full of packets has overtaken it. Until it is served, other threads find the ring full, including
+// try_submit().
 //
-// Errors. When the packet processor stops the queue or the GPU accesses memory that it must not, every Queue over it ends with that error.
+// Errors: if the packet processor stops the queue, or the GPU accesses invalid memory, every Queue
+// over it ends with that error.
 //
-// Lifetime. The HSA queue lives as long as the last of the SharedQueue and its Queues. Destroying a Queue waits for its publications as usual; because others use the queue
-// it cannot be stopped, so that what is unfinished after QueueOptions::drain is reported as lost, but may still be carried out: as with a borrowed queue (queue.hpp).
+// Lifetime: the HSA queue lives as long as the SharedQueue or any Queue over it. The destructor of
+// a Queue waits for its publications. It cannot stop the queue, because others use it: work that is
+// unfinished after QueueOptions::drain is reported as lost but may still execute, as with a
+// borrowed queue (queue.hpp).
 //
-// Misuse. Functions of a SharedQueue that was moved from throw Error, but for agent(); it may be
-// destroyed or assigned to.
+// Misuse: functions of a moved-from SharedQueue throw Error, except agent(). It may be destroyed or
+// assigned to.
 //
-// Thread safety: producer() from any thread, also the one that will not use it; each Queue belongs to one thread at a time.
+// Thread safety: any thread may call producer(), also for another thread. Each Queue belongs to one
+// thread at a time.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -48,11 +60,12 @@ class SharedHsaQueue;
 
 class SharedQueue {
  public:
-  // Makes an HSA queue of `options.packets` packets; the rest of `options` is that of each Queue. Throws Error.
+  // Creates an HSA queue of `options.packets` packets. The other options apply to each Queue.
+  // Throws Error.
   explicit SharedQueue(const Agent& agent, const QueueOptions& options = {});
 
-  // A Queue for one thread. Throws Error, also when the Runtime in which the HSA queue was made has gone; where that queue has failed, the Queue refuses
-  // its first submission.
+  // Returns a Queue for one thread. Throws Error, also after the end of the Runtime in which the
+  // HSA queue was created. If the HSA queue has failed, the Queue refuses its first submission.
   Queue producer();
 
   hsa_queue_t* handle() const;
@@ -60,7 +73,7 @@ class SharedQueue {
   uint32_t ring_size() const;
 
  private:
-  // Throws Error, as `call`, for a SharedQueue that was moved from.
+  // Throws Error, with `call` as the failed call, if the SharedQueue was moved from.
   detail::SharedHsaQueue& common(const char* call) const;
 
   Agent agent_;

@@ -90,7 +90,7 @@ Copier::Work& Copier::work() const {
   throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                .call = "Copier",
                .asked = "a copy or fill",
-               .found = work_ ? "the Runtime has gone, and the memory and signal of the Copier with it"
+               .found = work_ ? "the Runtime was destroyed, and the memory and signal of the Copier with it"
                               : "this Copier was moved from",
                .remedy = work_ ? "make a new Runtime and a new Copier"
                                : "use the Copier that it was moved to, or assign another one to it first"});

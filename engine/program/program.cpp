@@ -122,7 +122,7 @@ std::shared_ptr<const KernelInfo> Program::kernel_info(std::string_view name) co
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "Program::kernel",
                  .asked = fmt::format("kernel '{}'", name),
-                 .found = "the Runtime has gone, and the loaded code with it",
+                 .found = "the Runtime was destroyed, and the loaded code with it",
                  .remedy = "make a new Runtime and a new Program"});
   }
   ArgumentLayout layout(*metadata, program.metadata.has_printf);

@@ -181,7 +181,7 @@ CopyPath Stream::put(Transfer transfer, const CopyOptions& options) {
     throw Error({.status = HSA_STATUS_ERROR_NOT_INITIALIZED,
                  .call = "Stream::copy",
                  .asked = transfer.text(),
-                 .found = "the Runtime has gone, and the memory of its pools with it",
+                 .found = "the Runtime was destroyed, and the memory of its pools with it",
                  .remedy = "make a new Runtime, new buffers and new Streams"});
   }
   CopyRows& rows = transfer.rows;

@@ -26,7 +26,7 @@ bool KernargPool::add_slab(Cursor& cursor, uint64_t size) noexcept {
   if (cursor.slabs.last == none) {
     cursor.slabs = {fresh, fresh, slabs_[fresh].generation};
   } else if (cursor.blocks == 0) {
-    // Nothing unpublished lies in the old slab: the publications that use it hold it themselves.
+    // No unpublished block is in the old slab. Publications that use it hold it themselves.
     release(cursor.slabs);
     cursor.slabs = {fresh, fresh, slabs_[fresh].generation};
   } else {
@@ -42,7 +42,8 @@ KernargPool::Slabs KernargPool::publish(Cursor& cursor) noexcept {
   if (cursor.blocks == 0) return {};
   detail::count(&detail::CounterBlock::kernarg_blocks, cursor.blocks);
   const Slabs run = cursor.slabs;
-  // The cursor's hold on each slab passes to the publication; the last slab gets a second one, because the cursor goes on with it.
+  // The cursor's hold on each slab passes to the publication. The last slab gets a second holder,
+  // because the cursor continues to fill it.
   ++slabs_[run.last].holders;
   cursor.slabs.first = run.last;
   cursor.slabs.generation = slabs_[run.last].generation;
@@ -52,13 +53,14 @@ KernargPool::Slabs KernargPool::publish(Cursor& cursor) noexcept {
 
 void KernargPool::release(Slabs run) noexcept {
   if (run.first != none && slabs_[run.first].generation != run.generation)
-    detail::end_with("kernarg slabs were given back that are somebody else's by now");
+    detail::end_with("kernarg slabs were given back twice: they have a new owner by now");
   for (uint32_t i = run.first; i != none;) {
-    // Read before the slab is freed. The link behind `last` may already lead to slabs of a later publication.
+    // Read before the slab is freed. The link after `last` may already lead to slabs of a later
+    // publication.
     const uint32_t next = i == run.last ? none : slabs_[i].next;
     if (--slabs_[i].holders == 0) {
       slabs_[i].generation.next();
-      // A packet that still reads its arguments from here shows.
+      // Makes visible any packet that still reads its arguments from here.
       if constexpr (detail::handle_checks) std::memset(memory_ + size_t{i} * slab_bytes_, 0xdb, slab_bytes_);
       slabs_[i].next = free_head_;
       free_head_ = i;

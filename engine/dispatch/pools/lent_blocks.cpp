@@ -19,7 +19,7 @@ void LentBlocks::lend(std::span<const std::byte> block, const void* batch, Timel
          .asked = fmt::format("the kernarg block of {} bytes at {}", block.size(), fmt::ptr(block.data())),
          .found = lent.batch == nullptr
                       ? fmt::format("publication {}, which is not complete, still reads it", lent.value)
-                      : "an earlier dispatch that is not submitted yet has it",
+                      : "an earlier dispatch, not submitted yet, uses it",
          .remedy = "use one block for each dispatch until its completion"});
   }
   lent_.push_back({block.data(), end, batch, 0});

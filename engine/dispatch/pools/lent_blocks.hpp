@@ -1,7 +1,8 @@
-// Kernarg blocks that the caller lends to BatchSubmitter::dispatch_at(), until the publication that reads
-// them has completed. Private to engine/dispatch; kept with handle checks only.
+// LentBlocks: records the kernarg blocks that callers pass to BatchSubmitter::dispatch_at(), until
+// the publication that reads them has completed. Private to engine/dispatch; used only with handle
+// checks.
 //
-// Thread safety: one owner.
+// Thread safety: thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace uptempo::detail {
 
 class LentBlocks {
  public:
-  // Throws Error if part of it is still read by an earlier dispatch.
+  // Throws Error if an earlier dispatch still reads part of the block.
   void lend(std::span<const std::byte> block, const void* batch, Timeline& timeline);
   void published(const void* batch, uint64_t value) noexcept;
   void dropped(const void* batch) noexcept;
@@ -29,7 +30,7 @@ class LentBlocks {
   struct Lent {
     const std::byte* begin;
     const std::byte* end;
-    const void* batch;  // null when it is published
+    const void* batch;  // null once published
     uint64_t value;
   };
   std::vector<Lent> lent_;

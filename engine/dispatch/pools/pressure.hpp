@@ -1,16 +1,20 @@
-// How full the finite things of a queue are, with two thresholds: for programs that slow down before they have to wait.
+// Pressure: how full the finite resources of a queue are, with two marks each, for programs that
+// slow down before they have to wait.
 //
 //   Queue queue{gpu, {.marks = {.kernarg_slabs = {.high_per_cent = 80, .low_per_cent = 40}}}};
 //   ...
-//   if (queue.pressure().high()) stop_accepting();          // until it is not high any more
+//   if (queue.pressure().high()) stop_accepting();  // until it is no longer high
 //
-// A level is high from the moment when its high mark was reached until it has fallen to its low mark: in between it is what it was, so that a program
-// which stops and starts on it does so in long strokes. Every taking and giving back is seen, also between two looks. Only the ring,
-// which the device empties by itself, is looked at when pressure() is asked and when a submission has found too little room.
+// A level becomes high at its high mark and stays high until it has fallen to its low mark. This
+// hysteresis prevents a program that stops and starts by it from switching rapidly. Every change of
+// use is recorded, also between two calls of pressure(). The exception is the ring, which the
+// device empties: its level is read by pressure() and when a submission finds too little room.
 //
-// Giving back happens at submissions and at Queue::reclaim(): without those a level stays as it is.
+// Resources are returned by submissions and by Queue::reclaim(); without these a level does not
+// fall.
 //
-// Thread safety: pressure() from any thread. It makes no call, no allocation and takes no lock; each number is recent, and they are not one moment's.
+// Thread safety: pressure() from any thread. It makes no call and no allocation and takes no lock.
+// Each number is recent, but the numbers are not a consistent snapshot.
 #pragma once
 
 #include <atomic>
@@ -18,7 +22,8 @@
 
 namespace uptempo {
 
-// In per cent of the capacity; low <= high <= 100, and high is not 0. A high mark of 100 is reached when nothing is left.
+// In per cent of the capacity, with low <= high and 1 <= high <= 100. A high mark of 100 is reached
+// when nothing is left.
 struct WaterMarks {
   uint32_t high_per_cent = 75;
   uint32_t low_per_cent = 50;
@@ -30,7 +35,7 @@ struct QueueMarks {
 };
 
 struct Level {
-  uint32_t capacity = 0;  // 0: there is none of it
+  uint32_t capacity = 0;  // 0: the queue has none
   uint32_t in_use = 0;
   uint32_t peak = 0;  // most in use at a time
   bool high = false;
@@ -41,11 +46,11 @@ struct Level {
 struct Pressure {
   Level ring;            // packets
   Level publications;    // unfinished, or not yet reclaimed
-  Level signals;         // for completion; the event-less ones where there are no others
+  Level signals;         // for completion; event-less signals if there are no interrupt signals
   Level timing_signals;  // event-less
   Level kernarg_slabs;
 
-  // Any of them.
+  // True if any level is high.
   bool high() const noexcept {
     return ring.high || publications.high || signals.high || timing_signals.high || kernarg_slabs.high;
   }
@@ -56,14 +61,16 @@ namespace detail {
 // One level. One writer at a time; any thread may read.
 class Gauge {
  public:
-  // In set-up, before any other function. Rounded so that marks are never nearer to each other than was asked for.
+  // Call once, before any other function. Rounds so that the marks are at least as far apart as
+  // requested.
   void start(uint32_t capacity, WaterMarks marks) noexcept {
     capacity_ = capacity;
     high_mark_ = static_cast<uint32_t>((uint64_t{capacity} * marks.high_per_cent + 99) / 100);
     low_mark_ = static_cast<uint32_t>(uint64_t{capacity} * marks.low_per_cent / 100);
   }
 
-  // Stores, not atomic additions: there is one writer. Relaxed: readers want a number.
+  // Stores instead of atomic additions, because there is one writer. Relaxed: readers need only a
+  // recent number.
   void set(uint32_t in_use) noexcept {
     in_use_.store(in_use, std::memory_order_relaxed);
     if (in_use > peak_.load(std::memory_order_relaxed)) peak_.store(in_use, std::memory_order_relaxed);

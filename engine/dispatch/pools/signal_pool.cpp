@@ -106,7 +106,7 @@ bool SignalPool::keep_if_lent(hsa_signal_t signal) noexcept {
 
 void SignalPool::sweep() noexcept {
   for (Lent& lent : std::span(lent_.get(), lent_places_)) {
-    // Acquire: what waited for the signal has seen the last of it before it is armed again.
+    // Acquire: every borrower has read the signal for the last time before it is set to 1 again.
     if (lent.signal.handle == 0 || lent.users.load(std::memory_order_acquire) != 0) continue;
     const hsa_signal_t signal = std::exchange(lent.signal, {0});
     if (std::exchange(lent.given_back, false)) put_free(signal);

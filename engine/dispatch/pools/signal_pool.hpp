@@ -1,13 +1,15 @@
-// Completion and timing signals, made in set-up and used again and again.
+// SignalPool: completion and timing signals, created in set-up and reused.
 //
-// Interrupt signals (a waiter can sleep) and event-less ones (timestamps) are kept apart by what they really are, not by what was asked for:
-// when the driver's events have run out ROCr hands out event-less signals without a word, and interrupts() tells how many are left.
+// The pool sorts interrupt signals (a waiter can sleep) and event-less ones (timestamps) by what
+// they are, not by what was requested. When the driver has no more events, ROCr returns event-less
+// signals without an error; interrupts() returns the number of real interrupt signals.
 //
-// Thread safety: one owner. take() and give_back() neither allocate nor call HSA nor wait. A signal is given back when its packet
-// has completed, armed when it is taken.
+// Thread safety: one owner. take() and give_back() do not allocate, wait or call HSA. The owner
+// gives a signal back after its packet has completed; take() sets it to 1.
 //
-// Loans. Packets of other queues, and copies, may wait for a signal of the pool: they borrow it. A signal that is given back while it is on loan comes free when
-// the last loan has ended, because armed again for another publication it would be waited for once more. Most signals are never lent, and those cost a test.
+// Loans: packets of other queues, and copies, may borrow a signal of the pool to wait for it. A
+// signal that is given back during a loan becomes free after its last loan has ended; otherwise a
+// borrower could wait for its next use. Signals that were never lent cost one test.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -26,7 +28,8 @@
 
 namespace uptempo {
 
-// While one of these lives, its signal is not given out again, nor destroyed with its pool. Move-only; may be ended on any thread.
+// While a SignalLoan lives, its signal is neither reused nor destroyed with its pool. Move-only.
+// Any thread may end it.
 class SignalLoan {
  public:
   SignalLoan() = default;
@@ -44,45 +47,48 @@ class SignalLoan {
     users_->fetch_add(1, std::memory_order_relaxed);
   }
   void end() noexcept {
-    // Release: the waiting packet has looked at the signal for the last time.
+    // Release: the waiting packet has read the signal for the last time.
     if (users_) users_->fetch_sub(1, std::memory_order_release);
     users_.reset();
   }
 
-  std::shared_ptr<std::atomic<uint32_t>> users_;  // how many loans there are of the signal
+  std::shared_ptr<std::atomic<uint32_t>> users_;  // number of loans of the signal
 };
 
 class SignalPool {
  public:
-  // Creates the signals. Throws Error, also when the process's budget of interrupt signals (signal_budget.hpp) is used up.
+  // Creates the signals. Throws Error, also if the process's budget of interrupt signals
+  // (signal_budget.hpp) is exhausted.
   SignalPool(uint32_t interrupt, uint32_t event_less, const QueueMarks& marks = {});
-  // Over signals that someone else owns, and which outlive the pool.
+  // Uses signals that the caller owns. They must outlive the pool.
   explicit SignalPool(std::span<const hsa_signal_t> signals, const QueueMarks& marks = {});
-  // Signals on loan are left to the session.
+  // Signals on loan live until the end of the session.
   ~SignalPool();
   SignalPool(const SignalPool&) = delete;
   SignalPool& operator=(const SignalPool&) = delete;
 
-  // A signal of value 1; the null handle if none of the kind is free. A pool that got no interrupt signals at all serves such a request
-  // with an event-less one: a wait for it polls instead of sleeping.
+  // Returns a signal of value 1, or the null handle if none of this kind is free. A pool without
+  // any interrupt signals returns an event-less one instead: a wait for it polls instead of
+  // sleeping.
   hsa_signal_t take(SignalKind kind) noexcept;
   void give_back(hsa_signal_t signal) noexcept;
-  // Whether the signal may be lent: it is on loan already, or enough others are not. A pool never lends its last quarter, and at least one signal, so that whoever
-  // borrows, and for how long, there are some for its owner.
+  // True if the signal may be lent: it is on loan already, or enough others are not. A pool never
+  // lends its last quarter, and at least one signal, so that its owner always has some.
   bool may_lend(hsa_signal_t signal) noexcept;
-  // Lends a signal that has been taken and not given back, and that may be lent.
+  // Lends a signal that is taken and for which may_lend() is true.
   SignalLoan lend(hsa_signal_t signal) noexcept;
-  // Signals that were given back, and are on loan.
+  // Number of signals that were given back and are on loan.
   uint32_t on_loan() const noexcept;
-  // Makes those free whose loans have ended since. take() does so itself; has() and free() only look.
+  // Frees the signals whose loans have ended. take() calls it; has() and free() do not.
   void sweep() noexcept;
-  // Gives up all signals, which live on until the end of the Runtime: packets in flight may still use them. The pool is empty then.
+  // Empties the pool. All its signals live until the end of the Runtime, because packets in flight
+  // may still use them.
   void leave_to_session() noexcept;
 
   uint32_t interrupts() const noexcept { return interrupts_; }
   uint32_t event_less() const noexcept { return event_less_; }
   bool has(SignalKind kind) const noexcept { return !serves(kind).free.empty(); }
-  // Signals that take(kind) could give, and of how many.
+  // Number of signals that take(kind) can return now, and in all.
   uint32_t free(SignalKind kind) const noexcept { return serves(kind).level().free(); }
   uint32_t size(SignalKind kind) const noexcept { return serves(kind).level().capacity; }
   Level level(SignalKind kind) const noexcept { return serves(kind).level(); }  // any thread
@@ -90,15 +96,16 @@ class SignalPool {
  private:
   // Signals of one kind.
   struct Kind {
-    std::vector<hsa_signal_t> free;  // capacity for all, so that giving back never allocates
+    // capacity for all signals, so that give_back() never allocates
+    std::vector<hsa_signal_t> free;
     detail::Gauge taken;
 
     Level level() const noexcept { return taken.level(); }
   };
 
-  // A signal on loan, or one that was.
+  // A signal that is or was on loan.
   struct Lent {
-    hsa_signal_t signal{0};  // 0: the place is free
+    hsa_signal_t signal{0};  // 0: free place
     bool given_back = false;
     std::atomic<uint32_t> users{0};
   };
@@ -116,8 +123,8 @@ class SignalPool {
 
   std::vector<Signal> owned_;
   Kind interrupt_, without_event_;
-  std::shared_ptr<Lent[]> lent_;  // a place for each signal
-  uint32_t lent_places_ = 0;      // used so far
+  std::shared_ptr<Lent[]> lent_;  // one place per signal
+  uint32_t lent_places_ = 0;      // places used so far
   uint32_t interrupts_ = 0, event_less_ = 0;
 };
 

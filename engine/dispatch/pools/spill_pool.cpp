@@ -25,7 +25,7 @@ void KernargMemory::Free::operator()(std::byte* memory) const noexcept { std::fr
 uint64_t SpillPool::capacity_for(uint64_t block_bytes) noexcept { return std::bit_ceil(block_bytes); }
 
 bool SpillPool::is_free(const Block& block, Timeline& timeline) noexcept {
-  // The timeline knows nothing of the open epoch yet.
+  // The timeline does not know the open epoch yet.
   return block.epoch <= timeline.last_begun() && timeline.is_done(block.epoch);
 }
 

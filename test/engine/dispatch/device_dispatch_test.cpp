@@ -304,7 +304,7 @@ TEST_CASE("what packets of a borrowed queue still use stays when its Queue has g
     batch.dispatch(fill, Grid{64}, out.data(), 0xfeedu);
     lost = batch.submit();
   }
-  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was finished"));
+  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was complete"));
   // Were the kernargs free, one of these would be the same memory.
   for (int i = 0; i < 4; ++i) {
     const KernargBuffer other{gpu, kernarg_bytes};
@@ -318,7 +318,7 @@ TEST_CASE("what packets of a borrowed queue still use stays when its Queue has g
     CHECK(batch.submit().wait(soon()));
   }
   CHECK(std::count(out.begin(), out.end(), 0xfeedu) == 64);
-  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was finished"));
+  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was complete"));
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }
 
@@ -411,10 +411,10 @@ TEST_CASE("a batch that is partly out refuses another completion signal", "[disp
   BatchSubmitter batch{queue};
   batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
   for (uint32_t i = 0; i < 200; ++i) batch.dispatch(empty, Grid{64});
-  CHECK(contains(error_of([&] { batch.submit(Deadline::after(20ms)); }), "packets of this batch are out"));
+  CHECK(contains(error_of([&] { batch.submit(Deadline::after(20ms)); }), "packets of this batch are published"));
   const std::string error = error_of([&] { batch.complete_with(own); });
   CHECK(contains(error, "another completion signal"));
-  CHECK(contains(error, "are in the ring already"));
+  CHECK(contains(error, "are already published"));
   hsa_signal_store_screlease(gate.handle(), 0);
   CHECK(batch.submit(soon()).wait(soon()));
   CHECK(hsa_signal_load_scacquire(own.handle()) == 1);

@@ -93,7 +93,7 @@ TEST_CASE("a batch refuses its use after its queue was destroyed", "[misuse]") {
   const Completion before = batch.submit();
   for (uint32_t i = 0; i < unsubmitted; ++i) batch.dispatch(fill, Grid{256}, data.data(), i);
   queue.reset();
-  check_all_say(uses_of(batch, prepared, fill, data.data()), "its Queue has gone: it was destroyed");
+  check_all_say(uses_of(batch, prepared, fill, data.data()), "its Queue no longer exists: it was destroyed");
   batch.clear();
   CHECK(batch.size() == 0);
   CHECK(before.ready());
@@ -182,7 +182,7 @@ TEST_CASE("a shared queue that was moved from is an error, and its producers liv
   batch.submit().wait();
   batch.dispatch(fill, Grid{64}, data.data(), 5u);
   { const Queue gone{std::move(producer)}; }
-  check_all_say(uses_of(batch, prepared, fill, data.data()), "its Queue has gone");
+  check_all_say(uses_of(batch, prepared, fill, data.data()), "its Queue no longer exists");
   CHECK(moved.producer().ring_size() == moved.ring_size());
 }
 
@@ -263,7 +263,7 @@ TEST_CASE("a signal that was moved from is refused where one is needed", "[misus
   Signal signal;
   const Signal moved{std::move(signal)};
   // NOLINTBEGIN(bugprone-use-after-move): the subject
-  CHECK(contains(error_of<Error>([&] { batch.complete_with(signal); }), "a Signal without a signal"));
+  CHECK(contains(error_of<Error>([&] { batch.complete_with(signal); }), "an empty Signal"));
   CHECK(contains(error_of<Error>([&] { stream.wait(signal); }), "the null signal"));
   // NOLINTEND(bugprone-use-after-move)
 }
@@ -297,7 +297,7 @@ TEST_CASE("a copier that was moved from, or whose runtime has gone, refuses copi
   copier = std::move(moved);
   copier.to_device(data, pinned);
   runtime.reset();
-  check_all_say(uses(), "the Runtime has gone");
+  check_all_say(uses(), "the Runtime was destroyed");
 }
 
 TEST_CASE("a runtime that was moved from has no agents", "[misuse]") {
@@ -334,12 +334,12 @@ TEST_CASE("batches and recordings refuse their use after the runtime has gone", 
   uint32_t* const address = data.data();
   runtime.reset();
 
-  check_all_say(uses_of(batch, prepared, fill, address), "the Runtime has gone");
+  check_all_say(uses_of(batch, prepared, fill, address), "the Runtime was destroyed");
   BatchSubmitter late{queue};
   const Uses of_late{{"dispatch", [&] { late.dispatch(fill, Grid{64}, address, 1u); }},
                      {"submit", [&] { (void)late.submit(); }},
                      {"prepare", [&] { (void)late.prepare(fill, Grid{64}); }}};
-  check_all_say(of_late, "the Runtime has gone");
+  check_all_say(of_late, "the Runtime was destroyed");
   check_all_say({{"pressure", [&] { (void)queue.pressure(); }},
                  {"a kernel", [&] { (void)program.kernel<uint32_t*, uint32_t, uint32_t>("iota"); }},
                  {"dispatch", [&] { recording.dispatch(fill, Grid{64}, address, 1u); }},
@@ -384,14 +384,14 @@ TEST_CASE("a recording refuses its use after the runtime and the queue of a half
   for (uint32_t i = 0; i < 200; ++i) recording.dispatch(fill, Grid{64}, data.data(), i);
   CHECK(contains(error_of<Error>(
                      [&] { (void)recording.replay(*queue, Deadline::after(std::chrono::milliseconds(20))); }),
-                 "packets of this batch are out"));
+                 "packets of this batch are published"));
   runtime.reset();
   const Uses uses{{"set", [&] { recording.set<1>(node, 5u); }},
                   {"dispatch", [&] { recording.dispatch(fill, Grid{64}, data.data(), 1u); }}};
-  check_all_say(uses, "the Runtime has gone");
-  check_all_say({{"replay", [&] { (void)recording.replay(*queue); }}}, "the Runtime has gone");
+  check_all_say(uses, "the Runtime was destroyed");
+  check_all_say({{"replay", [&] { (void)recording.replay(*queue); }}}, "the Runtime was destroyed");
   queue.reset();
-  check_all_say(uses, "the Runtime has gone");
+  check_all_say(uses, "the Runtime was destroyed");
   recording.abandon();
 }
 
@@ -443,7 +443,7 @@ TEST_CASE("streams and launchers refuse their use after the runtime has gone", "
                  {"synchronize until a deadline", [&] { (void)stream.synchronize(soon()); }},
                  {"ready", [&] { (void)stream.ready(); }},
                  {"record", [&] { (void)stream.record(); }}},
-                "the Runtime has gone");
+                "the Runtime was destroyed");
   // Events that were complete by then stay so.
   CHECK(event.ready());
   event.wait();

@@ -123,7 +123,7 @@ TEST_CASE("the HSA queue lives as long as the last of those who share it", "[sha
     shared.emplace(copy);
   }
   runtime.reset();
-  CHECK(contains(error_of([&] { shared->producer(); }), "gone with the Runtime"));
+  CHECK(contains(error_of([&] { shared->producer(); }), "destroyed with the Runtime"));
   two.reset();
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("a thread that leaves with unfinished work loses it, and leaves the qu
     batch.dispatch(fill, Grid{64}, out.data(), 0xfeedu);
     lost = batch.submit();
   }
-  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was finished"));
+  CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was complete"));
   hsa_signal_store_screlease(gate.handle(), 0);
   BatchSubmitter batch{stays};
   batch.raw(aql::to_packet(aql::BarrierAnd{}));
@@ -156,7 +156,7 @@ TEST_CASE("a thread that leaves with unfinished work loses it, and leaves the qu
 TEST_CASE("what cannot be shared is refused", "[shared]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
-  CHECK(contains(error_of([&] { SharedQueue(gpu, {.packets = 63}); }), "no power of two"));
+  CHECK(contains(error_of([&] { SharedQueue(gpu, {.packets = 63}); }), "not a power of two"));
   const Queue queue{gpu, {.packets = 64}};
   CHECK(contains(error_of([&] { Queue::borrow(gpu, queue.handle(), aql::Producers::shared); }),
                  "make a SharedQueue"));

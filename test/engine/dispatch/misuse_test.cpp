@@ -52,7 +52,7 @@ void check_refuses(BatchSubmitter& batch, Prepared<uint32_t>& prepared) {
     CAPTURE(name);
     for (int round = 0; round < 2; ++round) {
       const std::string error = error_of<Error>(use);
-      CHECK(contains(error, "its Queue has gone: it was destroyed"));
+      CHECK(contains(error, "its Queue no longer exists: it was destroyed"));
       CHECK(contains(error, "make a new batch over another Queue"));
     }
   }
@@ -111,7 +111,7 @@ TEST_CASE("a batch whose queue was destroyed may be asked, cleared and destroyed
   CHECK(batch->plan().size() == 3);
   CHECK(batch->size() == 0);
   batch->clear();
-  CHECK(contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }), "its Queue has gone"));
+  CHECK(contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }), "its Queue no longer exists"));
   batch.reset();
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("a queue that is destroyed closes a batch that is partly out", "[misus
   device.processor().pause();
   for (uint32_t i = 0; i < 100; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK(contains(error_of<Error>([&] { (void)batch.submit(Deadline::after(5ms)); }),
-                 "packets of this batch are out"));
+                 "packets of this batch are published"));
   Timeline& timeline = device.state().timeline();
   const uint64_t value = timeline.last_begun();
   device.processor().resume();
@@ -159,7 +159,7 @@ TEST_CASE("a recording whose replay is partly out in a queue that has gone is re
   for (uint32_t i = 0; i < 40; ++i) recording.dispatch(kernel, Grid{1}, i);
   gone.processor().pause();
   CHECK(contains(error_of<Error>([&] { (void)recording.replay(gone.state(), Deadline::after(5ms)); }),
-                 "packets of this batch are out"));
+                 "packets of this batch are published"));
   CHECK(contains(error_of<Error>([&] { (void)recording.replay(other.state(), soon()); }),
                  "a replay on another queue"));
   gone.processor().resume();
@@ -179,7 +179,7 @@ TEST_CASE("a recording outlives its queue, also in the midst of a replay", "[mis
   for (uint32_t i = 0; i < 40; ++i) recording->dispatch(kernel, Grid{1}, i);
   device.processor().pause();
   CHECK(contains(error_of<Error>([&] { (void)recording->replay(device.state(), Deadline::after(5ms)); }),
-                 "packets of this batch are out"));
+                 "packets of this batch are published"));
   device.processor().resume();
   device.destroy_queue();
   recording->abandon();

@@ -148,11 +148,11 @@ TEST_CASE("a batch longer than the ring lets other threads' batches between its 
   BatchSubmitter one(device[0], {}), two(device[1], {});
   for (uint32_t i = 0; i < 80; ++i) one.dispatch(kernel, Grid{1}, number(0, i));
   CHECK(contains(error_of<Error>([&] { one.submit(Deadline::after(1ms)); }),
-                 "64 packets of this batch are out"));
+                 "64 packets of this batch are published"));
   SECTION("which submit as ever, while its own queue takes no other batch") {
     BatchSubmitter other(device[0], {});
     other.dispatch(kernel, Grid{1}, number(0, 0));
-    CHECK(contains(error_of<Error>([&] { other.submit(); }), "half in the ring"));
+    CHECK(contains(error_of<Error>([&] { other.submit(); }), "partly published"));
     other.clear();
     device.processor().resume();
     two.dispatch(kernel, Grid{1}, number(1, 0));

@@ -148,7 +148,7 @@ TEST_CASE("a batch cut off by its deadline goes on where it stopped", "[submit]"
   for (uint32_t i = 0; i < 40; ++i) batch.dispatch(kernel, Grid{1}, i);
   const std::string error = error_of<Error>([&] { batch.submit(Deadline::after(20ms)); });
   CHECK(contains(error, "16 slots"));
-  CHECK(contains(error, "16 packets of this batch are out"));
+  CHECK(contains(error, "16 packets of this batch are published"));
   device.processor().resume();
   CHECK(batch.submit(soon()).wait(soon(), actively));
   REQUIRE(ran.size() == 40);
@@ -164,13 +164,13 @@ TEST_CASE("a batch that is partly out takes no packet and lets no other batch pa
   for (uint32_t i = 0; i < 40; ++i) cut_off.dispatch(kernel, Grid{1}, i);
   CHECK(error_of<Error>([&] { cut_off.submit(Deadline::after(10ms)); }) != "no error");
   CHECK(
-      contains(error_of<Error>([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }), "are in the ring already"));
+      contains(error_of<Error>([&] { cut_off.dispatch(kernel, Grid{1}, 40u); }), "are already published"));
   CHECK(contains(error_of<Error>([&] { cut_off.raw(aql::to_packet(aql::BarrierAnd{})); }),
-                 "are in the ring already"));
+                 "are already published"));
   BatchSubmitter other(device.state(), {});
   other.dispatch(kernel, Grid{1}, 41u);
   device.processor().resume();
-  CHECK(contains(error_of<Error>([&] { other.submit(); }), "half in the ring: 16 packets of 40"));
+  CHECK(contains(error_of<Error>([&] { other.submit(); }), "partly published: 16 packets of 40"));
   CHECK(cut_off.submit(soon()).wait(soon(), actively));
   CHECK(other.submit(soon()).wait(soon(), actively));
   REQUIRE(ran.size() == 41);

@@ -38,7 +38,7 @@ TEST_CASE("a CommandRef serves until its batch is touched, and says so afterward
   SECTION("by a raw packet") { batch.raw(aql::to_packet(aql::BarrierAnd{})); }
   SECTION("by its submission") { batch.submit(); }
   SECTION("by clearing it") { batch.clear(); }
-  const char* const expected = "its batch has been touched";
+  const char* const expected = "its batch or recording has been used";
   CHECK(contains(error_of<Error>([&] { ref.reads(&data, 1); }), expected));
   CHECK(contains(error_of<Error>([&] { ref.touches_nothing(); }), expected));
   CHECK(contains(error_of<Error>([&] { ref.observed_by(Observer::agent); }), expected));
@@ -136,6 +136,6 @@ TEST_CASE("what is given back twice ends the program with a sentence", "[handles
     return result.err;
   };
   CHECK(contains(sentence_of("child: slabs twice"),
-                 "uptempo: kernarg slabs were given back that are somebody else's by now"));
+                 "uptempo: kernarg slabs were given back twice: they have a new owner by now"));
   CHECK(contains(sentence_of("child: a signal twice"), "uptempo: a pooled signal was given back twice"));
 }
