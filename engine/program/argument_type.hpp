@@ -1,20 +1,21 @@
-// The C++ types of kernel arguments, and whether they fit what a code object declares.
+// ArgumentType: the C++ types of kernel arguments, and whether they match what a code object
+// declares.
 //
 // A type is compared with `.value_kind`, `.size` and `.type_name` of the metadata (LLVM AMDGPU User
-// Guide, "Code Object V3 Kernel Argument Metadata"). clang writes type names for OpenCL C; for HIP
-// it writes none, so only kind and size are compared there.
+// Guide, "Code Object V3 Kernel Argument Metadata"). clang writes type names for OpenCL C but not
+// for HIP, where only kind and size are compared.
 //
-// Rules, where there is a type name:
-// * A scalar is boolean, integer or floating, and of one size. Signedness is not compared: the
-//   kernel gets the bits that the caller gave, and reads them with the sign that it declares.
-//   Enumerations are integers.
+// Rules for arguments with a type name:
+// * A scalar must match in class (boolean, integer, floating) and size. Signedness is not compared:
+//   the kernel receives the caller's bits and reads them with its own sign. Enumerations are
+//   integers.
 // * A vector (float4) is passed as std::array of its elements, or as a class of its size. float3
 //   has the size of float4 (OpenCL C specification, "Alignment of Types").
-// * A class of the declared size fits everything, and every type of that size fits a type name that
-//   OpenCL C does not define: structs and typedefs are compared by size alone.
-// * A pointer is compared by the elements that it points to: float* fits float* and float4*, and
-//   int* fits neither. Pointers to void, std::byte and uint8_t fit everything, as do pointers to
-//   classes. uint16_t* fits half*, because it is OpenCL's cl_half.
+// * A class of the declared size matches every type. Every type of that size matches a type name
+//   that OpenCL C does not define: structs and typedefs are compared by size alone.
+// * A pointer is compared by its elements: float* matches float* and float4*; int* matches neither.
+//   Pointers to void, std::byte, uint8_t and classes match every pointer. uint16_t* matches half*,
+//   because it is OpenCL's cl_half.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -27,34 +28,33 @@
 
 namespace uptempo {
 
-// A dynamically sized LDS array: the kernel's `local T*` parameter, with the bytes that this
-// dispatch gives it.
+// A dynamically sized LDS array: the kernel's `local T*` parameter, with its size in this dispatch.
 struct LocalBytes {
   uint32_t size_bytes = 0;
 };
 
-// A value, or what an address points to, as far as it is known.
+// Type of a value, or of the elements behind an address, as far as known.
 struct ElementType {
   enum class Scalar : uint8_t {
     unknown,    // classes, and names that OpenCL C does not define
-    bytes,      // memory without a type: void, std::byte, uint8_t
+    bytes,      // untyped memory: void, std::byte, uint8_t
     half_bits,  // uint16_t in memory: integers, or cl_half
     boolean,
     integer,
     floating,
   };
   Scalar scalar = Scalar::unknown;
-  uint32_t size_bytes = 0;  // of one element; 0 where the scalar is unknown
+  uint32_t size_bytes = 0;  // of one element; 0 if the scalar is unknown
 
   friend constexpr bool operator==(const ElementType&, const ElementType&) = default;
 };
 
-// A C++ type as the layout check sees it.
+// Properties of a C++ type that the layout check uses.
 struct ArgumentType {
   enum class Kind : uint8_t { value, address, local };
   Kind kind;
   uint32_t size;            // bytes in the kernarg block
-  ElementType element{};    // of a value, or of what an address points to
+  ElementType element{};    // of a value, or of the elements behind an address
   std::string_view name{};  // "const float*"
 };
 
@@ -79,7 +79,8 @@ constexpr ElementType element_of() noexcept {
   } else if constexpr (std::is_floating_point_v<U>) {
     return {Scalar::floating, sizeof(U)};
 #ifdef __FLT16_MANT_DIG__
-  } else if constexpr (std::is_same_v<U, _Float16>) {  // a floating-point type for the library from C++23 on
+  // the standard library knows it as floating-point only since C++23
+  } else if constexpr (std::is_same_v<U, _Float16>) {
     return {Scalar::floating, sizeof(U)};
 #endif
   } else {
@@ -102,11 +103,10 @@ constexpr ElementType pointee_of() noexcept {
   }
 }
 
-// The type's name as the compiler spells it: "const float*".
+// The compiler's spelling of the type: "const float*".
 template <class T>
 constexpr std::string_view name_of_type() noexcept {
-  // "... [with T = const float*; std::string_view = ...]" of GCC, "... [T = const float *]" of
-  // clang.
+  // GCC: "... [with T = const float*; std::string_view = ...]". clang: "... [T = const float *]".
   std::string_view text = __PRETTY_FUNCTION__;
   text.remove_prefix(text.find("T = ") + 4);
   size_t end = text.find(';');
@@ -135,11 +135,11 @@ constexpr ArgumentType argument_type() noexcept {
   }
 }
 
-// The element that a metadata type name declares: of "float4*" that is float, of "S" or no name
-// something unknown.
+// Returns the element type that a metadata type name declares: float for "float4*", unknown for "S"
+// or no name.
 ElementType declared_element(std::string_view type_name) noexcept;
 
-// Whether elements given as `given` are what the kernel reads as `declared`.
+// True if a kernel can read elements of type `given` as `declared`.
 bool fits(const ArgumentType& given, const ElementType& declared) noexcept;
 
 }  // namespace uptempo

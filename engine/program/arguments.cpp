@@ -117,12 +117,13 @@ ArgumentLayout::ArgumentLayout(const KernelMetadata& kernel, bool program_has_pr
         break;
     }
     if (const char* service = service_of(argument.kind)) {
-      // Version 3 reserves the printf buffer in every kernel; it is used only where formats are listed.
+      // Version 3 reserves the printf buffer in every kernel. It is used only if formats are
+      // listed.
       if (argument.kind == ArgumentKind::hidden_printf_buffer && !program_has_printf) continue;
       refuse(HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS, kernel_,
              "a kernel that runs without services of the host",
              fmt::format("hidden argument '{}': it uses {}", argument.kind_name, service),
-             "take the call out, or compile with optimisation so that an unused one disappears");
+             "remove the call, or compile with optimization so that an unused one disappears");
     }
     if (!always_zero(argument.kind)) hidden_.push_back({argument.kind, argument.offset, argument.size});
   }
@@ -187,7 +188,8 @@ std::string ArgumentLayout::describe(size_t argument) const {
 }
 
 void ArgumentLayout::fill_hidden(std::byte* block, const Grid& grid, const QueueFacts& queue) const noexcept {
-  // Gaps too are written: blocks are compared byte for byte, and a reused block must not carry another kernel's bytes.
+  // Writes gaps, too: blocks are compared byte by byte, and a reused block must not keep another
+  // kernel's bytes.
   uint32_t at = 0;
   for (const Explicit& argument : explicit_) {
     if (argument.offset > at) std::memset(block + at, 0, argument.offset - at);

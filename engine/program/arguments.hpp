@@ -1,18 +1,22 @@
-// How a kernel's arguments lie in their kernarg block, and how a block is filled.
+// ArgumentLayout: the layout of a kernel's arguments in its kernarg block, and functions that fill
+// the block.
 //
-// An ArgumentLayout is made once for each kernel, from its metadata. The explicit arguments are
-// checked against the C++ types that a Kernel is asked for with (argument_type.hpp). The hidden
-// ones, which the compiler appends, are filled at each dispatch.
+// Each kernel has one ArgumentLayout, made from its metadata. Program::kernel() checks the explicit
+// arguments against the C++ types (argument_type.hpp). Each dispatch fills the hidden arguments,
+// which the compiler appends.
 //
 // Hidden arguments of code object versions 3, 4 and 5 (LLVM AMDGPU User Guide, "Kernel Argument
-// Metadata"): global offsets (0), block counts, group sizes, remainders, grid dimensions, aperture
-// bases, queue address, size of dynamic LDS (Grid::lds_bytes, without LocalBytes arguments: CLR's
-// rocvirtual.cpp writes the launch's sharedMemBytes); the synchronisation argument of multi-device
-// launches, device queue and completion action are 0, their documented value for "none". printf
-// buffer, hostcall buffer and device heap need a service thread that this library does not have: a
-// kernel that uses them is refused by name when it is asked for.
+// Metadata"):
+// * Filled: global offsets (0), block counts, group sizes, remainders, grid dimensions, aperture
+//   bases, queue address, size of dynamic LDS. The last one is Grid::lds_bytes without LocalBytes
+//   arguments, because CLR's rocvirtual.cpp writes the launch's sharedMemBytes.
+// * Always 0, their documented value for "none": the synchronization argument of multi-device
+//   launches, device queue and completion action.
+// * Refused by name in Program::kernel(): printf buffer, hostcall buffer and device heap, which
+//   need a service thread that this library does not have.
 //
-// Thread safety: immutable. fill() writes the caller's block only; no allocation, no failure.
+// Thread safety: immutable. fill_hidden() writes only the caller's block; it neither allocates nor
+// fails.
 #pragma once
 
 #include <cstddef>
@@ -30,20 +34,20 @@
 
 namespace uptempo {
 
-// What hidden arguments say about the queue of the dispatch.
+// Values of hidden arguments that depend on the queue of the dispatch.
 struct QueueFacts {
   uint64_t queue_address = 0;
-  uint32_t private_aperture_high = 0;  // upper halves of the flat addresses at which scratch and LDS appear
+  uint32_t private_aperture_high = 0;  // upper halves of the flat addresses of scratch and LDS
   uint32_t group_aperture_high = 0;
 };
 
 class ArgumentLayout {
  public:
-  // Throws Error for argument kinds that are not supported, naming kernel and argument.
+  // Throws Error for an unsupported kind of argument, naming kernel and argument.
   explicit ArgumentLayout(const KernelMetadata& kernel, bool program_has_printf);
 
-  // Throws Error unless the types fit the explicit arguments one by one. The Error names every
-  // argument that does not.
+  // Throws Error unless each type matches its explicit argument. The Error names every argument
+  // that does not match.
   void require(std::span<const ArgumentType> types) const;
 
   uint32_t size_bytes() const noexcept { return size_; }
@@ -51,15 +55,17 @@ class ArgumentLayout {
   size_t explicit_count() const noexcept { return explicit_.size(); }
   uint32_t offset(size_t argument) const noexcept { return explicit_[argument].offset; }
 
-  // True if a hidden argument says which queue the kernel runs in: a block that was filled for one queue does not serve another.
+  // True if a hidden argument holds the queue's address: a block filled for one queue is then wrong
+  // for another.
   bool names_queue() const noexcept;
   ArgumentType::Kind kind(size_t argument) const noexcept;
   uint32_t size(size_t argument) const noexcept { return explicit_[argument].size; }
 
-  // Numbers of the block's 8-byte words of which some byte belongs to no explicit argument: those that fill_hidden() touches.
+  // Indices of the 8-byte words that explicit arguments do not fill completely. fill_hidden()
+  // writes only to these words.
   std::span<const uint32_t> implicit_words() const noexcept { return implicit_words_; }
 
-  // Writes the hidden arguments, and zero into every byte that belongs to no explicit argument.
+  // Writes the hidden arguments, and zero to all other bytes outside explicit arguments.
   void fill_hidden(std::byte* block, const Grid& grid, const QueueFacts& queue) const noexcept;
 
  private:
@@ -73,7 +79,7 @@ class ArgumentLayout {
     uint32_t offset;
     uint32_t size;
   };
-  struct Declared {  // as the source has it; empty where the compiler kept nothing
+  struct Declared {  // from the source; empty if the compiler kept nothing
     std::string name;
     std::string type_name;
   };
@@ -84,15 +90,16 @@ class ArgumentLayout {
   uint32_t size_;
   uint32_t alignment_;
   std::vector<Explicit> explicit_;
-  std::vector<Declared> declared_;  // of each explicit one; apart from what dispatches read
+  // of explicit arguments; separate from the data that dispatches read
+  std::vector<Declared> declared_;
   std::vector<Hidden> hidden_;      // those that are not always zero
   std::vector<uint32_t> implicit_words_;
 };
 
 namespace detail {
 
-// LocalBytes arrays follow the kernel's static LDS and Grid::lds_bytes (grid.hpp), each aligned
-// for any type (16 bytes: the largest OpenCL C needs of LDS accesses).
+// LocalBytes arrays follow the kernel's static LDS and Grid::lds_bytes (grid.hpp). Each is aligned
+// for any type: 16 bytes is the largest alignment OpenCL C requires for LDS accesses.
 inline constexpr uint32_t local_alignment = 16;
 
 constexpr uint64_t align_local(uint64_t offset) noexcept {
@@ -102,14 +109,14 @@ constexpr uint64_t align_local(uint64_t offset) noexcept {
 template <class... Args>
 inline constexpr bool takes_local_bytes = (std::is_same_v<std::remove_cv_t<Args>, LocalBytes> || ...);
 
-// The size of the group segment after one more argument, in 64 bits: nothing wraps.
+// Size of the group segment after one more argument. 64 bits, so that it cannot overflow.
 template <class T>
 constexpr uint64_t with_argument(uint64_t group_segment, [[maybe_unused]] const T& value) noexcept {
   if constexpr (takes_local_bytes<T>) return align_local(group_segment) + value.size_bytes;
   return group_segment;
 }
 
-// Writes one explicit argument; advances `group_segment` past a dynamic LDS array.
+// Writes one explicit argument. For a dynamic LDS array, advances `group_segment` past it.
 template <class T>
 inline void store_argument(std::byte* block, uint32_t offset, const T& value,
                            uint32_t& group_segment) noexcept {
@@ -122,7 +129,7 @@ inline void store_argument(std::byte* block, uint32_t offset, const T& value,
   }
 }
 
-// Whether a block holds that argument; advances `group_segment` alike.
+// True if the block holds this argument. Advances `group_segment` in the same way.
 template <class T>
 inline bool holds_argument(const std::byte* block, uint32_t offset, const T& value,
                            uint32_t& group_segment) noexcept {

@@ -18,7 +18,7 @@ constexpr uint64_t round_of(uint64_t lane, uint64_t input) noexcept {
   return std::rotl(lane + input * prime[1], 31) * prime[0];
 }
 
-// The next word; `bytes` goes on behind it.
+// Returns the next word and removes it from `bytes`.
 template <class Word>
 uint64_t take(std::span<const std::byte>& bytes) noexcept {
   Word word;

@@ -45,7 +45,7 @@ constexpr Processor processors[] = {
                .remedy = std::move(remedy)});
 }
 
-// A value at an offset, if it lies inside. Copies: the input need not be aligned.
+// The value at an offset, if it is inside. Copies, because the input may be unaligned.
 template <class T>
 std::optional<T> read_at(std::span<const std::byte> bytes, uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return {};
@@ -95,7 +95,7 @@ std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundl
   uint64_t offset = bundle_magic.size();
   const auto count = read_at<uint64_t>(bundle, offset);
   offset += sizeof(uint64_t);
-  // An entry's header takes 24 bytes at least, which bounds the count by the size.
+  // An entry's header takes at least 24 bytes, so the input size bounds the count.
   if (!count || *count > bundle.size() / 24)
     refuse(fmt::format("an offload bundle of {} bytes, cut off in its table", bundle.size()));
   std::vector<CodeObjectCandidate> entries;
@@ -126,15 +126,15 @@ std::vector<CodeObjectCandidate> bundle_entries(std::span<const std::byte> bundl
 std::vector<CodeObjectCandidate> candidates_in(std::span<const std::byte> input) {
   if (begins_with(input, bundle_magic)) return bundle_entries(input);
   if (begins_with(input, ELFMAG)) return {{"ELF file", input}};
-  if (input.empty()) refuse("no bytes at all");
+  if (input.empty()) refuse("an empty input");
   if (begins_with(input, "CCOB")) refuse("a compressed offload bundle", "bundle without -compress");
   if (begins_with(input, "BC\xC0\xDE")) refuse("LLVM bitcode", "link it to a code object first");
-  refuse(fmt::format("{} bytes that begin as neither", input.size()));
+  refuse(fmt::format("{} bytes that are neither", input.size()));
 }
 
 CodeObject read_code_object(std::span<const std::byte> elf) {
   const auto header = read_at<Elf64_Ehdr>(elf, 0);
-  if (!begins_with(elf, ELFMAG)) refuse("bytes that are no ELF file");
+  if (!begins_with(elf, ELFMAG)) refuse("bytes that are not an ELF file");
   if (!header) refuse(fmt::format("an ELF file of {} bytes, cut off in its header", elf.size()));
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
     refuse("an ELF file that is not 64-bit little-endian");
@@ -163,14 +163,14 @@ CodeObject read_code_object(std::span<const std::byte> elf) {
   if (object.target.processor.empty())
     refuse(fmt::format("a code object for processor number 0x{:x}, which is unknown here", flags & 0xff));
   if (object.version == 3) {
-    // Version 3 has one bit each: clear means off, where the processor has the feature at all.
+    // Version 3 has one bit per feature. Clear means off if the processor has the feature.
     object.target.xnack = feature_v3(flags, 0x100, has_xnack(object.target.processor));
     object.target.sramecc = feature_v3(flags, 0x200, has_sramecc(object.target.processor));
   } else {
     object.target.xnack = feature_v4(flags, 8);
     object.target.sramecc = feature_v4(flags, 10);
   }
-  // ROCr reads both tables without looking whether they are there (amd_elf_image.cpp), so their presence is proven here.
+  // ROCr reads both tables without a bounds check (amd_elf_image.cpp), so check them here.
   if (!slice(elf, header->e_phoff, uint64_t{header->e_phnum} * sizeof(Elf64_Phdr)) ||
       !slice(elf, header->e_shoff, uint64_t{header->e_shnum} * sizeof(Elf64_Shdr))) {
     refuse(fmt::format("an ELF file of {} bytes, cut off before its tables end", elf.size()));

@@ -1,24 +1,24 @@
-// The shape of a dispatch: how many work-items, in workgroups of what size, with how much dynamic
-// group memory.
+// Grid: the shape of a dispatch: work-items, workgroup size and dynamic group memory.
 //
 //   Grid{16384}.by(256)            16,384 work-items in workgroups of 256
 //   Grid{640, 480}.by(16, 16)      two dimensions
 //   Grid{16384}.by(256).lds(1024)  1 KiB of LDS for each workgroup: HIP's `extern __shared__`
 //
-// Sizes count work-items, as in HSA, not workgroups; the last workgroup of a dimension may be partial. Without by() a workgroup
-// is one wavefront of 64 along x. Plain value; checked where it meets a kernel and a device.
+// Sizes count work-items, as in HSA, not workgroups. The last workgroup of a dimension may be
+// partial. Without by(), a workgroup is one wavefront of 64 along x. A plain value; dispatches
+// check it against the kernel and the agent.
 //
-// Group memory (LDS) of a workgroup, from offset 0 up:
-//   1. the kernel's static part, KernelInfo::group_segment_size. It ends at the alignment of the
-//      kernel's dynamic array: the compiler rounds it up (LLVM, AMDGPUMachineFunction.cpp,
-//      setDynLDSAlign) and has this offset in the code as the array's address.
-//   2. lds() bytes, not rounded: ROCm's CLR puts the sum of both in the packet (rocvirtual.cpp,
-//      group_segment_size).
-//   3. the arrays of LocalBytes arguments, in order, each aligned to 16 bytes. Their offsets are
-//      arguments, so they can move; the address of 2 cannot. CLR has no such combination: HIP has
-//      no such arguments, and OpenCL no lds().
-// The sum may be all that the agent has (KernelInfo::max_group_segment_size). One byte more is an
-// Error where the dispatch is made: on hardware it would stop the queue.
+// Group memory (LDS) of a workgroup, from offset 0:
+// 1. The kernel's static part, KernelInfo::group_segment_size. Its end has the alignment of the
+//    kernel's dynamic array: the compiler rounds it up (LLVM, AMDGPUMachineFunction.cpp,
+//    setDynLDSAlign) and uses this offset in the code as the array's address.
+// 2. lds() bytes, not rounded: ROCm's CLR writes the sum of 1 and 2 to the packet (rocvirtual.cpp,
+//    group_segment_size).
+// 3. The arrays of LocalBytes arguments, in order, each aligned to 16 bytes. Their offsets are
+//    arguments and therefore variable; the address of 2 is not. CLR has no such combination: HIP
+//    has no such arguments, and OpenCL no lds().
+// The sum may reach the agent's limit (KernelInfo::max_group_segment_size). A dispatch beyond it
+// throws Error, because it would stop the queue on hardware.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Grid {
   aql::Size3 items;
   aql::Size3 workgroup;
   uint16_t dimensions = 1;
-  uint32_t lds_bytes = 0;  // dynamic, for each workgroup
+  uint32_t lds_bytes = 0;  // dynamic, per workgroup
 
   constexpr explicit Grid(uint32_t x) noexcept
       : items{x, 1, 1}, workgroup{std::min(x, 64u), 1, 1}, dimensions(1) {}

@@ -60,7 +60,7 @@ constexpr KindName kind_names[] = {
 }
 
 const json& member(const json& map, const char* key, std::string_view where) {
-  if (!map.is_object()) refuse(fmt::format("{} is no map", where));
+  if (!map.is_object()) refuse(fmt::format("{} is not a map", where));
   const auto found = map.find(key);
   if (found == map.end()) refuse(fmt::format("{} has no '{}'", where, key));
   return *found;
@@ -69,7 +69,7 @@ const json& member(const json& map, const char* key, std::string_view where) {
 uint32_t number(const json& map, const char* key, std::string_view where) {
   const json& value = member(map, key, where);
   if (!value.is_number_unsigned() && !(value.is_number_integer() && value.get<int64_t>() >= 0)) {
-    refuse(fmt::format("'{}' of {} is no unsigned number", key, where));
+    refuse(fmt::format("'{}' of {} is not an unsigned number", key, where));
   }
   const auto wide = value.get<uint64_t>();
   if (wide > std::numeric_limits<uint32_t>::max()) refuse(fmt::format("'{}' of {} is {}", key, where, wide));
@@ -78,7 +78,7 @@ uint32_t number(const json& map, const char* key, std::string_view where) {
 
 std::string text(const json& map, const char* key, std::string_view where) {
   const json& value = member(map, key, where);
-  if (!value.is_string()) refuse(fmt::format("'{}' of {} is no text", key, where));
+  if (!value.is_string()) refuse(fmt::format("'{}' of {} is not a string", key, where));
   return value.get<std::string>();
 }
 
@@ -123,15 +123,15 @@ KernelMetadata read_kernel(const json& map, size_t number_of_kernel) {
     kernel.uses_dynamic_stack = dynamic->is_boolean() && dynamic->get<bool>();
   if (const json* required = optional_member(map, ".reqd_workgroup_size")) {
     if (!required->is_array() || required->size() != 3)
-      refuse(fmt::format("'.reqd_workgroup_size' of {} is no triple", where));
+      refuse(fmt::format("'.reqd_workgroup_size' of {} is not a list of three", where));
     for (size_t d = 0; d < 3; ++d) {
       if (!(*required)[d].is_number_integer())
-        refuse(fmt::format("'.reqd_workgroup_size' of {} is no triple of numbers", where));
+        refuse(fmt::format("'.reqd_workgroup_size' of {} is not a list of three numbers", where));
       kernel.required_workgroup_size[d] = (*required)[d].get<uint32_t>();
     }
   }
   if (const json* arguments = optional_member(map, ".args")) {
-    if (!arguments->is_array()) refuse(fmt::format("'.args' of {} is no list", where));
+    if (!arguments->is_array()) refuse(fmt::format("'.args' of {} is not a list", where));
     for (const json& argument : *arguments)
       kernel.arguments.push_back(read_argument(argument, kernel, kernel.arguments.size()));
   }
@@ -144,14 +144,14 @@ ProgramMetadata read_metadata(std::span<const std::byte> message_pack) {
   const auto* const begin = reinterpret_cast<const uint8_t*>(message_pack.data());
   const json root =
       json::from_msgpack(begin, begin + message_pack.size(), /*strict=*/true, /*allow_exceptions=*/false);
-  if (root.is_discarded()) refuse(fmt::format("{} bytes that are no MessagePack", message_pack.size()));
-  if (!root.is_object()) refuse("MessagePack that is no map");
+  if (root.is_discarded()) refuse(fmt::format("{} bytes that are not MessagePack", message_pack.size()));
+  if (!root.is_object()) refuse("MessagePack that is not a map");
 
   ProgramMetadata program;
   const json& kernels = member(root, "amdhsa.kernels", "the metadata");
-  if (!kernels.is_array()) refuse("'amdhsa.kernels' is no list");
+  if (!kernels.is_array()) refuse("'amdhsa.kernels' is not a list");
   for (const json& kernel : kernels) {
-    if (!kernel.is_object()) refuse("an entry of 'amdhsa.kernels' is no map");
+    if (!kernel.is_object()) refuse("an entry of 'amdhsa.kernels' is not a map");
     program.kernels.push_back(read_kernel(kernel, program.kernels.size()));
   }
   if (const json* printf = optional_member(root, "amdhsa.printf"))

@@ -1,6 +1,6 @@
-// What a code object says about its kernels: NT_AMDGPU_METADATA, a MessagePack map.
+// Kernel metadata of a code object: NT_AMDGPU_METADATA, a MessagePack map.
 //
-// Rule source: LLVM AMDGPU User Guide, "Code Object V3 Metadata" to "V5". Thread safety: pure functions.
+// Thread safety: pure functions. Source: LLVM AMDGPU User Guide, "Code Object V3 Metadata" to "V5".
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 namespace uptempo {
 
-// The value kinds, explicit ones first. Those from hidden_printf_buffer on need a service of the host that this library does not offer.
+// Value kinds, explicit ones first. Those from hidden_printf_buffer on need a host service that
+// this library does not offer.
 enum class ArgumentKind : uint8_t {
   by_value,
   global_buffer,           // an address of global memory
@@ -21,7 +22,7 @@ enum class ArgumentKind : uint8_t {
   image,
   pipe,
   queue,
-  hidden_none,  // occupies space, is not read
+  hidden_none,  // occupies space but is not read
   hidden_global_offset_x,
   hidden_global_offset_y,
   hidden_global_offset_z,
@@ -51,10 +52,10 @@ constexpr bool is_hidden(ArgumentKind kind) noexcept { return kind >= ArgumentKi
 
 struct ArgumentMetadata {
   ArgumentKind kind = ArgumentKind::by_value;
-  std::string kind_name;  // as the metadata spells it
+  std::string kind_name;  // spelling in the metadata
   uint32_t offset = 0;    // bytes from the start of the kernarg block
   uint32_t size = 0;      // bytes
-  std::string name;       // the source's name, where the compiler kept it
+  std::string name;       // the source's name; empty if the compiler did not keep it
   std::string type_name;  // "uint*"
 };
 
@@ -69,7 +70,7 @@ struct KernelMetadata {
   uint32_t required_workgroup_size[3] = {0, 0, 0};  // reqd_work_group_size; 0: any
   uint32_t wavefront_size = 0;
   bool uses_dynamic_stack = false;
-  std::vector<ArgumentMetadata> arguments;  // in order of declaration, hidden ones last
+  std::vector<ArgumentMetadata> arguments;  // in order of declaration; hidden ones last
 };
 
 struct ProgramMetadata {
@@ -77,7 +78,8 @@ struct ProgramMetadata {
   bool has_printf = false;  // amdhsa.printf lists formats
 };
 
-// Throws Error for bytes that are not such a map, for kinds of argument unknown here, and for arguments outside their block.
+// Throws Error if the bytes are not such a map, a kind of argument is unknown, or an argument lies
+// outside its block.
 ProgramMetadata read_metadata(std::span<const std::byte> message_pack);
 
 }  // namespace uptempo

@@ -29,8 +29,8 @@ TargetId target_of(const Agent& agent) {
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ISA_NAME,
                .call = "Program",
                .asked = fmt::format("the target ID of agent {}", agent.name()),
-               .found = fmt::format("its ISA is called '{}'", isa),
-               .remedy = "take an agent whose ISA is an amdgcn one"});
+               .found = fmt::format("its ISA is '{}'", isa),
+               .remedy = "use an agent with an amdgcn ISA"});
 }
 
 Owned load(const Agent& agent, const CodeObject& code) {
@@ -80,7 +80,7 @@ struct Program::Loaded : std::enable_shared_from_this<Program::Loaded> {
   ProgramMetadata metadata;
   Owned executable;
   CodeIdentity identity;
-  // Kernels asked for so far; a deque, because their addresses are handed out.
+  // Kernels requested so far. A deque, because callers hold pointers to them.
   mutable std::mutex mutex;
   mutable std::deque<KernelInfo> kernels;
 };
@@ -187,7 +187,7 @@ void require_geometry(const KernelInfo& kernel, const Grid& grid) {
     work_items *= group[d];
   }
   if (work_items > kernel.max_workgroup_size) {
-    refuse(fmt::format("workgroups of {} work-items where {} is the limit", work_items,
+    refuse(fmt::format("workgroups of {} work-items, but the limit is {}", work_items,
                        kernel.max_workgroup_size),
            "make workgroups smaller, or compile the kernel for larger ones");
   }
@@ -203,7 +203,7 @@ void detail::require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes,
   throw Error({.status = HSA_STATUS_ERROR_INVALID_ARGUMENT,
                .call = fmt::format("dispatch of '{}'", kernel.name),
                .asked = std::move(asked),
-               .found = fmt::format("with {} bytes of static group memory that is {}; the limit is {}",
+               .found = fmt::format("with {} bytes of static group memory the sum is {}; the limit is {}",
                                     kernel.group_segment_size, bytes, kernel.max_group_segment_size),
                .remedy = "ask for less, or make the kernel's static arrays smaller"});
 }

@@ -1,16 +1,19 @@
-// Program: code objects loaded on an agent. Kernel<Args...>: one of its kernels, with argument types that were checked.
+// Program: a code object loaded on an agent. Kernel<Args...>: one of its kernels, with checked
+// argument types.
 //
 //   Program program{gpu, kernels::bitonic_sort()};
 //   auto sort = program.kernel<uint32_t*, uint32_t, uint32_t, uint32_t>("bitonic_sort");
 //
-// Everything that can be wrong is found here and not at dispatch: no code object for the agent's ISA (each rejected one is named
-// with its reason), an unknown kernel (the known ones are listed), argument types that do not fit, unsupported hidden arguments.
+// Errors: found here rather than at dispatch. The constructor throws if no code object matches the
+// agent's ISA, with the reason for each. kernel() throws for an unknown name (it lists the known
+// ones), for argument types that do not match, and for unsupported hidden arguments.
 //
-// Lifetimes: the code object's bytes live as long as the Program. Programs and kernels are cheap values that share the loaded code; it
-// is unloaded with the last of them, which must not be before its dispatches have completed. Moving
-// copies them: no Program or Kernel is ever without its code. Kernels that were asked for stay
-// readable after the Runtime has gone; asking for another throws Error then. Thread safety:
-// immutable.
+// Lifetime: the code object's bytes must outlive the Program. Programs and kernels are small values
+// that share the loaded code. The last of them unloads it, which must not happen before its
+// dispatches have completed. Moving copies, so every Program and Kernel always has its code. After
+// the end of the Runtime, existing kernels remain readable; requesting another throws Error.
+//
+// Thread safety: immutable.
 #pragma once
 
 #include <array>
@@ -29,7 +32,8 @@
 
 namespace uptempo {
 
-// Tells kernels apart, also from one that had its address before. A copy is another kernel: it may be changed.
+// Unique number of a kernel, never reused even if its address is. A copy gets a new number, because
+// it may be changed.
 class KernelIdentity {
  public:
   KernelIdentity() noexcept : number_(next()) {}
@@ -45,25 +49,26 @@ class KernelIdentity {
   uint64_t number_;
 };
 
-// What a dispatch needs to know of a kernel.
+// Properties of a kernel that a dispatch needs.
 struct KernelInfo {
   KernelIdentity identity{};
-  CodeIdentity code{};  // of a kernel from elsewhere: what its loader knows
+  CodeIdentity code{};  // for trusted(): what its loader knows
   std::string name;
-  uint64_t object = 0;              // address of the kernel descriptor, the packet's kernel_object
-  uint32_t group_segment_size = 0;  // static, bytes for each workgroup
+  uint64_t object = 0;              // address of the kernel descriptor: the packet's kernel_object
+  uint32_t group_segment_size = 0;  // static, bytes per workgroup
   uint32_t private_segment_size = 0;
-  uint32_t max_workgroup_size = 0;                    // work-items, of kernel and agent
+  uint32_t max_workgroup_size = 0;                    // work-items; minimum of kernel and agent
   std::array<uint32_t, 3> required_workgroup_size{};  // 0: any
-  std::array<uint64_t, 3> max_grid{};                 // work-items, of the agent
-  uint32_t max_group_segment_size = UINT32_MAX;       // bytes, static and dynamic, of the agent; or not known
+  std::array<uint64_t, 3> max_grid{};                 // work-items; the agent's limit
+  // bytes, static and dynamic; the agent's limit, or unknown
+  uint32_t max_group_segment_size = UINT32_MAX;
   ArgumentLayout arguments;
 };
 
 template <class... Args>
 class Kernel {
  public:
-  Kernel(const Kernel&) noexcept = default;  // no move: what was moved from would have no kernel
+  Kernel(const Kernel&) noexcept = default;  // no move: a moved-from Kernel would have no code
   Kernel& operator=(const Kernel&) noexcept = default;
 
   const KernelInfo& info() const noexcept { return *info_; }
@@ -71,7 +76,8 @@ class Kernel {
   // Keeps the code loaded.
   const std::shared_ptr<const KernelInfo>& shared_info() const noexcept { return info_; }
 
-  // A kernel that the caller has loaded by other means, and for whose argument types the caller vouches.
+  // Wraps a kernel that the caller has loaded by other means. The caller guarantees its argument
+  // types.
   static Kernel trusted(std::shared_ptr<const KernelInfo> info) { return Kernel(std::move(info)); }
 
  private:
@@ -80,17 +86,17 @@ class Kernel {
   std::shared_ptr<const KernelInfo> info_;
 };
 
-// Throws Error for a grid that this kernel or its agent cannot run, saying which limit it breaks.
+// Throws Error for a grid that the kernel or its agent cannot run; the Error names the limit.
 void require_geometry(const KernelInfo& kernel, const Grid& grid);
 
 namespace detail {
 
-// Throws Error where a workgroup of this kernel cannot have `bytes` of group memory. `lds_bytes` of
-// them are Grid::lds_bytes, and what is left beside the static part are LocalBytes arguments.
+// Throws Error if a workgroup of this kernel cannot have `bytes` of group memory. `lds_bytes` of
+// them are Grid::lds_bytes; the rest beyond the static part are LocalBytes arguments.
 void require_group_segment(const KernelInfo& kernel, uint32_t lds_bytes, uint64_t bytes);
 
-// The same for the arguments of one dispatch. Without LocalBytes among them there is nothing to
-// check: require_geometry() has.
+// Checks the arguments of one dispatch. Without LocalBytes, require_geometry() has checked
+// everything.
 template <class... Args>
 void require_local_bytes([[maybe_unused]] const KernelInfo& kernel, [[maybe_unused]] uint32_t lds_bytes,
                          [[maybe_unused]] const Args&... args) {
@@ -106,9 +112,9 @@ void require_local_bytes([[maybe_unused]] const KernelInfo& kernel, [[maybe_unus
 
 class Program {
  public:
-  // `code` is an AMDGPU ELF file or a clang offload bundle. Throws Error.
+  // `code`: an AMDGPU ELF file or a clang offload bundle. Throws Error.
   Program(const Agent& agent, std::span<const std::byte> code);
-  Program(const Program&) noexcept = default;  // no move: what was moved from would have no code
+  Program(const Program&) noexcept = default;  // no move: a moved-from Program would have no code
   Program& operator=(const Program&) noexcept = default;
 
   // Throws Error; see above.
@@ -119,11 +125,11 @@ class Program {
     info->arguments.require(types);
     return Kernel<Args...>(std::move(info));
   }
-  // A kernel whose argument types are not known here. Throws Error but for types.
+  // As kernel(), without a check of the argument types.
   std::shared_ptr<const KernelInfo> kernel_info(std::string_view name) const;
 
   std::vector<std::string> kernel_names() const;
-  // The target ID of the code object in use: "gfx90a".
+  // Target ID of the code object in use: "gfx90a".
   const std::string& target() const noexcept;
   const CodeIdentity& identity() const noexcept;
 

@@ -1,9 +1,10 @@
-// LLVM target IDs: a processor and the features that a code object was built for.
+// TargetId: an LLVM target ID: a processor and the features that a code object was built for.
 //
-// Rule source: LLVM AMDGPU User Guide, "Target ID" and "Code Object Target Identification". A code object runs on an agent if the processor
-// is the same and each feature is either "any" in the code object or the same as the agent's.
+// A code object runs on an agent if the processors are equal and each feature of the code object is
+// "any" or equals the agent's (LLVM AMDGPU User Guide, "Target ID" and "Code Object Target
+// Identification").
 //
-// Pure functions over text; thread-safe. Nothing throws but std::bad_alloc.
+// Thread safety: pure functions. They throw only std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 namespace uptempo {
 
 enum class TargetFeature : uint8_t {
-  any,  // code objects: works with the feature on and off. Agents: the feature does not exist
+  any,  // code object: works with the feature on or off; agent: the feature does not exist
   off,
   on,
 };
@@ -26,13 +27,14 @@ struct TargetId {
   friend bool operator==(const TargetId&, const TargetId&) = default;
 };
 
-// Reads "gfx90a:sramecc+:xnack-", alone or behind a triple ("amdgcn-amd-amdhsa--", as ISA names have it). Empty if it is neither.
+// Parses "gfx90a:sramecc+:xnack-", alone or after a triple ("amdgcn-amd-amdhsa--", as in ISA
+// names). Empty for other text.
 std::optional<TargetId> parse_target_id(std::string_view text);
 
-// The canonical spelling, features in alphabetical order.
+// Canonical spelling, features in alphabetical order.
 std::string to_string(const TargetId& id);
 
-// Empty if code for `code` runs on `agent`; else the reason why not.
+// Empty if code for `code` runs on `agent`; otherwise the reason.
 std::string why_incompatible(const TargetId& code, const TargetId& agent);
 
 }  // namespace uptempo

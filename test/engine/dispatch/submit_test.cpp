@@ -391,7 +391,7 @@ TEST_CASE("an impossible geometry is refused before anything is taken", "[submit
   BatchSubmitter batch(device.state(), {});
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{0}.by(1), 0); }), "a size of zero"));
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{4096}.by(2048), 0); }),
-                 "2048 work-items where 1024 is the limit"));
+                 "2048 work-items, but the limit is 1024"));
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{64}.by(128), 0); }),
                  "larger than the grid"));
   CHECK(batch.size() == 0);

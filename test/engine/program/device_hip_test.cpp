@@ -176,7 +176,7 @@ TEST_CASE("all the group memory of a compute unit can be used, and one byte more
   CHECK(work.is_right());
   const std::string refusal =
       "dispatch of 'through_lds': 65521 bytes of dynamic group memory: with 16 bytes of static group memory "
-      "that is 65537; the limit is 65536";
+      "the sum is 65537; the limit is 65536";
   CHECK(contains(error_of<Error>([&] {
                    batch.dispatch(work.kernel, work.grid(limit - 15), work.out.data(), work.in.data(),
                                   work.count);

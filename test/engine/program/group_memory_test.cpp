@@ -139,7 +139,7 @@ TEST_CASE("all group memory that the agent has may be asked for, and not one byt
     CAPTURE(error);
     CHECK(contains(error,
                    "dispatch of 'plain': 101 bytes of dynamic group memory: with 20 bytes of static "
-                   "group memory that is 121; the limit is 120"));
+                   "group memory the sum is 121; the limit is 120"));
   };
   refused([&] { batch.dispatch(plain, too_much, 1u); });
   refused([&] { batch.try_dispatch(plain, too_much, 1u); });
@@ -153,7 +153,7 @@ TEST_CASE("all group memory that the agent has may be asked for, and not one byt
     CAPTURE(error);
     CHECK(contains(error,
                    "dispatch of 'arrays': 181 bytes of dynamic group memory (100 of Grid::lds, the rest for "
-                   "LocalBytes arguments): with 20 bytes of static group memory that is 201; the limit is "
+                   "LocalBytes arguments): with 20 bytes of static group memory the sum is 201; the limit is "
                    "200"));
   };
   refused_arrays([&] { batch.dispatch(arrays, fits, 1u, first, third); });
@@ -183,7 +183,7 @@ TEST_CASE("all group memory that the agent has may be asked for, and not one byt
   CHECK(
       contains(error_of<Error>([&] { recording.set_grid(local, Grid{64}.lds(109)); }),
                "(109 of Grid::lds, the rest for LocalBytes arguments): with 20 bytes of static group memory "
-               "that is 216; the limit is 200"));
+               "the sum is 216; the limit is 200"));
 
   batch.dispatch(plain, fits, 1u);
   REQUIRE(batch.submit().wait(soon(), actively));

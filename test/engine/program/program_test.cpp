@@ -128,10 +128,10 @@ TEST_CASE("foreign input is refused by what it is", "[program]") {
   const auto refusal = [](std::string_view text) {
     return error_of<Error>([&] { candidates_in(std::as_bytes(std::span(text))); });
   };
-  CHECK(contains(refusal(""), "no bytes at all"));
+  CHECK(contains(refusal(""), "an empty input"));
   CHECK(contains(refusal("BC\xC0\xDE..."), "LLVM bitcode"));
   CHECK(contains(refusal("CCOB...."), "compressed offload bundle"));
-  CHECK(contains(refusal("kernel void f() {}"), "18 bytes that begin as neither"));
+  CHECK(contains(refusal("kernel void f() {}"), "18 bytes that are neither"));
 
   std::vector<std::byte> elf = elf_for("gfx900");
   elf[18] = std::byte{62};  // e_machine: x86-64

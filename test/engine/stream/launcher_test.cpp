@@ -302,7 +302,7 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
         kernel_of<>({.name = "plain", .group_segment_bytes = 20, .max_group_segment_bytes = 216});
     CHECK(contains(error_of<Error>([&] { a.launch(plain, Grid{1}.lds(197)); }),
                    "dispatch of 'plain': 197 bytes of dynamic group memory: with 20 bytes of static group "
-                   "memory that is 217; the limit is 216"));
+                   "memory the sum is 217; the limit is 216"));
     CHECK(world.devices.ring(0).size() == seen.size());
     world.devices.resume();
     a.synchronize();
