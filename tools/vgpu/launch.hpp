@@ -1,10 +1,13 @@
-// Chooses the device that a program runs on: real hardware, or the virtual GPU by re-executing the program under uptempo-vgpu.
+// Chooses the device that a program runs on: real hardware or the virtual GPU. For the virtual GPU,
+// the program executes itself again under uptempo-vgpu.
 //
-//   const auto device = uptempo::vgpu::choose_device(uptempo::vgpu::parse_device("auto"), argc, argv);
+//   const auto choice = uptempo::vgpu::parse_device("auto");
+//   const auto device = uptempo::vgpu::choose_device(choice, argc, argv);
 //   std::cout << "device: " << uptempo::vgpu::label(device) << '\n';
 //
-// Call it first thing in main(), before threads, output or HSA calls: the process image may be replaced (same pid, same arguments). The second time
-// around the program finds itself on the virtual GPU and goes on. Header only; needs nothing but the C++ library and POSIX.
+// Call it first in main(), before threads, output or HSA calls, because it may replace the process
+// image (same pid, same arguments). In the second run the call returns RunningOn::virtual_gpu.
+// Header only; needs the C++ library and POSIX.
 #pragma once
 
 #include <fcntl.h>
@@ -23,7 +26,8 @@ namespace uptempo::vgpu {
 enum class DeviceChoice { automatic, hardware, virtual_gpu };
 enum class RunningOn { hardware, virtual_gpu };
 
-// "auto", "hardware" or "virtual". Throws std::invalid_argument naming what was given and what is accepted.
+// Accepts "auto", "hardware" and "virtual". Throws std::invalid_argument that names the given and
+// the accepted values.
 inline DeviceChoice parse_device(std::string_view text) {
   if (text == "auto") return DeviceChoice::automatic;
   if (text == "hardware") return DeviceChoice::hardware;
@@ -41,7 +45,7 @@ inline bool on_virtual_gpu() {
   return preloaded != nullptr && std::strstr(preloaded, "libuptempo-vgpu.so") != nullptr;
 }
 
-// Whether a kernel driver answers on /dev/kfd. Under uptempo-vgpu that is the emulated one.
+// Whether a kernel driver answers on /dev/kfd. Under uptempo-vgpu the emulated driver answers.
 inline bool kfd_answers() {
   const int descriptor = ::open("/dev/kfd", O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return false;
@@ -49,8 +53,8 @@ inline bool kfd_answers() {
   return true;
 }
 
-// $UPTEMPO_VGPU if set, else beside the program, in ../bin and ../../bin of its folder, or in PATH. Throws std::runtime_error listing where it was
-// looked for.
+// Returns $UPTEMPO_VGPU if it is set. Otherwise searches the program's folder, ../bin and ../../bin
+// relative to it, and PATH. Throws std::runtime_error that lists the searched places.
 inline std::string find_launcher() {
   namespace fs = std::filesystem;
   std::vector<fs::path> candidates;
@@ -79,8 +83,9 @@ inline std::string find_launcher() {
                            "): build or install it, put its folder into PATH, or name it in UPTEMPO_VGPU");
 }
 
-// Returns the device this process runs on, or does not return. `launcher_options` are passed to uptempo-vgpu, "--trace=t.json" for example.
-// Throws std::runtime_error when the choice cannot be met.
+// Returns the device that this process runs on, or executes the program again and does not return.
+// `launcher_options` are options of uptempo-vgpu, for example "--trace=t.json". Throws
+// std::runtime_error when the choice cannot be met.
 inline RunningOn choose_device(DeviceChoice choice, int argc, char** argv,
                                const std::vector<std::string>& launcher_options = {}) {
   if (on_virtual_gpu()) {

@@ -2,11 +2,12 @@
  *
  * Each function is the preloaded library's. Look it up by name:
  *
- *   uptempo_vgpu_device_t device = (uptempo_vgpu_device_t)dlsym(RTLD_DEFAULT, "uptempo_vgpu_device");
+ *   uptempo_vgpu_device_t device =
+ *       (uptempo_vgpu_device_t)dlsym(RTLD_DEFAULT, "uptempo_vgpu_device");
  *
- * A null pointer means that the program does not run on the virtual GPU. Each function returns 0 and
- * fills its result, or returns -1 and leaves the result alone. Counters include the runtime's own queues
- * and packets; take the difference of two calls.
+ * A null pointer means that the program does not run on the virtual GPU. Each function returns 0
+ * and fills its result, or returns -1 and leaves the result alone. Counters include the runtime's
+ * own queues and packets; take the difference of two calls.
  *
  * Thread safety: any thread. Each field is correct at some moment of the call. */
 #ifndef UPTEMPO_VGPU_QUERY_H
@@ -14,18 +15,18 @@
 
 #include <stdint.h>
 
-/* "uptempo_vgpu_packets": AQL packets completed on all queues. The device counts a packet before it
- * sends the packet's completion signal. A benchmark checks with it that the device completed each packet
- * exactly once, also with --null-kernels. -1: this process has no device. */
+/* "uptempo_vgpu_packets": AQL packets completed on all queues. The device counts a packet before
+ * it sends the packet's completion signal. A benchmark checks with it that the device completed
+ * each packet exactly once, also with --null-kernels. -1: this process has no device. */
 struct uptempo_vgpu_packet_counts {
   uint64_t dispatches; /* kernel dispatches */
   uint64_t others;     /* barrier and vendor packets */
 };
 typedef int (*uptempo_vgpu_packets_t)(struct uptempo_vgpu_packet_counts* counts);
 
-/* "uptempo_vgpu_device": what the device did on all queues. The device counts a packet, its interrupt
- * included, before it sends the packet's completion signal. It may count the interrupt of a copy just
- * after that copy's signal. -1: this process has no device. */
+/* "uptempo_vgpu_device": what the device did on all queues. The device counts a packet, its
+ * interrupt included, before it sends the packet's completion signal. It may count the interrupt
+ * of a copy just after that copy's signal. -1: this process has no device. */
 struct uptempo_vgpu_device_counts {
   uint64_t packets;        /* completed packets of all types; of these: */
   uint64_t barrier_bits;   /* packets with their barrier bit set */
@@ -33,13 +34,13 @@ struct uptempo_vgpu_device_counts {
   uint64_t system_acquires;
   uint64_t agent_releases; /* packets by release scope */
   uint64_t system_releases;
-  uint64_t doorbells;      /* rings of compute and SDMA doorbells that the device saw; as on hardware, it
-                              sees several rings between two looks as one */
+  uint64_t doorbells;      /* rings of compute and SDMA doorbells that the device saw; as on
+                              hardware, it sees several rings between two looks as one */
   uint64_t signal_updates; /* stores to signal values */
   uint64_t interrupts;     /* events raised for signals */
 
-  /* 1 with --incoherent. 0: the device keeps no caches, and the following fields are 0. A line held in
-   * the L1 of two compute units counts twice. */
+  /* 1 with --incoherent. 0: the device keeps no caches, and the following fields are 0. A line held
+   * in the L1 of two compute units counts twice. */
   uint64_t lines_counted;
   uint64_t vector_l1_lines_invalidated; /* by acquires of packets; lines of 64 bytes */
   uint64_t scalar_l1_lines_invalidated;
@@ -48,10 +49,11 @@ struct uptempo_vgpu_device_counts {
 };
 typedef int (*uptempo_vgpu_device_t)(struct uptempo_vgpu_device_counts* counts);
 
-/* "uptempo_vgpu_findings": what the fence checker has found. The checker judges a dispatch before the
- * device sends its completion signal, so everything that a wait has waited for is counted. It judges
- * later loads and stores of the host when the device next does something. It counts `unreleased` when
- * memory is unmapped. -1: this process has no device, or --check fences is off. */
+/* "uptempo_vgpu_findings": what the fence checker has found. The checker judges a dispatch
+ * before the device sends its completion signal, so everything that a wait has waited for is
+ * counted. It judges later loads and stores of the host when the device next does something. It
+ * counts `unreleased` when memory is unmapped. -1: this process has no device, or --check fences
+ * is off. */
 struct uptempo_vgpu_finding_counts {
   uint64_t unordered;  /* two accesses without order between them */
   uint64_t stale;      /* ordered, but a fence between them is too narrow */
@@ -59,8 +61,8 @@ struct uptempo_vgpu_finding_counts {
 };
 typedef int (*uptempo_vgpu_findings_t)(struct uptempo_vgpu_finding_counts* counts);
 
-/* "uptempo_vgpu_holdings": what the driver holds for this process. A test compares two moments, for
- * example after hsa_shut_down. -1: this process has no device. */
+/* "uptempo_vgpu_holdings": what the driver holds for this process. A test compares two moments,
+ * for example after hsa_shut_down. -1: this process has no device. */
 struct uptempo_vgpu_holding_counts {
   uint64_t queues;        /* compute and SDMA */
   uint64_t signal_events; /* a process has at most 4,095 */
@@ -72,9 +74,9 @@ struct uptempo_vgpu_holding_counts {
 };
 typedef int (*uptempo_vgpu_holdings_t)(struct uptempo_vgpu_holding_counts* counts);
 
-/* "uptempo_vgpu_queue": the number of a queue in traces and findings. Queues are numbered in order of
- * creation, the runtime's own included. `ring` is hsa_queue_t::base_address of a live queue. -1: this
- * process has no such queue on the device. */
+/* "uptempo_vgpu_queue": the number of a queue in traces and findings. Queues are numbered in
+ * order of creation, the runtime's own included. `ring` is hsa_queue_t::base_address of a live
+ * queue. -1: this process has no such queue on the device. */
 typedef int (*uptempo_vgpu_queue_t)(const void* ring, uint32_t* number);
 
 #endif

@@ -1,4 +1,4 @@
-// What the launcher must know of a program before it preloads something into it.
+// Properties of a program that decide how the launcher preloads a library into it.
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 namespace uptempo::vgpu {
 
 struct ElfProgram {
-  bool elf = false;      // false: a script, or not readable; its interpreter will be what loads libraries
-  bool dynamic = false;  // has an interpreter: LD_PRELOAD works
+  // false: a script or not readable; the script's interpreter loads the libraries
+  bool elf = false;
+  bool dynamic = false;  // has a program interpreter, so LD_PRELOAD works
   bool elf64 = false;
   std::vector<std::string> needed;  // DT_NEEDED, in order
 };
 
-// Never throws: a file that cannot be read or is malformed yields an empty answer.
+// Never throws: for an unreadable or malformed file it returns a default-constructed result.
 ElfProgram inspect_program(const std::string& path) noexcept;
 
 }  // namespace uptempo::vgpu

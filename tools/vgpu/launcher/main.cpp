@@ -1,7 +1,8 @@
 // uptempo-vgpu [options] -- program args...: runs a program on the virtual GPU.
 //
-// The program replaces this process, so its pid, signals and exit status are its own. Exit status of the launcher itself, as of a shell: 2 usage,
-// 126 the program cannot be run, 127 it was not found.
+// The program replaces this process, so it keeps its pid, signals and exit status. The launcher's
+// own exit status follows the shell's convention: 2 for a usage error, 126 if the program cannot be
+// run, 127 if it was not found.
 #include <fcntl.h>
 #include <sys/personality.h>
 #include <unistd.h>
@@ -47,41 +48,35 @@ void print_help() {
   std::cout
       << "Usage: uptempo-vgpu [options] [--] program [argument...]\n"
          "\n"
-         "Runs a program that uses ROCr, ROCT or HIP on a virtual AMD GPU. The program's exit status is "
-         "passed on.\n"
+         "Runs a program that uses ROCr, ROCT or HIP on a virtual AMD GPU. The exit status is the "
+         "program's.\n"
          "\n"
          "  --device TARGET     "
       << targets()
       << " (default gfx90a)\n"
-         "  --trace FILE        write every packet and doorbell as a line of JSON; %p stands for the process "
-         "id\n"
+         "  --trace FILE        write each packet and doorbell as a line of JSON; %p stands for the\n"
+         "                      process id\n"
          "  --check fences[,hsa][,repeated][,advice]\n"
-         "                      find accesses without order or fence between dispatches, copies and the "
-         "host;\n"
-         "                      with hsa also those that only the specification forbids; with repeated "
-         "each,\n"
-         "                      and not the first 64 between kernels of the same names; with advice, when "
-         "the\n"
-         "                      program ends, fences and barrier bits that could have been narrower\n"
-         "  --check atomics     find floating-point atomics that do nothing, because they meet memory that "
-         "is\n"
-         "                      not coarse-grained; --check fences finds them as well\n"
-         "  --report FILE       where --check writes its findings, as lines of JSON (default: sentences on "
-         "stderr)\n"
+         "                      find accesses of dispatches, copies and the host that no order or fence\n"
+         "                      separates. hsa: also those that only the specification forbids.\n"
+         "                      repeated: report each, not only the first 64 between kernels of the\n"
+         "                      same names. advice: at the program's end, list fences and barrier bits\n"
+         "                      that could be narrower\n"
+         "  --check atomics     find floating-point atomics that have no effect because their memory is\n"
+         "                      not coarse-grained; --check fences finds them too\n"
+         "  --report FILE       write the findings of --check to FILE as lines of JSON (default: sentences\n"
+         "                      on stderr)\n"
          "  --null-kernels      complete dispatches without executing them, to measure their cost\n"
-         "  --early-read-index  advance the read index as soon as a packet is launched, as hardware may\n"
-         "  --deterministic     one worker and a seeded order: the same trace on every run\n"
-         "  --incoherent SEED   caches go stale wherever fences allow it: a missing fence gives wrong "
-         "results "
-         "for\n"
-         "                      some seed. One worker; not together with --check fences\n"
-         "  --delay SEED        packets, copies, doorbells and interrupts are late by chance: what is "
-         "ordered by "
-         "luck\n"
-         "                      alone fails for some seed\n"
-         "  --seed N            the seed of everything that is left to chance (default 1)\n"
-         "  --workers N         threads that execute waves (default: one per core)\n"
-         "  --verbose           name unknown ioctls and refused requests on stderr\n"
+         "  --early-read-index  advance the read index when a packet is launched, as hardware may\n"
+         "  --deterministic     use one worker and a seeded order: the same trace on every run\n"
+         "  --incoherent SEED   keep stale cache lines wherever fences allow it, so that a missing fence\n"
+         "                      gives wrong results for some seed. Uses one worker; excludes\n"
+         "                      --check fences\n"
+         "  --delay SEED        delay packets, copies, doorbells and interrupts at random, so that a\n"
+         "                      program without the necessary order fails for some seed\n"
+         "  --seed N            seed of all other random choices (default: that of --incoherent, or 1)\n"
+         "  --workers N         number of threads that execute waves (default: one per core)\n"
+         "  --verbose           report unknown ioctls and refused requests on stderr\n"
          "  --help, --version\n";
 }
 
@@ -99,7 +94,8 @@ std::string number(const std::string& option, const std::string& value) {
   return value;
 }
 
-// Empties the file, so that the program and its children append to this run's lines only. Absolute: the program may change its directory.
+// Returns the absolute path of `file`, since the program may change its directory. Empties the
+// file, so that it holds only lines of this run. The program and its children append to it.
 std::string prepare_lines(const std::string& option, const std::string& file) {
   const std::string path = fs::absolute(file).string();
   if (path.find("%p") != std::string::npos) return path;
@@ -109,8 +105,8 @@ std::string prepare_lines(const std::string& option, const std::string& file) {
   return path;
 }
 
-// For runs that repeat. A trace holds addresses (kernargs), and which lines of a cache compete for room depends on them: they are the same on
-// every run only without randomised mappings.
+// Switches address randomisation off for runs that must repeat. A trace contains addresses
+// (kernargs), and addresses decide which cache lines compete for room.
 void without_random_addresses() {
   if (const int now = personality(0xffffffff); now != -1)
     personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
@@ -209,7 +205,8 @@ std::string find_program(const std::string& name) {
   throw Failure{kNotFound, "no program '" + name + "' in PATH"};
 }
 
-// Beside the launcher (build tree) or in the library folder of the same prefix (installed).
+// Searches the launcher's folder (build tree) and the library folder of the same prefix
+// (installed).
 std::string find_library() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   const fs::path candidates[] = {here / "libuptempo-vgpu.so",
@@ -236,7 +233,7 @@ bool is_sanitizer_runtime(const std::string& library) {
          library.starts_with("libclang_rt.");
 }
 
-// A sanitizer's runtime must be the first library of the process, so it is preloaded ahead of ours.
+// A sanitizer's runtime must be the first library of the process, so it precedes the virtual GPU's.
 std::string preload_list(const ElfProgram& program, const std::string& library) {
   std::string list;
   for (const std::string& needed : program.needed)
@@ -253,12 +250,12 @@ std::string preload_list(const ElfProgram& program, const std::string& library) 
   return list;
 }
 
-// The list may come from the environment, where it has not been checked.
+// The list may come from the environment, which the launcher has not checked.
 bool names_fences(std::string_view checks) {
   try {
     return Checks::parse(checks).fences;
   } catch (const std::invalid_argument&) {
-    return false;  // the library says so
+    return false;  // the library reports the error
   }
 }
 
@@ -267,18 +264,20 @@ int run(const std::vector<std::string>& arguments) {
   if (first == arguments.size()) usage("no program was given");
   const auto asked = [](const char* variable) { return std::getenv(variable) != nullptr; };
   if (asked("UPTEMPO_VGPU_REPORT") && !asked("UPTEMPO_VGPU_CHECK"))
-    usage("--report has nothing to report without --check");
+    usage("--report has no findings to write without --check: add --check fences or --check atomics");
   if (asked("UPTEMPO_VGPU_CHECK") && asked("UPTEMPO_VGPU_NULL_KERNELS"))
-    usage("--check has no accesses to check under --null-kernels");
+    usage("--check has no accesses to check under --null-kernels: leave out one of them");
   if (const char* const checks = std::getenv("UPTEMPO_VGPU_CHECK");
       checks != nullptr && asked("UPTEMPO_VGPU_INCOHERENT") && names_fences(checks))
     usage("--check fences and --incoherent exclude each other: run the program once with each");
   const std::string path = find_program(arguments[first]);
   const ElfProgram program = inspect_program(path);
   if (program.elf && !program.elf64)
-    throw Failure{kCannotRun, "'" + path + "' is a 32-bit program; ROCr has 64-bit ones only"};
+    throw Failure{kCannotRun, "'" + path + "' is a 32-bit program; ROCr supports 64-bit programs only"};
   if (program.elf && !program.dynamic)
-    throw Failure{kCannotRun, "'" + path + "' is statically linked: nothing can be preloaded into it"};
+    throw Failure{kCannotRun, "'" + path +
+                                  "' is statically linked, so the virtual GPU cannot be preloaded: "
+                                  "link it dynamically"};
   set("LD_PRELOAD", preload_list(program, find_library()));
   std::vector<char*> argv;
   for (size_t i = first; i < arguments.size(); ++i)
