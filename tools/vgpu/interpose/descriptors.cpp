@@ -1,4 +1,4 @@
-// open() and fopen() families: paths of the virtual tree become memfds, every other path goes on to libc.
+// The open() and fopen() families. Paths of the virtual tree become memfds; libc opens all others.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/types.h>
@@ -20,7 +20,8 @@
 namespace uptempo::vgpu::interpose {
 namespace {
 
-// A read-only file with that content, positioned at its start. -1 with errno set on failure.
+// Opens a read-only file with that content, positioned at its start. Returns -1 with errno set on
+// failure.
 int open_content(std::string_view content, bool close_on_exec) {
   const int descriptor = memfd_create("uptempo-vgpu-file", close_on_exec ? MFD_CLOEXEC : 0);
   if (descriptor < 0) return -1;
@@ -47,7 +48,7 @@ int open_device(Entry::Kind kind, bool close_on_exec) {
   return result >= 0 ? result : fail(-result);
 }
 
-// Whether the virtual tree answers; then `result` is what open() returns.
+// Returns whether the virtual tree contains `path`; `result` is then open()'s result.
 bool open_virtual(const char* path, int flags, int& result) {
   const Tree* tree = tree_for(path);
   if (tree == nullptr) return false;
@@ -81,7 +82,8 @@ bool fopen_virtual(const char* path, const char* mode, std::FILE*& result) {
   return true;
 }
 
-// Wrong options must not let a program run on a real device by mistake, so they end it before main().
+// Ends a program with invalid options before main(), so that it cannot run on a real device by
+// mistake.
 __attribute__((constructor)) void check_options() {
   try {
     Options::from_environment();
@@ -154,7 +156,7 @@ UPTEMPO_VGPU_EXPORT int openat64(int directory, const char* path, int flags, ...
 
 #undef UPTEMPO_VGPU_MODE
 
-// What -D_FORTIFY_SOURCE makes of open() without a mode.
+// -D_FORTIFY_SOURCE replaces open() without a mode by this function.
 UPTEMPO_VGPU_EXPORT int __open_2(const char* path, int flags) {
   int result = 0;
   if (vgpu::open_virtual(path, flags, result)) return result;
@@ -199,7 +201,8 @@ UPTEMPO_VGPU_EXPORT std::FILE* fopen64(const char* path, const char* mode) {
   return next(path, mode);
 }
 
-// rocminfo asks `lsmod | grep amdgpu` whether the driver is loaded. A stream that popen() did not make is closed by pclose() like any other.
+// rocminfo runs `lsmod | grep amdgpu` to find out whether the driver is loaded. pclose() also
+// closes a stream that popen() did not make.
 UPTEMPO_VGPU_EXPORT std::FILE* popen(const char* command, const char* mode) {
   const std::string_view text = command == nullptr ? "" : command;
   if (text.find("lsmod") != std::string_view::npos && text.find("amdgpu") != std::string_view::npos)

@@ -1,4 +1,5 @@
-// opendir() and its relatives over the virtual tree. A DIR of a virtual directory is an object of ours, told from libc's by a register.
+// opendir() and related functions over the virtual tree. A DIR of a virtual directory is an object
+// of this library; a register distinguishes it from libc's.
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,10 +27,10 @@ struct Name {
 
 struct Directory {
   std::string path;
-  int descriptor = -1;  // fdopendir()'s, or made by dirfd()
+  int descriptor = -1;  // passed to fdopendir() or made by dirfd()
   std::vector<Name> names;
   size_t position = 0;
-  dirent entry{};  // what readdir() returned last
+  dirent entry{};  // the last result of readdir()
 
   Directory() = default;
   ~Directory() {
@@ -46,10 +47,11 @@ class Register {
   Directory* add(std::unique_ptr<Directory> directory) {
     const std::lock_guard lock(mutex_);
     open_.push_back(std::move(directory));
-    count_.store(open_.size(), std::memory_order_release);  // after the entry: who sees it may look it up
+    // release: a thread that reads the count finds the entry
+    count_.store(open_.size(), std::memory_order_release);
     return open_.back().get();
   }
-  // nullptr for libc's own. Costs a load while no virtual directory is open.
+  // Returns nullptr for a DIR of libc. Costs one load while no virtual directory is open.
   Directory* find(void* stream) {
     if (count_.load(std::memory_order_acquire) == 0) return nullptr;
     const std::lock_guard lock(mutex_);
@@ -73,7 +75,7 @@ class Register {
 };
 
 Register& directories() {
-  static Register& all = *new Register;  // programs list directories in exit handlers too
+  static Register& all = *new Register;  // never destroyed: exit handlers list directories too
   return all;
 }
 
@@ -83,13 +85,14 @@ Name name_of(const Tree& tree, const std::string& directory, const std::string& 
   struct stat status {};
   if (const auto found = tree.find((directory + '/' + name).c_str()); found && found->entry != nullptr) {
     Tree::describe(*found, status);
-  } else {  // above the tree's root
+  } else {  // the parent of the tree's root
     stat((directory + '/' + name).c_str(), &status);
   }
   return {name, type_of(status.st_mode), status.st_ino};
 }
 
-// Whether the virtual tree answers; then `result` is what opendir() returns. The descriptor, if there is one, goes over to the result.
+// Returns whether the virtual tree contains `path`; `result` is then opendir()'s result, which
+// takes over `descriptor` if it is not -1.
 bool open_virtual_directory(const char* path, int descriptor, DIR*& result) {
   const Tree* tree = tree_for(path);
   if (tree == nullptr) return false;

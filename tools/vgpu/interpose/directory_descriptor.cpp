@@ -19,7 +19,8 @@ std::atomic<bool> any_opened{false};
 }  // namespace
 
 int open_directory(const std::string& path, bool close_on_exec) {
-  any_opened.store(true, std::memory_order_relaxed);  // whoever has the descriptor has it from here
+  // relaxed: a thread obtains the descriptor only after this store
+  any_opened.store(true, std::memory_order_relaxed);
   return memfd_create((std::string(kName) + path).c_str(), close_on_exec ? MFD_CLOEXEC : 0);
 }
 

@@ -1,8 +1,9 @@
 // Descriptors of virtual directories.
 //
-// open() of a virtual directory gives an empty memfd that bears the directory's path in its name, so that dup(), fcntl(), fork() and close() need no
-// attention. fdopendir(), fstat() and the *at() functions recognise it. The kernel does not: system calls that list it or change to it (getdents64,
-// fchdir) answer ENOTDIR.
+// open() of a virtual directory returns an empty memfd whose name contains the directory's path, so
+// dup(), fcntl(), fork() and close() need no interception. fdopendir(), fstat() and the *at()
+// functions recognise the memfd. The kernel does not: system calls that list it or change to it
+// (getdents64, fchdir) fail with ENOTDIR.
 //
 // Thread safety: any thread.
 #pragma once
@@ -13,13 +14,15 @@
 
 namespace uptempo::vgpu::interpose {
 
-// `path` as Tree::Lookup gives it. -1 with errno set on failure.
+// `path` is that of Tree::Lookup. Returns -1 with errno set on failure.
 int open_directory(const std::string& path, bool close_on_exec);
 
-// The path of the virtual directory that the descriptor stands for. Costs a load until this process opens the first one, a system call from then on.
+// Returns the path of the virtual directory that the descriptor refers to. Cost: a load until this
+// process opens its first virtual directory, a system call afterwards.
 std::optional<std::string> directory_of(int descriptor);
 
-// What an *at() function is to work on: a path below a virtual directory becomes an absolute one, everything else stays as it is.
+// The path that an *at() function works on. A path below a virtual directory becomes absolute; any
+// other path stays unchanged.
 class AtPath {
  public:
   AtPath(int directory, const char* path);

@@ -1,4 +1,5 @@
-// ioctl(): requests of KFD ('K') and DRM ('d') on a descriptor of ours go to the emulated driver, all others to the kernel.
+// ioctl(): requests of KFD ('K') and DRM ('d') on a device descriptor go to the emulated driver,
+// all others to the kernel.
 #include <linux/ioctl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -16,12 +17,14 @@ namespace {
 constexpr unsigned kKfdMagic = 'K';
 constexpr unsigned kDrmMagic = 'd';
 
-// Recognised by identity, so that dup(), dup2() and fcntl() of the program need no attention.
+// Device descriptors are recognised by device and inode, so the program's dup(), dup2() and fcntl()
+// need no interception.
 bool identity(int descriptor, struct stat& status) {
-  return syscall(SYS_fstat, descriptor, &status) == 0;  // the raw call: our own fstat() disguises the device
+  // raw call, because fstat() of this library disguises the device
+  return syscall(SYS_fstat, descriptor, &status) == 0;
 }
 
-// A memfd whose name is ours but which belongs to another process: inherited by fork.
+// Whether the descriptor is a device memfd of another process, inherited by fork().
 bool is_of_parent(int descriptor) {
   char link[64];
   char name[64] = {};
@@ -31,7 +34,8 @@ bool is_of_parent(int descriptor) {
   return __builtin_strncmp(name, "/memfd:uptempo-vgpu-", 20) == 0;
 }
 
-// The kernel's ioctl() is no cancellation point; the emulated driver sleeps on a condition variable, which is one.
+// Disables cancellation: the kernel's ioctl() is no cancellation point, but the emulated driver
+// waits on a condition variable, which is one.
 class WithoutCancellation {
  public:
   WithoutCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

@@ -1,8 +1,13 @@
-// sigaction() and the signal masks, as far as faults go: an idle device is woken by a fault on its doorbell page (cp/doorbell_watch.hpp), so the
-// program must neither displace the handler nor block SIGSEGV. The action that it installs is called for every other fault (device/fault_chain.hpp) and is
-// what it reads back. SIGSEGV is left out of every mask that it sets here, actions' masks for other signals included, and is missing from what it reads
-// back. Not seen: masks set by raw system calls, pthread_attr_setsigmask_np() or setcontext(). As in any process a fault ends it where SIGSEGV is
-// blocked, so no sleeping device may be rung under such a mask, nor within the program's SIGSEGV handler unless that has SA_NODEFER.
+// sigaction() and the functions of signal masks. A fault on the doorbell page wakes an idle device
+// (cp/doorbell_watch.hpp), so the program must not replace the fault handler or block SIGSEGV.
+//
+// - The device calls the action that the program installs for every other fault
+//   (device/fault_chain.hpp). The program reads back its own action.
+// - SIGSEGV is removed from every mask that the program sets here, masks of other signals' actions
+//   included. The program reads such a mask back without SIGSEGV.
+// - Not covered: masks set by raw system calls, pthread_attr_setsigmask_np() or setcontext(). A
+//   fault under a mask with SIGSEGV ends the process. A program must therefore not ring a sleeping
+//   device under such a mask, nor inside its SIGSEGV handler unless the handler has SA_NODEFER.
 #include <pthread.h>
 #include <signal.h>
 
@@ -12,14 +17,15 @@
 namespace uptempo::vgpu::interpose {
 namespace {
 
-// The mask to pass on: unblocking may name SIGSEGV, blocking may not.
+// Returns the mask to pass on. A mask that blocks signals loses SIGSEGV; one that unblocks keeps
+// it.
 const sigset_t* permitted(int how, const sigset_t* mask, sigset_t& storage) {
   if (mask == nullptr || how == SIG_UNBLOCK) return mask;
   storage = block_all_but_segv(*mask);
   return &storage;
 }
 
-// A process may be started with SIGSEGV blocked by whoever started it.
+// The parent may have started this process with SIGSEGV blocked.
 __attribute__((constructor)) void open_segv() {
   sigset_t segv;
   sigemptyset(&segv);
@@ -47,7 +53,7 @@ UPTEMPO_VGPU_EXPORT sighandler_t signal(int signal_number, sighandler_t handler)
   struct sigaction previous {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
-  sigaddset(&action.sa_mask, signal_number);  // as the C library's signal() does
+  sigaddset(&action.sa_mask, signal_number);  // like the C library's signal()
   if (uptempo::vgpu::replace_program_action(signal_number, &action, &previous)) return previous.sa_handler;
   static constinit Next<decltype(&::signal)> real{"signal"};
   return real(signal_number, handler);

@@ -1,4 +1,4 @@
-// stat(), access(), readlink() and realpath() families.
+// The stat(), access(), readlink() and realpath() families.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,14 +18,14 @@
 namespace uptempo::vgpu::interpose {
 namespace {
 
-static_assert(sizeof(struct stat) == sizeof(struct stat64), "one record serves both on 64-bit systems");
+static_assert(sizeof(struct stat) == sizeof(struct stat64), "stat is stat64 on 64-bit systems");
 
 std::optional<Tree::Lookup> lookup(const char* path) {
   const Tree* tree = tree_for(path);
   return tree == nullptr ? std::nullopt : tree->find(path);
 }
 
-// Whether the virtual tree answers; then `result` is what stat() returns.
+// Returns whether the virtual tree contains `path`; `result` is then stat()'s result.
 bool stat_virtual(const char* path, void* status, int& result) {
   const auto found = lookup(path);
   if (!found) return false;
@@ -39,8 +39,9 @@ bool stat_virtual(const char* path, void* status, int& result) {
   return true;
 }
 
-// The memfds behind devices and virtual directories look like what they stand for. `status` is what the kernel says of the descriptor, or of a path
-// (then without a descriptor). False: it is none of them.
+// Makes the memfd behind a device or a virtual directory look like the device or directory.
+// `status` is the kernel's answer for the descriptor, or for a path (then without a descriptor).
+// Returns false if it is neither.
 bool disguise(int descriptor, struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_nlink != 0) return false;  // a memfd has no name
   if (const auto directory = directory_of(descriptor)) {
@@ -64,7 +65,8 @@ int disguised(int result, int descriptor, void* status) {
   return result;
 }
 
-// Which descriptor a path and flags of an *at() function mean, -1 when they mean the path.
+// Returns the descriptor that a path and flags of an *at() function refer to, or -1 if they refer
+// to the path.
 int meant_descriptor(int directory, const char* path, int flags) {
   return (flags & AT_EMPTY_PATH) != 0 && (path == nullptr || path[0] == '\0') ? directory : -1;
 }
@@ -106,7 +108,8 @@ bool realpath_virtual(const char* path, char* resolved, char*& result) {
   } else if (resolved == nullptr) {
     result = strdup(found->path.c_str());
   } else {
-    result = std::strcpy(resolved, found->path.c_str());  // the caller gives PATH_MAX bytes; ours are shorter
+    // the caller provides PATH_MAX bytes; virtual paths are shorter
+    result = std::strcpy(resolved, found->path.c_str());
   }
   return true;
 }
@@ -114,12 +117,12 @@ bool realpath_virtual(const char* path, char* resolved, char*& result) {
 bool readlink_virtual(const char* path, ssize_t& result) {
   const auto found = lookup(path);
   if (!found) return false;
-  errno = found->entry == nullptr ? ENOENT : EINVAL;  // no entry is a symbolic link
+  errno = found->entry == nullptr ? ENOENT : EINVAL;  // the tree has no symbolic links
   result = -1;
   return true;
 }
 
-// No entry has extended attributes; `ls -l` asks for them.
+// Virtual entries have no extended attributes; `ls -l` asks for them.
 bool attributes_virtual(const char* path, int error, ssize_t& result) {
   const auto found = lookup(path);
   if (!found) return false;
@@ -168,7 +171,8 @@ UPTEMPO_VGPU_FSTATAT(fstatat, struct stat)
 UPTEMPO_VGPU_FSTATAT(fstatat64, struct stat64)
 #undef UPTEMPO_VGPU_FSTATAT
 
-// Binaries built against glibc before 2.33 call these; their first argument is the version of the record.
+// Binaries built against glibc before 2.33 call these. Their first argument is the record's
+// version.
 #define UPTEMPO_VGPU_XSTAT(name, record)                                                 \
   UPTEMPO_VGPU_EXPORT int name(int version, const char* path, record* status) noexcept { \
     int result = 0;                                                                      \

@@ -24,7 +24,8 @@ std::string properties(std::initializer_list<Property> list) {
   return text;
 }
 
-// The APIC id of the first processor: ROCT matches it with /proc/cpuinfo to find the CPU's name (topology.c:893).
+// Returns the APIC id of the first processor. ROCT matches it with /proc/cpuinfo to find the CPU's
+// name (topology.c:893).
 uint64_t first_apic_id() {
   static constinit Next<std::FILE* (*)(const char*, const char*)> fopen_next{"fopen"};
   std::FILE* file = fopen_next("/proc/cpuinfo", "re");
@@ -46,7 +47,7 @@ std::string cpu_properties(uint64_t cores, uint64_t apic_id) {
   return properties({{"cpu_cores_count", cores},
                      {"simd_count", 0},
                      {"mem_banks_count", 1},
-                     {"caches_count", 1},  // 0 would make ROCT read the host's own tables
+                     {"caches_count", 1},  // with 0 ROCT would read the host's own tables
                      {"io_links_count", 1},
                      {"p2p_links_count", 0},
                      {"cpu_core_id_base", apic_id},
@@ -78,7 +79,8 @@ std::string cpu_properties(uint64_t cores, uint64_t apic_id) {
 std::string gpu_properties(const DeviceDescription& device) {
   // HSA_CAP_* of kfd_topology.h.
   constexpr uint64_t kQueueSizePowerOfTwo = 1u << 3;
-  constexpr uint64_t kWatchPoints = (1u << 7) | (2u << 8);  // four of them, as a power of two
+  // four of them, encoded as a power of two
+  constexpr uint64_t kWatchPoints = (1u << 7) | (2u << 8);
   constexpr uint64_t kDoorbellType2 = 2u << 12;             // 64-bit doorbells of GFX9
   constexpr uint64_t kSramEcc = 1u << 26;
   const uint64_t capability =
@@ -204,7 +206,7 @@ Tree device_tree() {
   tree.add_file(cpu + "/caches/0/properties", cache(apic_id, 3, 32768, 64, kCpuData));
   tree.add_file(cpu + "/io_links/0/properties", io_link(0, 1, device.host_link_mb_per_s));
 
-  constexpr uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can reach all of it
+  constexpr uint64_t kPublicFrameBuffer = 1;  // large BAR: the host can access all of VRAM
   tree.add_file(gpu + "/gpu_id", std::to_string(kfd::kGpuId) + '\n');
   tree.add_file(gpu + "/name", std::string(device.target) + '\n');
   tree.add_file(gpu + "/properties", gpu_properties(device));

@@ -1,11 +1,13 @@
-// What the virtual /dev and /sys hold for one emulated device: KFD's topology, the DRM node, the driver module.
+// Content of the virtual /dev and /sys for one emulated device: KFD's topology, the DRM node, the
+// driver module.
 #pragma once
 
 #include "interpose/tree.hpp"
 
 namespace uptempo::vgpu::interpose {
 
-// The tree of the device that the environment asks for. Throws std::invalid_argument as Options::from_environment() does.
+// Returns the tree of the device that the environment selects. Throws std::invalid_argument like
+// Options::from_environment().
 Tree device_tree();
 
 }  // namespace uptempo::vgpu::interpose

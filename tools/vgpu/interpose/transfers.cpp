@@ -1,8 +1,13 @@
-// Calls that hand the program's memory to the kernel: read(), write(), send(), recv(), fread(), fwrite() and their relatives.
+// Calls that pass the program's memory to the kernel: read(), write(), send(), recv(), fread(),
+// fwrite() and related functions.
 //
-// While host accesses are observed (device/host_pages.hpp) a buffer may be protected: such a call would fail with EFAULT where a load or store would go
-// on. Each therefore declares its buffers for its duration. Without observation that costs one load. fread() and fwrite() are here because the
-// C library calls the kernel itself for them. The read and write families are cancellation points, so nothing here is noexcept.
+// While host accesses are observed (device/host_pages.hpp), a buffer may be protected. The kernel
+// then fails with EFAULT where a load or store would succeed. Each function therefore keeps its
+// buffers accessible during the call. fread() and fwrite() are included because the C library calls
+// the kernel for them internally.
+//
+// Cost: one load when host accesses are not observed. Errors: the read and write families are
+// cancellation points, so nothing here is noexcept.
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -27,7 +32,8 @@ uintptr_t start(const iovec& buffer) noexcept {
 
 bool observed() noexcept { return HostPages::of_process() != nullptr; }
 
-// The buffers of a vectored call. What cannot be read is left to the kernel, which says EFAULT. 16 KiB of stack, so only where observed().
+// The buffers of a vectored call. If the vector itself is unreadable, the kernel reports EFAULT.
+// Uses 16 KiB of stack, so it is constructed only where observed() holds.
 class HeldBuffers {
  public:
   HeldBuffers(const iovec* buffers, size_t count, bool write)
@@ -62,7 +68,7 @@ msghdr copy_of(const msghdr* message) {
   return copy;
 }
 
-// What sendmsg() and recvmsg() use of the program's memory.
+// The program's memory that sendmsg() and recvmsg() use.
 class HeldMessage {
  public:
   HeldMessage(const msghdr* message, bool write) : HeldMessage(message, copy_of(message), write) {}
@@ -90,7 +96,8 @@ using uptempo::vgpu::HostAccess;
 using Bytes = size_t;
 using namespace uptempo::vgpu::interpose;
 
-// libc declares the buffers of read() and its relatives as written only, so GCC takes handing one on for a read of it.
+// libc declares the buffers of read() and related functions write-only, so GCC warns that passing
+// one on reads it.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif

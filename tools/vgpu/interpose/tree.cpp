@@ -17,7 +17,7 @@ bool is_below(std::string_view path, std::string_view root) {
   return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
 }
 
-// Resolves ".", ".." and repeated slashes by their text: the virtual directories hold no symbolic links.
+// Resolves ".", ".." and repeated slashes textually, since the virtual tree has no symbolic links.
 std::string normalise(std::string_view path) {
   std::string result;
   while (!path.empty()) {
@@ -45,7 +45,7 @@ const std::string* Tree::root_of(std::string_view path) const {
 
 void Tree::insert(const std::string& path, Entry entry) {
   const std::string* root = root_of(path);
-  if (root == nullptr) throw std::logic_error("no root of the virtual tree holds " + path);
+  if (root == nullptr) throw std::logic_error("no root of the virtual tree contains " + path);
   entries_.insert_or_assign(path, std::move(entry));
   for (std::string at = path; at != *root;) {
     const size_t slash = at.rfind('/');
@@ -85,7 +85,8 @@ void Tree::describe(const Lookup& found, struct stat& status) {
   status = {};
   status.st_nlink = 1;
   status.st_blksize = 4096;
-  // A device and inode of their own, so that two names of one entry compare equal and different entries differ.
+  // The entries have a device and inodes of their own, so two names of one entry compare equal and
+  // different entries differ.
   status.st_dev = makedev(0, 0xffe);
   status.st_ino = std::hash<std::string>{}(found.path) | 1;
   switch (found.entry->kind) {
@@ -109,16 +110,16 @@ void Tree::describe(const Lookup& found, struct stat& status) {
 }
 
 const Tree* tree_for(const char* path) noexcept {
-  // Nearly every path that a program opens ends here, at the cost of two comparisons.
+  // Fast path: nearly every path that a program opens leaves here after two comparisons.
   if (path == nullptr || path[0] != '/' ||
       (std::strncmp(path, "/dev/", 5) != 0 && std::strncmp(path, "/sys/", 5) != 0))
     return nullptr;
   static const Tree* const tree = []() noexcept -> const Tree* {
     try {
       return std::make_unique<const Tree>(device_tree())
-          .release();  // lives as long as the process, exit handlers included
+          .release();  // needed until the process ends, in exit handlers too
     } catch (const std::exception&) {
-      return nullptr;  // wrong options: the first open of /dev/kfd says so
+      return nullptr;  // invalid options: the first open of /dev/kfd reports them
     }
   }();
   return tree;

@@ -1,7 +1,9 @@
-// The virtual /dev and /sys: which paths exist and what they hold. Kept in memory; nothing is ever written to the file system.
+// The virtual /dev and /sys: the existing paths and their content. The tree exists in memory only;
+// nothing is written to the file system.
 //
-// A path below one of the tree's roots that the tree does not hold does not exist, whatever the real system has there: a program sees
-// the virtual GPU and no other. Paths outside the roots are none of the tree's business.
+// Below a root of the tree, only the tree's entries exist, whatever the real system has there. The
+// program therefore sees the virtual GPU and no other. The tree does not affect paths outside its
+// roots.
 //
 // Thread safety: immutable after construction.
 #pragma once
@@ -19,11 +21,11 @@ namespace uptempo::vgpu::interpose {
 struct Entry {
   enum class Kind : uint8_t { file, directory, kfd_device, render_device };
   Kind kind = Kind::directory;
-  std::string content;                // files
-  std::vector<std::string> children;  // directories, names only
+  std::string content;                // of a file
+  std::vector<std::string> children;  // of a directory, names only
 };
 
-// The device numbers that libdrm expects of a render node, and a number for /dev/kfd.
+// Device numbers: libdrm expects this major number of a render node; /dev/kfd has one of its own.
 inline constexpr unsigned kRenderMajor = 226;
 inline constexpr unsigned kRenderMinor = 128;
 inline constexpr unsigned kKfdMajor = 511;
@@ -31,22 +33,23 @@ inline constexpr unsigned kKfdMinor = 0;
 
 class Tree {
  public:
-  // Adds an entry and the directories above it up to its root. Throws std::logic_error when no root holds `path`.
+  // Adds an entry and its parent directories up to the root. Throws std::logic_error if no root
+  // contains `path`.
   void add_root(std::string path);
   void add_file(const std::string& path, std::string content);
   void add_device(const std::string& path, Entry::Kind kind);
   void add_directory(const std::string& path);
-  // Everything below `alias` is what is below `target`.
+  // Makes everything below `target` also visible below `alias`.
   void add_alias(std::string alias, std::string target);
 
   struct Lookup {
-    std::string path;              // absolute, without "." and "..", aliases replaced
-    const Entry* entry = nullptr;  // nullptr: does not exist
+    std::string path;              // absolute, without "." and "..", aliases resolved
+    const Entry* entry = nullptr;  // nullptr: the path does not exist
   };
-  // nullopt: not below a root, so the real file system answers.
+  // Returns nullopt if the path is not below a root; the real file system then answers.
   std::optional<Lookup> find(const char* path) const;
 
-  // Fills what stat() says of an entry.
+  // Fills `status` with stat()'s result for an entry.
   static void describe(const Lookup& found, struct stat& status);
 
  private:
@@ -58,8 +61,9 @@ class Tree {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-// The tree of the emulated device; built on first use. nullptr when `path` cannot be in it (decided without building it) or when the
-// options in the environment are wrong.
+// Returns the tree of the emulated device and builds it on first use. Returns nullptr if `path`
+// cannot be in the tree (decided without building it) or if the options in the environment are
+// invalid.
 const Tree* tree_for(const char* path) noexcept;
 
 }  // namespace uptempo::vgpu::interpose

@@ -1,4 +1,5 @@
-// scandir(), glob(), ftw() and nftw(): they list directories inside libc, where no opendir() of ours is seen.
+// scandir(), glob(), ftw() and nftw(). They list directories inside libc without calling the
+// opendir() of this library.
 #include <dirent.h>
 #include <ftw.h>
 #include <glob.h>
@@ -30,7 +31,8 @@ struct Free {
   void operator()(void* memory) const noexcept { std::free(memory); }
 };
 
-// What is returned the program releases with free(), each entry and the array. -1 and ENOMEM where there is no memory for one of them.
+// The program releases each entry and the array with free(). Returns -1 with ENOMEM if an
+// allocation fails.
 template <typename Record>
 int scan(const char* path, Record*** names, int (*filter)(const Record*),
          int (*compare)(const Record**, const Record**)) {
@@ -56,7 +58,7 @@ int scan(const char* path, Record*** names, int (*filter)(const Record*),
   return static_cast<int>(found.size());
 }
 
-// glob() through functions of ours, which it takes instead of libc's own.
+// Calls libc's glob() with directory functions of this library.
 template <typename Record, typename Status, typename Result, typename Next>
 int glob_with(Next& next, const char* pattern, int flags, int (*error)(const char*, int), Result* result) {
   result->gl_opendir = [](const char* path) -> void* { return opendir(path); };
@@ -71,7 +73,7 @@ int glob_with(Next& next, const char* pattern, int flags, int (*error)(const cha
     return lstat(path, reinterpret_cast<struct stat*>(status));
   };
   const int status = next(pattern, flags | GLOB_ALTDIRFUNC, error, result);
-  result->gl_flags &= ~GLOB_ALTDIRFUNC;  // the program asked for none
+  result->gl_flags &= ~GLOB_ALTDIRFUNC;  // the program did not ask for it
   return status;
 }
 
@@ -81,7 +83,8 @@ bool needs_ours(const char* pattern, int flags) {
 
 using Visit = std::function<int(const char*, const struct stat*, int, struct FTW*)>;
 
-// One entry and what is below it. Nothing there is a symbolic link, another file system or out of bounds.
+// Visits one entry and everything below it. The virtual tree has no symbolic links, mount points or
+// unreadable directories.
 int walk(const std::string& path, int level, int flags, const Visit& visit) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return -1;
@@ -106,7 +109,7 @@ int walk(const std::string& path, int level, int flags, const Visit& visit) {
 
 int walk_from(std::string path, int flags, const Visit& visit) {
   if ((flags & FTW_CHDIR) != 0) {
-    errno = ENOTSUP;  // no process can be in a virtual directory
+    errno = ENOTSUP;  // a process cannot change to a virtual directory
     return -1;
   }
   while (path.size() > 1 && path.back() == '/') path.pop_back();
