@@ -1,8 +1,8 @@
 // The next definition of a libc function, which the program would call without this library.
 //
 // Thread safety: any thread, from the first instruction of the process, also before the
-// constructors of this library and of a sanitizer's runtime. That runtime intercepts even the guards
-// of function-local statics, so everything here is constant-initialised.
+// constructors of this library and of a sanitizer's runtime. That runtime intercepts even the
+// guards of function-local statics, so everything here is constant-initialised.
 #pragma once
 
 #include <atomic>

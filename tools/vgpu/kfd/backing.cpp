@@ -12,7 +12,7 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-// Programs that close "all" descriptors, or count on the lowest free one, rarely look this high.
+// Programs that close "all" descriptors, or rely on the lowest free one, rarely reach this number.
 constexpr int kLowestDescriptor = 800;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -59,7 +59,7 @@ SparseFile::SparseFile(const char* name, uint64_t size_bytes) : size_bytes_(size
   const int high = fcntl(low, F_DUPFD_CLOEXEC, kLowestDescriptor);
   descriptor_ = high >= 0 ? high : low;
   if (high >= 0) ::close(low);
-  // The raw call: fstat() is interposed and may ask for this very object.
+  // Raw call: fstat() is interposed and may query this object.
   struct stat status {};
   if (ftruncate(descriptor_, static_cast<off_t>(size_bytes)) != 0 ||
       syscall(SYS_fstat, descriptor_, &status) != 0)
@@ -69,7 +69,8 @@ SparseFile::SparseFile(const char* name, uint64_t size_bytes) : size_bytes_(size
   void* alias = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
   if (alias == MAP_FAILED) fail("mmap of " + std::to_string(size_bytes) + " bytes");
   alias_ = static_cast<std::byte*>(alias);
-  // A forked child has no device threads; core dumps of 100 GiB help nobody. Both are hints: failure changes nothing.
+  // A forked child has no device threads, and a core dump must not contain 100 GiB. Both calls are
+  // hints; failure has no effect.
   madvise(alias, size_bytes, MADV_DONTFORK);
   madvise(alias, size_bytes, MADV_DONTDUMP);
 }
@@ -80,7 +81,8 @@ SparseFile::~SparseFile() {
 }
 
 int SparseFile::open(bool close_on_exec) const {
-  // The program may have closed our descriptor with "all others"; then its number may name another file.
+  // The program may have closed this descriptor together with all others. Its number may then refer
+  // to another file.
   struct stat status {};
   if (syscall(SYS_fstat, descriptor_, &status) != 0 || !is(status.st_dev, status.st_ino)) return -ENXIO;
   const int descriptor = fcntl(descriptor_, close_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
@@ -88,7 +90,7 @@ int SparseFile::open(bool close_on_exec) const {
 }
 
 void SparseFile::release(uint64_t offset, uint64_t length_bytes) noexcept {
-  // MADV_REMOVE punches the hole without needing the descriptor.
+  // MADV_REMOVE punches the hole without the descriptor.
   madvise(alias_ + offset, length_bytes, MADV_REMOVE);
 }
 

@@ -1,9 +1,12 @@
-// The memory behind the emulated device: one sparse file for buffers (the render node) and one for doorbells and registers (/dev/kfd).
+// The memory behind the emulated device: one sparse file for buffers (the render node) and one for
+// doorbells and registers (/dev/kfd).
 //
-// Both are memfds, so mmap, munmap, dup, fork and close of the program need no help. The program maps pieces of them at addresses
-// of its choice; the device reads and writes through one alias mapping of each whole file, made here once.
+// Both are memfds, so mmap, munmap, dup, fork and close of the program need no interception. The
+// program maps parts of them at addresses of its choice. The device uses one alias mapping of each
+// whole file.
 //
-// Thread safety: immutable after construction, except RangeAllocator and release(), which the owner serialises.
+// Thread safety: immutable after construction, except RangeAllocator and release(), which the owner
+// serialises.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,12 +17,13 @@
 
 namespace uptempo::vgpu::kfd {
 
-// First fit over [begin, end); freed ranges coalesce.
+// First-fit allocator over [begin, end). Freed ranges coalesce.
 class RangeAllocator {
  public:
   RangeAllocator(uint64_t begin, uint64_t end);
 
-  // `size_bytes` > 0; `alignment` a power of two. nullopt: no free range is long enough.
+  // Requires `size_bytes` > 0 and `alignment` a power of two. Returns nullopt if no free range is
+  // long enough.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t alignment);
   void free(uint64_t begin, uint64_t size_bytes);
 
@@ -29,22 +33,22 @@ class RangeAllocator {
 
 class SparseFile {
  public:
-  // Throws std::system_error when memfd, its size or its mapping is refused.
+  // Throws std::system_error if the system refuses the memfd, its size or its mapping.
   SparseFile(const char* name, uint64_t size_bytes);
   ~SparseFile();
   SparseFile(const SparseFile&) = delete;
   SparseFile& operator=(const SparseFile&) = delete;
 
-  // A new descriptor for the program, or a negative errno.
+  // Returns a new descriptor for the program or a negative errno.
   int open(bool close_on_exec) const;
 
-  // Whether a descriptor with this identity is (a duplicate of) this file.
+  // Whether a descriptor with this identity refers to this file.
   bool is(dev_t device, ino_t inode) const noexcept { return device == device_ && inode == inode_; }
 
   std::byte* at(uint64_t offset) const noexcept { return alias_ + offset; }
   uint64_t size_bytes() const noexcept { return size_bytes_; }
 
-  // Gives pages back to the system; they read as zero afterwards, also through the program's mappings.
+  // Returns pages to the system. They read as zero afterwards, also through the program's mappings.
   void release(uint64_t offset, uint64_t length_bytes) noexcept;
 
  private:

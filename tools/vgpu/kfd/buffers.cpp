@@ -20,7 +20,7 @@ constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLargePage = uint64_t{2} << 20;
 constexpr uint64_t kGpuAddressEnd = uint64_t{1} << 47;  // gpuvm_limit + 1, see process.cpp
 
-// linux/kfd_ioctl.h defines the highest one as a signed shift.
+// linux/kfd_ioctl.h defines the highest flag as a signed shift.
 constexpr uint32_t kWritable = 1u << 31;
 
 uint64_t system_memory_bytes() {
@@ -85,7 +85,7 @@ int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
   }
   if ((request.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) != 0) {
     if (request.program_address == 0) return -EINVAL;
-    // The device reaches registered memory where the program does.
+    // The device reaches registered memory through the program's own mapping.
     if (device_.host_pages != nullptr)
       device_.host_pages->unwatch(reinterpret_cast<const std::byte*>(request.program_address),
                                   request.size_bytes);
@@ -99,13 +99,13 @@ int Buffers::place(Buffer& buffer, uint64_t& mmap_offset) {
   }
   const bool vram = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0;
   if (!vram && (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_GTT) == 0) return -EINVAL;
-  // An AQL ring with AQL_QUEUE_MEM is backed once and mapped twice, back to back.
+  // An AQL ring with AQL_QUEUE_MEM has one backing, mapped twice, back to back.
   const bool twice = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
   const uint64_t bytes = round_up(twice ? request.size_bytes / 2 : request.size_bytes, kPage);
   const auto offset = (vram ? vram_ : gtt_).allocate(bytes, bytes >= kLargePage ? kLargePage : kPage);
   if (!offset) {
-    note("ALLOC_MEMORY_OF_GPU: no " + std::to_string(bytes) + " bytes of " + (vram ? "VRAM" : "GTT") +
-         " in one piece are free");
+    note("ALLOC_MEMORY_OF_GPU: " + std::to_string(bytes) + " contiguous bytes of " + (vram ? "VRAM" : "GTT") +
+         " are not available");
     return -ENOMEM;
   }
   (vram ? vram_used_ : gtt_used_) += bytes;
@@ -144,8 +144,8 @@ int Buffers::free(uint64_t handle) {
   return 0;
 }
 
-// Of the kinds of buffers that the program and the device reach by different mappings. Rings that are mapped twice are left out: only the packet
-// processor reads them.
+// Watches buffers that program and device reach by separate mappings. Excludes rings that are
+// mapped twice, because only the packet processor reads them.
 void Buffers::watch(const Buffer& buffer) {
   const Request& request = buffer.request;
   const bool is_file = (request.flags & (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_GTT)) != 0 &&
@@ -157,7 +157,7 @@ void Buffers::watch(const Buffer& buffer) {
   if (is_file && !is_mapping_of(request.gpu_address, bytes, render_file_, buffer.file_offset)) {
     const bool out_of_reach = (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) != 0 &&
                               (request.flags & KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC) == 0;
-    if (!out_of_reach) return;  // mapped elsewhere, or later
+    if (!out_of_reach) return;  // mapped elsewhere or not yet
     program = nullptr;
   }
   try {

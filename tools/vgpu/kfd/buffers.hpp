@@ -1,16 +1,20 @@
 // Buffer objects: ALLOC_MEMORY_OF_GPU, FREE, MAP, UNMAP.
 //
-// A buffer's pages lie in the render node's file (VRAM first, then GTT), in the program's own memory (USERPTR), or in the file of /dev/kfd
-// (doorbells, the HDP register page). MAP publishes it to the device's address space at the GPU address that the program chose; UNMAP
-// returns when no device thread can still reach it.
+// A buffer's pages are in the render node's file (VRAM first, then GTT), in the program's own
+// memory (USERPTR), or in the file of /dev/kfd (doorbells, the HDP register page). MAP publishes
+// the buffer in the device's address space at the GPU address that the program chose. UNMAP returns
+// when no device thread can reach the buffer.
 //
-// With device.host_pages, mapped buffers are watched where the program and the device have mappings of their own: VRAM and GTT that lie in the program
-// at their GPU address, and system memory that ROCT has made for the GPU (shared_pages.hpp). Memory that the program has registered stays as it is.
+// With device.host_pages, the driver watches mapped buffers for which program and device have
+// separate mappings: VRAM and GTT that the program has mapped at their GPU address, and system
+// memory that ROCT allocates for the GPU (shared_pages.hpp). Memory that the program has registered
+// is not changed.
 //
-// Errors are those of kfd_chardev.c and amdgpu_amdkfd_gpuvm.c: unknown handle -EINVAL (free), -ENOMEM (map), -ENODEV (unmap); freeing
-// a mapped buffer -EBUSY; unmapping an unmapped one -EINVAL; no room -ENOMEM; program memory that does not exist -EFAULT.
+// Thread safety: any thread. One mutex, held while UNMAP waits for the device.
 //
-// Thread safety: any thread; one mutex, held over UNMAP's wait for the device.
+// Errors: those of kfd_chardev.c and amdgpu_amdkfd_gpuvm.c. Unknown handle -EINVAL (free), -ENOMEM
+// (map), -ENODEV (unmap); freeing a mapped buffer -EBUSY; unmapping an unmapped buffer -EINVAL; no
+// room -ENOMEM; nonexistent program memory -EFAULT.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +32,14 @@ class CommandProcessor;
 
 namespace uptempo::vgpu::kfd {
 
-// Offsets in the file of /dev/kfd. Low 32 bits are zero: ROCT 5.2.3 masks the doorbell offset with a size that it sets only afterwards
-// (queues.c:571), so for its first queue everything below bit 32 is taken for the slot's offset.
+// Offsets in the file of /dev/kfd. The low 32 bits are zero because ROCT 5.2.3 masks the doorbell
+// offset with a size that it sets only afterwards (queues.c:571): for its first queue it takes
+// everything below bit 32 as the slot's offset.
 inline constexpr uint64_t kDoorbellFileOffset = uint64_t{1} << 32;
 inline constexpr uint64_t kRegisterFileOffset = uint64_t{2} << 32;
 inline constexpr uint64_t kKfdFileBytes = uint64_t{3} << 32;
 inline constexpr uint64_t kDoorbellPageBytes =
-    8192;  // 1,024 doorbells of 8 bytes, one page set per process
+    8192;  // 1,024 doorbells of 8 bytes; one set of pages per process
 inline constexpr uint64_t kRegisterPageBytes = 4096;
 
 class Buffers {
@@ -42,7 +47,8 @@ class Buffers {
   Buffers(Device& device, uint32_t gpu_id, SparseFile& render_file, SparseFile& kfd_file,
           uint64_t vram_bytes);
 
-  // Doorbell pages are announced to it when they are mapped and before they go away.
+  // Buffers announces doorbell pages to the processor when they are mapped and before they are
+  // unmapped.
   void set_command_processor(CommandProcessor* processor);
 
   struct Request {
@@ -51,7 +57,7 @@ class Buffers {
     uint32_t flags = 0;            // KFD_IOC_ALLOC_MEM_FLAGS_*
     uint64_t program_address = 0;  // USERPTR
   };
-  // Fills `handle` and `mmap_offset` (unchanged for USERPTR).
+  // Sets `handle` and `mmap_offset`. For USERPTR, `mmap_offset` stays unchanged.
   int allocate(const Request& request, uint64_t& handle, uint64_t& mmap_offset);
   int free(uint64_t handle);
   int map(uint64_t handle);
@@ -67,7 +73,7 @@ class Buffers {
   };
   Held held() const;
 
-  // Bytes the render node's file needs for a device with that much VRAM.
+  // Returns the size of the render node's file for a device with that much VRAM.
   static uint64_t render_file_bytes(uint64_t vram_bytes);
 
  private:
@@ -75,8 +81,8 @@ class Buffers {
     Request request;
     std::byte* host = nullptr;
     uint64_t file_offset = 0;
-    uint64_t file_bytes = 0;           // taken from VRAM or GTT, 0 for the other kinds
-    std::unique_ptr<SharedPages> shared{};  // of a USERPTR buffer, where the device has a mapping of its own
+    uint64_t file_bytes = 0;           // taken from VRAM or GTT; 0 for other kinds
+    std::unique_ptr<SharedPages> shared{};  // for a USERPTR buffer whose device mapping is separate
     bool mapped = false;
   };
 

@@ -49,7 +49,8 @@ drm_amdgpu_info_device device_info(const DeviceDescription& description) {
   info.max_engine_clock = description.engine_clock_mhz * 1000;
   info.max_memory_clock = description.memory_clock_mhz * 1000;
   info.cu_active_number = description.compute_units;
-  // The bitmap has 4 x 4 entries; engines 4..7 of 8-engine devices continue in the second column (amdgpu_kms.c).
+  // The bitmap has 4 x 4 entries. Engines 4..7 of 8-engine devices continue in the second column
+  // (amdgpu_kms.c).
   const uint32_t per_engine = description.compute_units / description.shader_engines;
   for (uint32_t engine = 0; engine < description.shader_engines; ++engine)
     info.cu_bitmap[engine % 4][engine / 4] = (1u << per_engine) - 1;
@@ -87,7 +88,7 @@ int info(const DeviceDescription& description, const Buffers& buffers, const drm
     case AMDGPU_INFO_DEV_INFO:
       return answer(args, device_info(description));
     case AMDGPU_INFO_READ_MMR_REG: {
-      // Tiling registers of the graphics pipe: a compute program only carries them along.
+      // Tiling registers of the graphics pipe. Compute programs read but do not use them.
       if (args.read_mmr_reg.count > 128) return -EINVAL;
       const std::vector<uint32_t> zeros(args.read_mmr_reg.count);
       return copy_to_program(args.return_pointer, zeros.data(),

@@ -1,7 +1,8 @@
-// The amdgpu render node's ioctls that ROCT and libdrm_amdgpu ask for: VERSION and the read-only INFO queries.
+// The amdgpu render node's ioctls that ROCT and libdrm_amdgpu use: VERSION and the read-only INFO
+// queries.
 //
-// Command submission and buffer objects of DRM are not emulated: those requests answer -EINVAL, as drm_ioctl() does for numbers that
-// a driver does not have, and are named in the log.
+// DRM's command submission and buffer objects are not emulated. Those requests return -EINVAL, as
+// drm_ioctl() does for unknown numbers, and are reported in the log.
 //
 // Thread safety: any thread.
 #pragma once

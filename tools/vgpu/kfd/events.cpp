@@ -14,7 +14,7 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-constexpr uint32_t kMaxSignalEvents = KFD_SIGNAL_EVENT_LIMIT - 1;  // slot 0 is the driver's
+constexpr uint32_t kMaxSignalEvents = KFD_SIGNAL_EVENT_LIMIT - 1;  // the driver reserves slot 0
 constexpr uint32_t kInfinite = std::numeric_limits<uint32_t>::max();
 
 bool is_signal(uint32_t type) {
@@ -35,7 +35,7 @@ const char* access_name(Access access) {
   return "access";
 }
 
-// Never used again, unlike a thread's identifier.
+// Unique in the process. Never reused, unlike a thread's system identifier.
 uint64_t this_thread() noexcept {
   static std::atomic<uint64_t> last{0};
   thread_local const uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -65,7 +65,7 @@ int Events::create(uint32_t type, bool auto_reset, uint32_t& event_id) {
     while (events_.contains(next_other_id_)) ++next_other_id_;
     event_id = next_other_id_;
   }
-  Event& event = events_[event_id];  // may throw: counted when it is there
+  Event& event = events_[event_id];  // may throw, so the count follows
   if (is_signal(type)) {
     next_signal_id_ = next_signal_id_ % kMaxSignalEvents + 1;
     ++signal_count_;
@@ -177,7 +177,8 @@ int Events::wait(EventData* events, uint32_t count, bool all, uint32_t timeout_m
     Waiter& waiter = waiters[i];
     if (waiter.event == nullptr) continue;
     waiter.event->waiters.remove(&waiter);
-    // Only a wait that is complete hands out what it saw: a waiter that timed out still compares with the age it knew.
+    // Only a complete wait returns the ages it saw. A waiter that timed out keeps comparing with
+    // the age it knew.
     if (!waiter.activated || result != KFD_IOC_WAIT_RESULT_COMPLETE) continue;
     if (waiter.event->type == KFD_IOC_EVENT_MEMORY) {
       events[i].memory_exception_data = waiter.event->exception;
@@ -190,7 +191,8 @@ int Events::wait(EventData* events, uint32_t count, bool all, uint32_t timeout_m
 
 void Events::raise(uint32_t event_id) {
   const std::lock_guard lock(mutex_);
-  // Unknown ids are ignored, as the driver's interrupt handler does: the program may have destroyed the event since.
+  // Ignores unknown ids, as the driver's interrupt handler does, since the program may have
+  // destroyed the event.
   const auto found = events_.find(event_id);
   if (found != events_.end()) set_locked(found->second);
 }

@@ -36,10 +36,11 @@ FenceReport::FenceReport(const Options& options)
 }
 
 void FenceReport::advise() {
-  // Who reads the lines must not take silence for advice to leave everything as it is.
+  // A reader of the report must be able to distinguish missing advice from advice to change
+  // nothing.
   if (journal_->overflowed()) {
     lines_.write(R"({"advice":"none","reason":"the run was too long to be kept"})");
-    report("advice: none; the run was too long to be kept in " +
+    report("advice: none; the recording of the run exceeded " +
            std::to_string(fences::Journal::kLimitBytes >> 20) + " MiB");
     return;
   }
@@ -53,26 +54,27 @@ void FenceReport::advise() {
   }
   if (!advices.incomplete) return;
   lines_.write(R"({"advice":"incomplete","reason":"the run was too long to try all its fences"})");
-  report("advice: the run was too long to try all its fences");
+  report("advice: incomplete; the run has too many fences to try all");
 }
 
 void FenceReport::finish(const HostPages* host_pages) {
   if (ignored_atomics_ == nullptr || finished_.exchange(true)) return;
   if (const IgnoredAtomics::Counts ignored = ignored_atomics_->counts(); ignored.lanes != 0)
-    report("atomics: " + std::to_string(ignored.lanes) + " floating-point atomics did nothing, at " +
+    report("atomics: " + std::to_string(ignored.lanes) + " floating-point atomics had no effect, at " +
            std::to_string(ignored.places) + " places");
   if (checker_ == nullptr) return;
   checker_->finish();
   if (const auto unrecorded = checker_->counts().unrecorded; unrecorded != 0)
-    report("fences: no memory to record all accesses of " + std::to_string(unrecorded) + " dispatches");
+    report("fences: memory ran out while recording accesses of " + std::to_string(unrecorded) +
+           " dispatches");
   if (journal_ != nullptr) advise();
   if (host_pages == nullptr) return;
   if (host_pages->lost() != 0)
-    report("fences: the host was too fast to be observed on " + std::to_string(host_pages->lost()) +
-           " pages");
+    report("fences: the host's accesses to " + std::to_string(host_pages->lost()) +
+           " pages came too fast and were not observed");
   if (host_pages->unwatched() != 0)
-    note("fences: the host was not observed on " + std::to_string(host_pages->unwatched()) +
-         " pages, which it uses too often");
+    note("fences: the host's accesses to " + std::to_string(host_pages->unwatched()) +
+         " pages are too frequent and were not observed");
 }
 
 }  // namespace uptempo::vgpu::kfd

@@ -1,5 +1,5 @@
-// The checks of a process (`--check`), and where their findings go: the report file of `--report`,
-// or one sentence each on stderr.
+// The checks of a process (`--check`). Findings go to the report file of `--report`, or to stderr,
+// one sentence each.
 //
 // Thread safety: any thread.
 #pragma once
@@ -16,14 +16,15 @@ namespace uptempo::vgpu::kfd {
 
 class FenceReport {
  public:
-  // Throws std::runtime_error when the report file cannot be written.
+  // Throws std::runtime_error if the report file cannot be written.
   explicit FenceReport(const Options& options);
 
-  // Null: not asked for.
+  // Null if fences are not checked.
   fences::Checker* checker() noexcept { return checker_.get(); }
   IgnoredAtomics* ignored_atomics() noexcept { return ignored_atomics_.get(); }
 
-  // The program ends; once. Gives advice, if asked for. Says, too, what could not be observed for want of memory or time. `host_pages` may be null.
+  // Call it once, at the program's end. Writes the advice if it was requested, and reports what
+  // could not be observed for lack of memory or time. `host_pages` may be null.
   void finish(const HostPages* host_pages);
 
  private:
@@ -31,7 +32,7 @@ class FenceReport {
 
   const DeviceDescription& device_;
   Trace lines_;
-  std::unique_ptr<fences::Journal> journal_;  // null: no advice asked for
+  std::unique_ptr<fences::Journal> journal_;  // null: no advice requested
   std::unique_ptr<fences::Checker> checker_;
   std::unique_ptr<IgnoredAtomics> ignored_atomics_;
   std::atomic<bool> finished_{false};

@@ -1,16 +1,18 @@
-// What the emulated driver says where a kernel would write to its log: one line on stderr.
+// The emulated driver's log: one line on stderr where a kernel would write to its log.
 //
-// Thread safety: any thread; one system call a line, so that lines of threads and processes do not mix.
+// Thread safety: any thread. Each line is one system call, so lines of threads and processes do not
+// mix.
 #pragma once
 
 #include <string_view>
 
 namespace uptempo::vgpu::kfd {
 
-// Always: faults, refused options.
+// Always printed: faults, invalid options.
 void report(std::string_view sentence) noexcept;
 
-// Under --verbose only (UPTEMPO_VGPU_VERBOSE=1): unknown ioctls, refused requests with the reason.
+// Printed only with --verbose (UPTEMPO_VGPU_VERBOSE=1): unknown ioctls, refused requests with the
+// reason.
 void note(std::string_view sentence) noexcept;
 
 void set_verbose(bool verbose) noexcept;

@@ -22,19 +22,21 @@ namespace {
 
 std::atomic<Process*> instance{nullptr};
 std::mutex& creation_mutex() {
-  static std::mutex& mutex = *new std::mutex;  // used by fork handlers, which may run during exit
+  static std::mutex& mutex = *new std::mutex;  // fork handlers use it, possibly during exit
   return mutex;
 }
 
 void before_fork() { creation_mutex().lock(); }
 void after_fork_in_parent() { creation_mutex().unlock(); }
 void after_fork_in_child() {
-  // The parent's object is left behind: its locks may be held by threads that do not exist here.
+  // The child abandons the parent's object, because threads that do not exist here may hold its
+  // locks.
   instance.store(nullptr, std::memory_order_relaxed);  // the child has one thread
   creation_mutex().unlock();
 }
 
-// No exception may leave ioctl(), which C programs call: where the kernel has no memory left, it says so.
+// Converts exceptions to errno values, because C programs call ioctl(): -ENOMEM if memory is
+// exhausted.
 template <class Request>
 int answered(Request&& request) {
   try {
@@ -44,8 +46,8 @@ int answered(Request&& request) {
   }
 }
 
-// As kfd_ioctl() and drm_ioctl() of the kernel: arguments are copied to a zeroed block that is large enough for any of them and back, whatever
-// size the caller's headers gave the struct.
+// Copies arguments to a zeroed block that is large enough for every request, and back, like
+// kfd_ioctl() and drm_ioctl() of the kernel. The size in the caller's headers may differ.
 template <class Answer>
 int with_copy(uint64_t request, void* argument, Answer&& answer) {
   alignas(8) std::array<std::byte, 512> block{};
@@ -76,8 +78,9 @@ Process* Process::get() noexcept {
     if (handlers != 0) throw std::runtime_error("pthread_atfork was refused");
     const Options options = Options::from_environment();
     set_verbose(options.verbose);
-    auto* process = new Process(std::make_unique<Requests>(options));  // never deleted, see the header
-    instance.store(process, std::memory_order_release);  // the object is complete before it is seen
+    // never deleted, see the header
+    auto* process = new Process(std::make_unique<Requests>(options));
+    instance.store(process, std::memory_order_release);  // publishes the complete object
     return process;
   } catch (const std::exception& error) {
     report(std::string("the device cannot be opened: ") + error.what());

@@ -1,13 +1,14 @@
-// One process's view of the emulated driver: when it comes into being, and which of its descriptors and requests are the device's. What
-// the requests do is in requests.hpp.
+// One process's view of the emulated driver: its creation, and which descriptors and requests
+// belong to the device. requests.hpp implements the requests.
 //
-// Made by the first open of /dev/kfd or the render node, kept until the process ends (as the kernel's kfd_process lives as long as its address
-// space, not its descriptors). Never destroyed: device threads may run while the program's static destructors do.
+// Lifetime: the first open of /dev/kfd or the render node creates the object. It is never
+// destroyed, because device threads may run while the program's static destructors do. The kernel's
+// kfd_process similarly lives as long as its address space, not its descriptors.
 //
-// fork: a child starts without a device. Its inherited descriptors answer EBADF, as the kernel's do ("Using KFD FD in wrong process"), and its first
-// open makes a Process of its own.
+// fork: a child starts without a device. Its inherited descriptors return EBADF, as the kernel's do
+// ("Using KFD FD in wrong process"). The child's first open creates a Process of its own.
 //
-// Thread safety: any thread, except where said.
+// Thread safety: any thread, unless stated otherwise.
 #pragma once
 
 #include <sys/stat.h>
@@ -24,17 +25,18 @@
 
 namespace uptempo::vgpu::kfd {
 
-// KFD's identifier of the emulated GPU (a 16-bit hash in the kernel; any nonzero value will do).
+// KFD's identifier of the emulated GPU. The kernel uses a 16-bit hash; any nonzero value works.
 inline constexpr uint32_t kGpuId = 0x5a21;
 
-// The interface version. 1.14 brought event_age, which newer ROCr releases rely on from there on; everything that 1.15 and later
-// add (SVM attributes, contiguous VRAM, queues by SDMA engine id) is not emulated, so the version says so.
+// Version of the interface. 1.14 introduced event_age, which newer ROCr releases require. The
+// additions of 1.15 and later (SVM attributes, contiguous VRAM, queues by SDMA engine id) are not
+// emulated.
 inline constexpr uint32_t kKfdMajorVersion = 1;
 inline constexpr uint32_t kKfdMinorVersion = 14;
 
 class Requests;
 
-// What exists for the process at the moment.
+// The process's present objects.
 struct Holdings {
   uint64_t queues = 0;
   Events::Held events;
@@ -43,38 +45,40 @@ struct Holdings {
 
 class Process {
  public:
-  // nullptr, after one sentence on stderr, when the options in the environment are wrong or memory is refused.
+  // Returns nullptr, after one line on stderr, if the options in the environment are invalid or
+  // memory is exhausted.
   static Process* get() noexcept;
-  // nullptr when this process has not opened the device. Async-signal-safe.
+  // Returns nullptr if this process has not opened the device. Async-signal-safe.
   static Process* existing() noexcept;
 
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // A new descriptor, or a negative errno.
+  // Returns a new descriptor or a negative errno.
   int open_kfd(bool close_on_exec);
   int open_render(bool close_on_exec);
 
   enum class Node { none, kfd, render };
-  // What a descriptor of that identity (fstat) stands for.
+  // Returns the node that a descriptor with this identity (fstat) refers to.
   Node node_of(dev_t device, ino_t inode) const noexcept;
 
-  // 0 (or a positive result) or a negative errno: -ENOMEM when memory is refused. No exception leaves them.
+  // Returns 0, a positive result, or a negative errno; -ENOMEM if memory is exhausted. Never
+  // throws.
   int kfd_ioctl(uint64_t request, void* argument);
   int drm_ioctl(uint64_t request, void* argument);
 
   const DeviceDescription& description() const noexcept;
 
   const DeviceCounts& counts() const noexcept;
-  // Null when memory is coherent.
+  // Null if memory is coherent.
   const Caches* caches() const noexcept;
   Holdings holdings() const;
-  // How traces and findings call the program's queue whose ring begins there; nothing: there is none.
+  // Returns the number in traces and findings of the queue whose ring begins there, or nullopt.
   std::optional<uint32_t> queue_with_ring(uint64_t ring_address) const;
-  // Null when fences are not checked.
+  // Null if fences are not checked.
   const fences::Checker* checker() const noexcept;
-  // The program ends: what the fence checker can only tell then.
+  // Reports what the fence checker can determine only at the program's end.
   void finish_checks();
 
  private:

@@ -17,13 +17,14 @@ namespace {
 
 using Copy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
-// The kernel copies for us, through its own interface for debuggers. False with errno EFAULT, or what forbids the call itself.
+// Copies through process_vm_readv() or process_vm_writev(). Returns false with errno EFAULT, or
+// with the errno of the refused call.
 bool copy(Copy call, void* ours, uint64_t address, size_t size_bytes) noexcept {
   const HostAccess access(reinterpret_cast<void*>(address), size_bytes, call == process_vm_writev);
   const iovec here{ours, size_bytes};
   const iovec there{reinterpret_cast<void*>(address), size_bytes};
   const ssize_t copied = call(getpid(), &here, 1, &there, 1, 0);
-  if (copied >= 0) errno = EFAULT;  // in case it is a part
+  if (copied >= 0) errno = EFAULT;  // a partial copy leaves errno unset
   return copied == static_cast<ssize_t>(size_bytes);
 }
 
@@ -35,16 +36,17 @@ struct ProgramMapping {
   ino_t inode;
 };
 
-// The first answer other than 0 of visit(const ProgramMapping&) -> int, for the mappings of the range from its begin on; -EFAULT where there is none.
+// Calls visit(const ProgramMapping&) -> int for each mapping of the range in address order. Returns
+// the first nonzero result, or -EFAULT at a gap.
 template <typename Visit>
 int walk(uint64_t address, uint64_t size_bytes, Visit&& visit) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
                                                              std::fclose);
   if (maps == nullptr) return -EFAULT;
   const uint64_t end = address + size_bytes;
-  uint64_t visited = address;  // everything below
+  uint64_t visited = address;  // everything below has been visited
   char line[512];
-  bool begins = true;  // a line longer than the buffer comes in parts
+  bool begins = true;  // a line longer than the buffer arrives in parts
   while (visited < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
     const bool whole_line = begins;
     begins = std::strchr(line, '\n') != nullptr;
@@ -73,7 +75,7 @@ int walk(uint64_t address, uint64_t size_bytes, Visit&& visit) {
   return visited < end ? -EFAULT : 0;
 }
 
-// Whether the kernel has not given a single page to the range yet. False where it does not say.
+// Whether the kernel has given no page to the range yet. Returns false if the kernel does not say.
 bool has_no_pages(uint64_t address, uint64_t size_bytes) {
   constexpr uint64_t kPresentOrSwapped = uint64_t{3}
                                               << 62;  // Documentation/admin-guide/mm/pagemap.rst
@@ -98,7 +100,8 @@ bool has_no_pages(uint64_t address, uint64_t size_bytes) {
 bool copy_from_program(void* to, uint64_t address, size_t size_bytes) noexcept {
   if (size_bytes == 0 || copy(process_vm_readv, to, address, size_bytes)) return true;
   if (errno == EFAULT) return false;
-  std::memcpy(to, reinterpret_cast<const void*>(address), size_bytes);  // a sandbox forbids the call
+  // a sandbox forbids the call
+  std::memcpy(to, reinterpret_cast<const void*>(address), size_bytes);
   return true;
 }
 

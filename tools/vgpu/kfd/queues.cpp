@@ -16,7 +16,7 @@ namespace uptempo::vgpu::kfd {
 namespace {
 
 int check_properties(uint64_t ring_size, uint32_t percentage, uint32_t priority) {
-  const uint32_t share = percentage & 0xff;  // bits 8..15: which engine's pipe, since KFD 1.14
+  const uint32_t share = percentage & 0xff;  // bits 8..15: the engine's pipe, since KFD 1.14
   if (share > KFD_MAX_QUEUE_PERCENTAGE || priority > KFD_MAX_QUEUE_PRIORITY) return -EINVAL;
   if ((ring_size & (ring_size - 1)) != 0) return -EINVAL;
   if (ring_size != 0 && ring_size < KFD_MIN_QUEUE_RING_SIZE) return -EINVAL;
@@ -94,8 +94,9 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
     return -ENOMEM;
   }
   if (device_.host_pages != nullptr) {
-    // The host stores a packet, and the kernels of the packets before it read theirs (blockDim of HIP): every launch would cost a fault, to learn
-    // what a queue says anyway.
+    // Stop watching these pages. The host stores each packet here and kernels of earlier packets
+    // read theirs (blockDim of HIP), so every launch would cost a fault. The queue reports the same
+    // events anyway.
     const auto unwatch = [&](uint64_t address, uint64_t bytes) {
       device_.host_pages->unwatch(reinterpret_cast<const std::byte*>(address), bytes);
     };
@@ -104,7 +105,8 @@ int Queues::create(kfd_ioctl_create_queue_args& args) {
     unwatch(args.write_pointer_address, sizeof(uint64_t));
   }
   Queue queue{.device_queue = 0, .ring_address = args.ring_base_address, .sdma = sdma, .xgmi = xgmi};
-  // The device looks at the slot from now on; release: before the queue is known to it.
+  // The device reads the slot from now on. release: orders the store before the queue's
+  // publication.
   std::atomic_ref(*doorbell(id)).store(sdma ? 0 : ~uint64_t{0}, std::memory_order_release);
   if (sdma) {
     queue.device_queue = processor().create_sdma_queue({.ring = args.ring_base_address,
@@ -151,7 +153,7 @@ int Queues::destroy(uint32_t queue_id) {
 }
 
 int Queues::set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits) {
-  constexpr uint32_t kMaxBits = 1024;  // what is beyond is ignored (kfd_chardev.c)
+  constexpr uint32_t kMaxBits = 1024;  // bits beyond are ignored (kfd_chardev.c)
   if (bits == 0 || bits % 32 != 0) return -EINVAL;
   std::array<uint32_t, kMaxBits / 32> mask{};
   const size_t words = std::min(bits, kMaxBits) / 32;

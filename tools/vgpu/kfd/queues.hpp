@@ -1,12 +1,13 @@
 // User-mode queues: CREATE_QUEUE, UPDATE_QUEUE, DESTROY_QUEUE, SET_CU_MASK, ALLOC_QUEUE_GWS.
 //
-// Each queue owns one slot of the process's doorbell page. The command processor, and with it the device's threads, starts with the
-// first queue: a program that only asks questions has none.
+// Each queue owns one slot of the process's doorbell page. The first queue starts the command
+// processor and the device's threads, so a program that only queries the device has none.
 //
-// Errors are those of kfd_chardev.c and kfd_process_queue_manager.c: bad properties or an unknown queue -EINVAL, update of an unknown
-// queue -EFAULT, no doorbell or SDMA queue left -ENOMEM. PM4 compute queues are not emulated: -EOPNOTSUPP, named in the log.
+// Thread safety: any thread. One mutex, held while destroy() waits for the device.
 //
-// Thread safety: any thread; one mutex, held over destroy's wait for the device.
+// Errors: those of kfd_chardev.c and kfd_process_queue_manager.c. Invalid properties or an unknown
+// queue -EINVAL; update of an unknown queue -EFAULT; no doorbell or SDMA queue left -ENOMEM. PM4
+// compute queues are not emulated: -EOPNOTSUPP, with a line in the log.
 #pragma once
 
 #include <linux/kfd_ioctl.h>
@@ -22,7 +23,8 @@
 
 namespace uptempo::vgpu::kfd {
 
-// SDMA engines of a target and queues on each (amdgpu_device_queue_manager and kfd_device.c of Linux).
+// SDMA engines of a target and queues per engine (amdgpu_device_queue_manager and kfd_device.c of
+// Linux).
 struct SdmaLayout {
   uint32_t engines;
   uint32_t xgmi_engines;
@@ -35,14 +37,15 @@ class Queues {
   Queues(Device& device, Buffers& buffers, SparseFile& kfd_file);
   ~Queues();
 
-  // `args` is KFD's struct, in and out. ring_size 0 creates the queue suspended.
+  // `args` is KFD's struct, in and out. ring_size 0 creates a suspended queue.
   int create(kfd_ioctl_create_queue_args& args);
   int update(const kfd_ioctl_update_queue_args& args);
   int destroy(uint32_t queue_id);
   int set_cu_mask(uint32_t queue_id, uint64_t mask_address, uint32_t bits);
   bool exists(uint32_t queue_id) const;
   uint64_t held() const;
-  // The device's ordinal (cp/queue.hpp) of the compute queue whose ring begins there; nothing: there is none.
+  // Returns the device's ordinal (cp/queue.hpp) of the compute queue whose ring begins at that
+  // address, or nullopt.
   std::optional<uint32_t> with_ring(uint64_t ring_address) const;
 
  private:
@@ -64,7 +67,7 @@ class Queues {
 
   mutable std::mutex mutex_;
   std::unique_ptr<CommandProcessor> processor_;
-  std::unordered_map<uint32_t, Queue> queues_;  // the key is also the doorbell's slot
+  std::unordered_map<uint32_t, Queue> queues_;  // the key is also the doorbell slot
 };
 
 }  // namespace uptempo::vgpu::kfd

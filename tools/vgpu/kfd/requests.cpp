@@ -30,7 +30,7 @@ uint64_t nanoseconds(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// A gpuvm limit of at least 2^47 - 1 makes ROCT use plain mmap addresses for everything.
+// A gpuvm limit of at least 2^47 - 1 makes ROCT use plain mmap addresses for all memory.
 constexpr kfd_process_device_apertures kApertures{
     .lds_base = aperture_base(kSharedAperture),
     .lds_limit = aperture_limit(kSharedAperture),
@@ -204,19 +204,20 @@ int Requests::kfd(uint32_t number, void* args) {
   char text[96];
   std::snprintf(text, sizeof text, "KFD ioctl 0x%02x (%s) is not emulated", number, ioctl_name(number));
   note(text);
-  return -EINVAL;  // kfd_ioctl() of the kernel answers this for every number it does not have
+  return -EINVAL;  // kfd_ioctl() of the kernel returns this for every unknown number
 }
 
 int Requests::create_event(kfd_ioctl_create_event_args& args) {
-  // event_page_offset in: the handle of the event page on first use. The device raises events by their id, so it needs no slot there,
-  // but ROCr finds each signal's mailbox through it.
+  // event_page_offset, input: the handle of the event page on first use. The device raises events
+  // by id and needs no slot in the page. ROCr finds each signal's mailbox through it.
   uint32_t id = 0;
   const int result = events.create(args.event_type, args.auto_reset != 0, id);
   if (result != 0) return result;
   args.event_id = id;
   args.event_trigger_data = id;
   args.event_slot_index = id;
-  // Must be nonzero every time, or ROCT gives the event no mailbox and blocked waits never wake (events.c:117).
+  // Must always be nonzero. Otherwise ROCT gives the event no mailbox and blocked waits never wake
+  // (events.c:117).
   args.event_page_offset = kRegisterFileOffset;
   return 0;
 }

@@ -1,9 +1,10 @@
-// The objects behind one process's descriptors, and what each KFD request does with them.
+// The objects behind one process's descriptors, and the effect of each KFD request on them.
 //
-// Numbers of the errors and the order of the checks are those of kfd_chardev.c, also where they are odd. A request that is not emulated answers
-// what a kernel without the feature answers, and is named in the log.
+// Thread safety: any thread may call kfd().
 //
-// Thread safety: kfd() may be called from any thread. May throw std::bad_alloc.
+// Errors: error numbers and the order of checks are those of kfd_chardev.c, including its
+// inconsistencies. A request that is not emulated returns the error of a kernel without the feature
+// and is reported in the log. May throw std::bad_alloc.
 #pragma once
 
 #include <linux/kfd_ioctl.h>
@@ -29,7 +30,8 @@ class Requests {
  public:
   explicit Requests(const Options& from);
 
-  // Request `number` on `args`, a block large enough for the arguments of any; 0 or a negative errno.
+  // Executes request `number` on `args`, a block large enough for every request's arguments.
+  // Returns 0 or a negative errno.
   int kfd(uint32_t number, void* args);
 
   Options options;

@@ -29,7 +29,8 @@ std::unique_ptr<SharedPages> SharedPages::replace(uint64_t address, uint64_t siz
     program = map_shared(file, size_bytes);
   }
   close(file);
-  // Moved there, not mapped there: no other thread's mmap() can get in between.
+  // Moves the mapping there instead of mapping there, so that no other thread's mmap() can take the
+  // range in between.
   const bool replaced = alias != nullptr && program != nullptr &&
                         mremap(program, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                                reinterpret_cast<void*>(address)) != MAP_FAILED;
@@ -38,7 +39,7 @@ std::unique_ptr<SharedPages> SharedPages::replace(uint64_t address, uint64_t siz
     if (alias != nullptr) munmap(alias, size_bytes);
     return nullptr;
   }
-  madvise(alias, size_bytes, MADV_DONTDUMP);  // the program's mapping is dumped
+  madvise(alias, size_bytes, MADV_DONTDUMP);  // a core dump contains the program's mapping
   return std::unique_ptr<SharedPages>(new SharedPages(static_cast<std::byte*>(alias), size_bytes));
 }
 

@@ -1,10 +1,14 @@
-// System memory for a USERPTR buffer whose pages the device reaches by a mapping of its own, so that the program's may be protected (device/host_pages.hpp).
+// System memory for a USERPTR buffer with a separate mapping for the device, so that the program's
+// mapping can be protected (device/host_pages.hpp).
 //
-// ROCT maps fresh anonymous memory and registers it at once, under its own address (fmm.c, fmm_allocate_host_gpu). Such pages are exchanged for
-// those of a nameless file before anybody has stored to them. What changes for the program: NUMA and huge page advice is forgotten, and the pages would be
-// shared with a fork child where private ones are copied; ROCT withholds them from children (MADV_DONTFORK), and so does this.
+// ROCT maps fresh anonymous memory and registers it at once under its own address (fmm.c,
+// fmm_allocate_host_gpu). replace() exchanges such pages for those of an unnamed file before any
+// store to them. The program loses NUMA and huge page advice. A fork child would share the pages
+// instead of copying them, but ROCT withholds them from children (MADV_DONTFORK), and so does this
+// class.
 //
-// Lifetime: the file goes with the last of both mappings, so memory that the program keeps after FREE stays what it is.
+// Lifetime: the file exists until both mappings are gone, so memory that the program keeps after
+// FREE keeps its content.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +19,8 @@ namespace uptempo::vgpu::kfd {
 
 class SharedPages {
  public:
-  // Null, and nothing changed, unless [address, address + size_bytes) are pages of private anonymous memory that may be read and written and that nobody has
-  // touched, and the system grants the mappings.
+  // Returns null and changes nothing unless [address, address + size_bytes) is private anonymous
+  // memory that is readable, writable and untouched, and the system grants the mappings.
   static std::unique_ptr<SharedPages> replace(uint64_t address, uint64_t size_bytes);
 
   ~SharedPages();

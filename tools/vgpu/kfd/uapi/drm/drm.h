@@ -1,2 +1,3 @@
-/* linux/kfd_ioctl.h includes <drm/drm.h>, which Debian's kernel headers leave to libdrm-dev, where it has another path. */
+/* linux/kfd_ioctl.h includes <drm/drm.h>. Debian's kernel headers lack it; libdrm-dev has it under
+ * another path. */
 #include <libdrm/drm.h>
