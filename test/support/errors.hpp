@@ -1,4 +1,4 @@
-// What a call that must fail says.
+// The message of a call that must fail.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,8 @@
 
 namespace uptempo::test {
 
-// The message of what `f` throws, or "no error". An exception that is no Expected passes through, so the test case fails.
+// Returns the message of what `f` throws, or "no error". An exception of another type than Expected
+// passes through, so the test case fails.
 template <class Expected = std::exception, class F>
 std::string error_of(F&& f) {
   try {

@@ -1,8 +1,10 @@
-// The few HSA entry points that `aql` and `engine/dispatch` use on queues and signals, over the doubles of queue_double.hpp. Linked as
-// objects, they take the place of libhsa-runtime64's in a test binary that runs without hsa_init. They count their calls,
-// which is how a test proves that a path makes none.
+// The HSA entry points that `aql` and `engine/dispatch` call on queues and signals, implemented
+// over the doubles of queue_double.hpp. Linked as objects, they replace those of libhsa-runtime64
+// in a test binary that runs without hsa_init. They count their calls, so a test can prove that a
+// path makes none.
 //
-// Thread safety: counters are atomic; the functions are set while no other thread is in a call.
+// Thread safety: the counters are atomic. Set the functions only while no other thread is in a
+// call.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -14,7 +16,8 @@
 namespace uptempo::test {
 
 struct HsaCalls {
-  std::atomic<uint64_t> signal_store{0};     // hsa_signal_store_screlease, hsa_signal_silent_store_relaxed
+  // hsa_signal_store_screlease, hsa_signal_silent_store_relaxed
+  std::atomic<uint64_t> signal_store{0};
   std::atomic<uint64_t> signal_load{0};      // hsa_signal_load_*
   std::atomic<uint64_t> load_read_index{0};  // hsa_queue_load_read_index_*
   std::atomic<uint64_t> write_index{0};      // hsa_queue_*_write_index_*

@@ -84,7 +84,8 @@ void PacketProcessor::watch_doorbell() {
 }
 
 bool PacketProcessor::launch_next() {
-  // Only what the doorbell has announced: a producer that forgets to ring it would otherwise pass its tests.
+  // Takes only packets that the doorbell covers, so a producer that does not ring it fails its
+  // tests.
   if (static_cast<int64_t>(doorbell_seen_ - next_) < 0) return false;
   const uint32_t first = double_.first_word(next_);
   const auto header = static_cast<uint16_t>(first);
@@ -129,7 +130,8 @@ bool PacketProcessor::dependencies_met(const aql::Packet64& packet) {
            holds(p.cond, value(p.signal).load(std::memory_order_acquire) & p.mask, p.value);
   }
   const auto p = aql::packet_as<hsa_barrier_and_packet_t>(packet);
-  // Acquire: what the signal's packet wrote is visible to what follows this one.
+  // Acquire: writes of the packet that decremented the signal are visible to the packets after this
+  // one.
   const auto done = [](hsa_signal_t s) { return value(s).load(std::memory_order_acquire) == 0; };
   if (type == aql::PacketType::barrier_and) {
     return std::all_of(std::begin(p.dep_signal), std::end(p.dep_signal),
@@ -150,7 +152,7 @@ void PacketProcessor::advance_active() {
   for (Active& active : active_) {
     if (active.steps_left > 0) --active.steps_left;
   }
-  // One of those that are through, whichever.
+  // Completes one finished packet, chosen at random.
   const size_t start = random_() % active_.size();
   for (size_t i = 0; i < active_.size(); ++i) {
     const size_t at = (start + i) % active_.size();
@@ -171,15 +173,17 @@ void PacketProcessor::complete(const Active& active) {
     const std::lock_guard lock(mutex_);
     completed_.push_back({.index = active.index, .packet = active.packet});
   }
-  completed_count_.fetch_add(1, std::memory_order_release);  // before a waiter is let go, who may ask for it
-  // The last field of every packet format.
+  // before the signal store, since a waiter may read the count
+  completed_count_.fetch_add(1, std::memory_order_release);
+  // The completion signal is the last field of every packet format.
   const hsa_signal_t signal = aql::packet_as<hsa_kernel_dispatch_packet_t>(active.packet).completion_signal;
   if (signal.handle != 0) {
     auto* const abi = reinterpret_cast<amd_signal_t*>(signal.handle);
     abi->start_ts = active.start_ticks;
     abi->end_ts = clock_++;
     value(signal).fetch_sub(1,
-                            std::memory_order_release);  // release: the kernel's effects and times come first
+                            // release: after the kernel's writes and the times
+                            std::memory_order_release);
   }
 }
 

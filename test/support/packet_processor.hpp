@@ -1,17 +1,22 @@
-// A packet processor in this process: takes packets out of a QueueDouble as a kernel agent does and carries them out, so that what lies
-// around the ring (plans, signals, kernargs, completions) can be tested under sanitizers, without a device and without ROCr.
+// A packet processor in this process: takes packets out of a QueueDouble and executes them, as a
+// kernel agent does. Plans, signals, kernargs and completions can be tested under sanitizers,
+// without a device and without ROCr.
 //
-// What it honours: header order, barrier bit, barrier-AND and barrier-OR with dependencies, AMD barrier-value, completion signals
-// (decremented with release order after the packet's effects, mailbox ignored), start and end times, slots given back through the
-// read index. Packets without barrier bit overlap: a launched kernel is active for a number of steps and others complete in
-// between, in an order drawn from the seed. Fence scopes order nothing here; the virtual GPU is for those. Any packet
-// it cannot carry out stops the queue with an error, as a device would.
+// It implements: header order; barrier bit; barrier-AND and barrier-OR with dependencies; AMD
+// barrier-value; completion signals (decremented with release order after the packet's effects,
+// mailbox ignored); start and end times; slots freed through the read index. Packets without
+// barrier bit overlap: a launched kernel is active for a number of steps, and other kernels
+// complete in between, in an order drawn from the seed. Fence scopes have no effect here; the
+// virtual GPU models them. A packet that it cannot execute stops the queue with an error, as on a
+// device.
 //
-//   PacketProcessor device({.ring_size = 64, .seed = 1}, [&](const hsa_kernel_dispatch_packet_t& packet, uint64_t index) { ... });
-//   auto writer = aql::AqlQueueWriter::borrow(device.queue(), aql::Producers::exclusive, &device.error());
+//   PacketProcessor device({.ring_size = 64, .seed = 1},
+//                          [&](const hsa_kernel_dispatch_packet_t& packet, uint64_t index) {...});
+//   auto writer = aql::AqlQueueWriter::borrow(device.queue(), aql::Producers::exclusive,
+//                                             &device.error());
 //
-// Thread safety: one thread inside carries packets out and runs the kernel function; the public functions may be called from any
-// thread. The destructor stops the thread wherever it is.
+// Thread safety: one internal thread executes packets and calls the kernel function. Any thread may
+// call the public functions. The destructor stops the thread between two steps.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -33,17 +38,18 @@ struct PacketProcessorOptions {
   uint64_t seed = 1;
   amd_signal_kind_t doorbell_kind = AMD_SIGNAL_KIND_DOORBELL;
   hsa_queue_type32_t type = HSA_QUEUE_TYPE_MULTI;
-  // True: the read index passes a packet when it is launched; false: when it and all before it are complete.
+  // True: the read index passes a packet at its launch. False: when it and all packets before it
+  // are complete.
   bool early_read_index = false;
-  // True: a barrier packet whose dependencies are not met steps aside, and packets without barrier bit behind it go on, as the specification allows; false: it
-  // holds up the queue, as command processors do.
+  // True: packets without barrier bit overtake a barrier packet whose dependencies are not met, as
+  // the specification allows. False: the barrier packet blocks the queue, as in command processors.
   bool barriers_step_aside = false;
-  bool paused = false;  // start without taking packets, until resume()
-  // Steps for which a kernel stays active; nothing: 1 to 16, drawn from the seed.
+  bool paused = false;  // take no packets before resume()
+  // Number of steps for which a kernel stays active. Default: 1 to 16, drawn from the seed.
   std::function<unsigned(const hsa_kernel_dispatch_packet_t&)> duration{};
 };
 
-// One packet that has completed, in order of completion.
+// One completed packet; recorded in order of completion.
 struct Completed {
   uint64_t index = 0;
   aql::Packet64 packet{};
@@ -51,7 +57,7 @@ struct Completed {
 
 class PacketProcessor {
  public:
-  // Runs when a kernel completes, before its signal is decremented: the kernel's effects.
+  // Runs when a kernel completes, before its signal is decremented; performs the kernel's effects.
   using Kernel = std::function<void(const hsa_kernel_dispatch_packet_t&, uint64_t index)>;
 
   explicit PacketProcessor(PacketProcessorOptions options = {}, Kernel kernel = {});
@@ -65,15 +71,17 @@ class PacketProcessor {
   void pause() noexcept { paused_.store(true); }
   void resume() noexcept { paused_.store(false); }
 
-  // Stops taking packets for good and publishes `status` as the queue's error: a fault.
+  // Stops the queue permanently and publishes `status` as its error, as a fault does.
   void fail(hsa_status_t status) noexcept;
   const std::atomic<hsa_status_t>& error() const noexcept { return error_; }
 
   uint64_t completed_count() const noexcept { return completed_count_.load(std::memory_order_acquire); }
   std::vector<Completed> completed() const;
-  // Returns when `count` packets have completed in total, or false after 20 seconds or a failure.
+  // Returns true when `count` packets have completed in total, false after 20 seconds or a queue
+  // error.
   bool wait_completed(uint64_t count) const;
-  // Values that the doorbell was seen to hold, in order. A value overwritten between two looks is not seen.
+  // Doorbell values that the processor read, in order. It misses a value that is overwritten
+  // between two reads.
   std::vector<uint64_t> doorbells() const;
 
  private:
@@ -108,7 +116,7 @@ class PacketProcessor {
   mutable std::mutex mutex_;
   std::vector<Completed> completed_;
   std::vector<uint64_t> doorbells_;
-  std::thread thread_;  // last: starts when everything else is there
+  std::thread thread_;  // last: the thread starts when all other members exist
 };
 
 }  // namespace uptempo::test

@@ -1,4 +1,4 @@
-// What this process holds of the machine: for tests that nothing grows.
+// The memory of this process, for tests that check that nothing grows.
 #pragma once
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace uptempo::test {
 
 struct ProcessMemory {
-  uint64_t resident_bytes = 0;  // the virtual GPU's memory is part of it
+  uint64_t resident_bytes = 0;  // includes the virtual GPU's memory
   uint64_t virtual_bytes = 0;
   uint64_t mappings = 0;
   uint64_t descriptors = 0;
@@ -32,8 +32,8 @@ struct ProcessMemory {
   }
 };
 
-// Growth that is no leak: the C++ library's own caches, and under AddressSanitizer its quarantine of freed memory (256 MiB), whose
-// size and allocation pattern are its own.
+// Allowed growth that is not a leak: caches of the C++ library and, under AddressSanitizer, its
+// quarantine of freed memory (256 MiB).
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr uint64_t kResidentNoise = uint64_t{300} << 20;
 inline constexpr uint64_t kVirtualNoise = uint64_t{2} << 30;

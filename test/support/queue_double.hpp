@@ -1,9 +1,11 @@
-// The memory of an HSA queue and of HSA signals, made in this process, for tests that run without a device.
+// The memory of an HSA queue and of HSA signals, allocated in this process, for tests without a
+// device.
 //
-// QueueDouble is an amd_queue_t with ring and doorbell, laid out as ROCr lays it out: AqlQueueWriter::borrow() takes it unchanged and
-// cannot tell it from a queue of ROCr. Who takes the packets out is a RingReader or a PacketProcessor, or the test itself.
+// QueueDouble is an amd_queue_t with ring and doorbell in ROCr's layout. AqlQueueWriter::borrow()
+// accepts it unchanged. A RingReader, a PacketProcessor or the test itself takes the packets out.
 //
-// Thread safety: indices, doorbell and signal values are to be used through std::atomic_ref, as by a device.
+// Thread safety: access indices, doorbell and signal values through std::atomic_ref, as a device
+// does.
 #pragma once
 
 #include <hsa/amd_hsa_queue.h>
@@ -36,11 +38,12 @@ class SignalDouble {
 struct QueueDoubleOptions {
   uint32_t ring_size = 64;  // packets, a power of two
   hsa_queue_type32_t type = HSA_QUEUE_TYPE_MULTI;
-  // AMD_SIGNAL_KIND_DOORBELL: stores land in doorbell(). AMD_SIGNAL_KIND_USER: a profiler's stand-in; its value is doorbell().
+  // AMD_SIGNAL_KIND_DOORBELL: stores go to doorbell(). AMD_SIGNAL_KIND_USER: the doorbell of a
+  // profiler, whose value is doorbell().
   amd_signal_kind_t doorbell_kind = AMD_SIGNAL_KIND_DOORBELL;
-  // False: the queue does not record where its read index is, as a queue of another vendor.
+  // False: the queue does not record the address of its read index, like a queue of another vendor.
   bool amd_layout = true;
-  // Both indices start here: near 2^32 or 2^64 they show arithmetic that is not modular.
+  // Initial value of both indices. Values near 2^32 or 2^64 expose arithmetic that is not modular.
   uint64_t first_index = 0;
 };
 
@@ -53,17 +56,19 @@ class QueueDouble {
   hsa_queue_t* queue() noexcept { return &abi_->hsa_queue; }
   amd_queue_t& abi() noexcept { return *abi_; }
   uint32_t ring_size() const noexcept { return abi_->hsa_queue.size; }
-  // The slot of packet `index`. A fresh ring reads INVALID with setup 0 in the first word and 0xcc everywhere else.
+  // The slot of packet `index`. In a fresh ring the first word is INVALID with setup 0; every other
+  // byte is 0xcc.
   aql::Packet64& slot(uint64_t index) noexcept { return ring_[index & (ring_size() - 1)]; }
 
   std::atomic_ref<uint64_t> read_index() noexcept;
   std::atomic_ref<uint64_t> write_index() noexcept;
-  std::atomic_ref<uint64_t> doorbell() noexcept;  // first_index - 1 until first rung
+  std::atomic_ref<uint64_t> doorbell() noexcept;  // first_index - 1 until the first ring
   hsa_signal_t doorbell_signal() noexcept { return queue()->doorbell_signal; }
 
   // The first word of a slot, as a processor polls it.
   uint32_t first_word(uint64_t index) noexcept;  // acquire
-  // Takes a slot back as a processor does: header INVALID. The read index is moved by the caller.
+  // Frees a slot as a packet processor does: sets its header to INVALID. The caller moves the read
+  // index.
   void invalidate(uint64_t index) noexcept;
 
  private:

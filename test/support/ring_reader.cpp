@@ -20,7 +20,8 @@ constexpr uint32_t mixed(uint64_t ticket, uint32_t word) noexcept {
   return static_cast<uint32_t>(x ^ x >> 31);
 }
 
-// Word by word through volatile: whatever is there at that moment, with no ordering asked for.
+// Reads word by word through volatile, without ordering: returns what each word holds at that
+// moment.
 UPTEMPO_RACES_BY_INTENT aql::Packet64 fetch_racing(const aql::Packet64* slot) {
   aql::Packet64 line{};
   const volatile uint32_t* words = slot->word.data();
@@ -60,7 +61,8 @@ std::vector<uint64_t> RingReader::tickets() const {
   return tickets_;
 }
 
-// Fetches a random line ahead, as a prefetcher would; nothing comes of it but traffic on the writer's cache lines.
+// Fetches a random line early, as a prefetcher does. Its only effect is traffic on the writer's
+// cache lines.
 void RingReader::peek() {
   static_cast<void>(fetch_racing(&queue_.slot(next_ + random_() % queue_.ring_size())));
 }
@@ -88,13 +90,16 @@ void RingReader::consume(const aql::Packet64& packet) {
 
 bool RingReader::step() {
   if (chance(8)) peek();
-  // The read index trails by a random amount: late for back-pressure, never early.
+  // The read index trails by a random amount. Late values exercise back-pressure; it is never
+  // early.
   if (read_index_ != next_ && chance(3)) {
     read_index_ += 1 + random_() % (next_ - read_index_);
     queue_.read_index().store(
-        read_index_, std::memory_order_release);  // release: our reads of the slots come before their reuse
+        // release: the slot reads above complete before a producer reuses the slot
+        read_index_, std::memory_order_release);
   }
-  if (next_ - read_index_ >= queue_.ring_size()) return false;  // the slot of next_ is still ours
+  // the slot of next_ still belongs to the reader
+  if (next_ - read_index_ >= queue_.ring_size()) return false;
   switch (gate_) {
     case Gate::header: {
       const uint32_t first = queue_.first_word(next_);
@@ -114,7 +119,7 @@ bool RingReader::step() {
         }
         line_ = queue_.slot(next_);
         fetched_ = true;
-        if (chance(2)) return false;  // the header comes at another moment
+        if (chance(2)) return false;  // reads the header in a later step
       }
       if (!published(next_)) return false;
       line_.word[0] = queue_.first_word(next_);
@@ -134,10 +139,10 @@ bool RingReader::step() {
       const uint64_t last = queue_.doorbell().load(std::memory_order_acquire);
       if (static_cast<int64_t>(last - next_) < 0) return false;
       if (static_cast<int64_t>(queue_.write_index().load(std::memory_order_relaxed) - last) <= 0) {
-        defect("the doorbell rang " + std::to_string(last) + " before the write index passed it");
+        defect("the doorbell holds " + std::to_string(last) + ", but the write index does not cover it");
       }
       if (!published(next_)) {
-        defect("the doorbell rang " + std::to_string(last) + " but packet " + std::to_string(next_) +
+        defect("the doorbell holds " + std::to_string(last) + ", but packet " + std::to_string(next_) +
                " is not published");
         return false;
       }
