@@ -1,6 +1,8 @@
-// An engine queue over the packet processor double: the whole submit path without ROCr, a device, or a system call.
+// An engine queue over the packet processor double: the whole submit path without ROCr, a device,
+// or a system call.
 //
-// Kernels carry one argument, a 32-bit number; the function given to the constructor runs with it when the packet completes.
+// Kernels have one argument, a 32-bit number. The constructor's function runs with it when the
+// packet completes.
 #pragma once
 
 #include <atomic>
@@ -37,7 +39,8 @@ class DoubleDevice {
       : effect_(std::move(effect)),
         kernargs_(options.queue.kernarg_bytes / 64),
         processor_(options.device, [this](const hsa_kernel_dispatch_packet_t& packet, uint64_t) {
-          // The argument is read when the kernel ends: a block reused too early shows.
+          // Reads the argument when the kernel ends, so a kernarg block that is reused too early is
+          // detected.
           if (effect_) effect_(*static_cast<const volatile uint32_t*>(packet.kernarg_address));
         }) {
     for (uint32_t i = 0; i < options.signals; ++i) handles_.push_back(signals_.emplace_back(0).handle());

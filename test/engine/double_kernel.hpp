@@ -1,4 +1,5 @@
-// Kernels without code, for devices that run none: what the engine reads of a kernel before it writes a packet.
+// Kernels without code, for devices that execute none: only what the engine reads of a kernel
+// before it writes a packet.
 #pragma once
 
 #include <cstdint>
@@ -45,13 +46,14 @@ inline std::shared_ptr<const KernelInfo> info_of(const DoubleKernel& kernel) {
                  .arguments = ArgumentLayout(metadata, false)});
 }
 
-// Its explicit arguments are Args.
+// A kernel whose explicit arguments are Args.
 template <class... Args>
 Kernel<Args...> kernel_of(const DoubleKernel& kernel) {
   return Kernel<Args...>::trusted(info_of(kernel));
 }
 
-// A kernel whose one explicit argument is a number, with hidden arguments behind it as code object version 4 has them.
+// A kernel with one explicit argument, a number, followed by hidden arguments in the layout of code
+// object version 4.
 inline Kernel<uint32_t> number_kernel(uint64_t object = 0x1000) {
   return kernel_of<uint32_t>({.name = "number",
                               .object = object,

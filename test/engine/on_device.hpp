@@ -1,4 +1,4 @@
-// What tests on a device have in common.
+// Helpers shared by the tests that run on a device.
 #pragma once
 
 #include <engine/uptempo.hpp>
@@ -10,7 +10,7 @@
 
 namespace uptempo::test {
 
-// For what must come, but not for ever.
+// A deadline for events that must happen: long, but finite.
 inline Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
 
 inline std::vector<uint32_t> download(Copier& copier, const DeviceBuffer<uint32_t>& buffer) {

@@ -1,4 +1,5 @@
-// The driver's events: who takes them, where they end, and what works without.
+// The driver's events (interrupt signals): which objects take them, what happens when none is left,
+// and what works without them.
 #include <engine/uptempo.hpp>
 
 #include <chrono>
@@ -16,7 +17,7 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-// Back to the default at the end.
+// Restores the default budget at the end.
 struct Budget {
   explicit Budget(const SignalBudget& budget) { set_signal_budget(budget); }
   ~Budget() { set_signal_budget({}); }
@@ -30,7 +31,7 @@ Completion submit_gated(Queue& queue, const Signal& gate) {
 
 }  // namespace
 
-TEST_CASE("every interrupt signal counts against the budget while it lives", "[budget]") {
+TEST_CASE("every interrupt signal counts against the budget while it exists", "[budget]") {
   const Runtime runtime;
   const uint32_t before = signal_use().in_use;
   {
@@ -43,7 +44,7 @@ TEST_CASE("every interrupt signal counts against the budget while it lives", "[b
   CHECK(signal_use().in_use == before);
 }
 
-TEST_CASE("signals that are left to the session count until it ends", "[budget]") {
+TEST_CASE("a signal that the session keeps counts until the session ends", "[budget]") {
   {
     const Runtime runtime;
     Signal left;
@@ -53,7 +54,7 @@ TEST_CASE("signals that are left to the session count until it ends", "[budget]"
   CHECK(signal_use().in_use == 0);
 }
 
-TEST_CASE("beyond the budget is an error that names it, its use and the remedy, and takes nothing",
+TEST_CASE("a signal beyond the budget takes nothing, and the error names budget, use and remedy",
           "[budget]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -71,8 +72,7 @@ TEST_CASE("beyond the budget is an error that names it, its use and the remedy, 
   CHECK(small.interrupt_signals() == 8);
 }
 
-TEST_CASE("beyond a budget that allows it, signals without event take their place, and everything works",
-          "[budget]") {
+TEST_CASE("beyond a budget that permits it, signals without event replace interrupt signals", "[budget]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const uint32_t limit = GENERATE(0u, 3u);
@@ -101,7 +101,7 @@ TEST_CASE("beyond a budget that allows it, signals without event take their plac
   CHECK(notifier.take().has_value());
 }
 
-TEST_CASE("when the driver has no event left that is said, too, and those given back serve again",
+TEST_CASE("when the driver has no event left an error says so, and returned events are used again",
           "[budget]") {
   const Runtime runtime;
   const Budget budget({.interrupts = 10000});

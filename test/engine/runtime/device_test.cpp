@@ -1,5 +1,5 @@
-// The engine on a real HSA runtime: starting and ending, agents, memory, copies, programs. Runs on whatever device HSA finds, the virtual GPU
-// in CI.
+// The engine on a real HSA runtime: start and end, agents, memory, copies, programs. Runs on any
+// device that HSA finds; in CI on the virtual GPU.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
@@ -54,13 +54,13 @@ TEST_CASE("two runtimes share one session, which ends with the second", "[runtim
   CHECK(contains(error_of<Error>([] { Signal signal; }), "no Runtime exists"));
 }
 
-TEST_CASE("a runtime too old for what is asked is refused with both versions", "[runtime]") {
+TEST_CASE("a runtime that is too old for a request is refused with both versions", "[runtime]") {
   const std::string error = error_of<Error>([] { Runtime runtime{RuntimeVersion{97, 3}}; });
   CHECK(contains(error, "version 97.3 or newer"));
   CHECK(contains(error, "version 1."));
 }
 
-TEST_CASE("an agent that is not there is refused, naming those that are", "[runtime]") {
+TEST_CASE("a request for an agent that does not exist is refused and lists those that exist", "[runtime]") {
   const Runtime runtime;
   const std::string error = error_of<Error>([&] { runtime.gpu(99); });
   CHECK(contains(error, "no GPU agent with index 99"));
@@ -85,13 +85,13 @@ TEST_CASE("objects that outlive the runtime are harmless", "[runtime]") {
   CHECK(submitted.ready());
   CHECK_FALSE(static_signal->alive());
   CHECK(static_program->target() == "gfx90a");
-  // The session gave everything back; these find nothing left to do.
+  // The session has released everything; these destructors have nothing to do.
   static_queue.reset();
   static_buffer.reset();
   static_program.reset();
   static_signal.reset();
   const Runtime again;
-  static_buffer.emplace(again.gpu(), 16);  // left to the end of the process
+  static_buffer.emplace(again.gpu(), 16);  // destroyed at the end of the process
   static_queue.emplace(again.gpu());
 }
 
@@ -110,7 +110,8 @@ TEST_CASE("each kind of memory is found, sized and aligned", "[memory]") {
   CHECK(kernargs.size_bytes() == 100);
 }
 
-TEST_CASE("an impossible allocation says what was asked and what there was", "[memory]") {
+TEST_CASE("an impossible allocation is an error that names the requested and the available size",
+          "[memory]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   CHECK(contains(error_of<Error>([&] { DeviceBuffer<char>{gpu, 0}; }), "a size of zero"));
@@ -158,7 +159,7 @@ TEST_CASE("copies arrive on every path, and each path is counted", "[memory]") {
     CHECK(spent.bytes_staged == 2 * bytes);
     CHECK(spent.pins + spent.copies_pinned == 0);
   }
-  SECTION("pinned for once") {
+  SECTION("pinned for one copy") {
     const std::vector<uint32_t> source(pinned.begin(), pinned.end());
     std::vector<uint32_t> result(count);
     const Counters before = Counters::now();
@@ -191,7 +192,7 @@ TEST_CASE("copies arrive on every path, and each path is counted", "[memory]") {
   }
 }
 
-TEST_CASE("copies between buffers of different size are refused", "[memory]") {
+TEST_CASE("a copy between buffers of different size is refused", "[memory]") {
   const Runtime runtime;
   Copier copier{runtime.gpu()};
   const DeviceBuffer<uint32_t> device{runtime.gpu(), 10};
@@ -214,7 +215,7 @@ TEST_CASE("device buffers are filled and copied on the device", "[memory]") {
   }
 }
 
-TEST_CASE("a program names the kernels it has, and checks argument types", "[program]") {
+TEST_CASE("a program lists its kernels and checks argument types", "[program]") {
   const Runtime runtime;
   const Program program{runtime.gpu(), builtin_kernels::bitonic_sort()};
   CHECK(program.target() == runtime.gpu().name());
@@ -226,7 +227,7 @@ TEST_CASE("a program names the kernels it has, and checks argument types", "[pro
                  "1 arguments: the kernel takes 4"));
 }
 
-TEST_CASE("the driver's topology is read without a runtime, too", "[topology]") {
+TEST_CASE("the driver's topology can be read without a runtime", "[topology]") {
   const size_t alone = read_gpu_topology().size();
   CHECK(alone > 0);
   const Runtime runtime;
@@ -247,7 +248,7 @@ TEST_CASE("the driver's topology describes the agent", "[topology]") {
   CHECK(gpu.local_memory_bytes > 0);
   CHECK(contains(error_of<Error>([] { gpu_topology(77); }), "GPUs are nodes"));
   CHECK(event_budget().usable < event_budget().limit);
-  // ROCr goes on working beside it.
+  // ROCr still works after the read.
   const DeviceBuffer<int> buffer{runtime.gpu(), 10};
   CHECK(buffer.data() != nullptr);
 }
