@@ -1,5 +1,5 @@
-// The C++ types that a kernel's arguments may have: against type names that clang writes for OpenCL C,
-// and against metadata without them, as of HIP.
+// C++ types that fit a kernel's arguments: against type names that clang writes for OpenCL C, and
+// against metadata without type names, as for HIP.
 #include <hsa/hsa.h>
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
@@ -49,7 +49,7 @@ ArgumentLayout layout_of(const char* name, std::span<const std::byte> bundle) {
   throw 0;
 }
 
-// A kernel with one argument, declared as `type_name`; empty for a compiler that writes none.
+// A kernel with one argument, declared as `type_name`; empty for a compiler that writes no names.
 ArgumentLayout taking(const std::string& type_name, uint32_t size,
                       ArgumentKind kind = ArgumentKind::by_value) {
   KernelMetadata kernel;
@@ -79,7 +79,7 @@ bool pointer_fits(const std::string& type_name) {
 
 }  // namespace
 
-TEST_CASE("a type of the right size and the wrong nature is refused", "[argument_types]") {
+TEST_CASE("a type of the right size and the wrong kind is refused", "[argument_types]") {
   // saxpy(global float* y, global const float* x, float a, uint length)
   const ArgumentLayout saxpy = layout_of("saxpy", builtin_kernels::basics());
   CHECK(refusal<float*, const float*, float, uint32_t>(saxpy) == "no error");
@@ -95,7 +95,8 @@ TEST_CASE("a type of the right size and the wrong nature is refused", "[argument
   CHECK(contains(refusal<float*, const int*, float, uint32_t>(saxpy), "argument 1 as 'const int"));
 }
 
-TEST_CASE("every argument of the probe kernel is told from its neighbours in nature", "[argument_types]") {
+TEST_CASE("the argument check distinguishes every parameter of the probe kernel from its neighbours",
+          "[argument_types]") {
   // out, char, short, int, long, uchar, float, double, float4, struct, in
   const ArgumentLayout probe = layout_of("probe_arguments", builtin_kernels::probes());
   struct Third {
@@ -137,7 +138,7 @@ TEST_CASE("integers of one size fit each other, and enumerations are integers", 
   CHECK_FALSE(value_fits<uint64_t>("double"));
 }
 
-TEST_CASE("half is a floating type of its own", "[argument_types]") {
+TEST_CASE("half is a floating-point type of its own", "[argument_types]") {
   CHECK_FALSE(value_fits<uint16_t>("half"));
   CHECK_FALSE(value_fits<int16_t>("half"));
   CHECK(value_fits<Half>("half"));
@@ -153,7 +154,7 @@ TEST_CASE("half is a floating type of its own", "[argument_types]") {
   CHECK_FALSE(pointer_fits<uint16_t*>("float*"));
 }
 
-TEST_CASE("bool fits where one byte is declared as bool or not named", "[argument_types]") {
+TEST_CASE("bool fits a one-byte parameter that is declared as bool or has no type name", "[argument_types]") {
   CHECK(value_fits<bool>("bool"));
   CHECK(value_fits<bool>(""));
   CHECK_FALSE(value_fits<bool>("uchar"));
@@ -164,12 +165,12 @@ TEST_CASE("bool fits where one byte is declared as bool or not named", "[argumen
   CHECK_FALSE(pointer_fits<bool*>("char*"));
 }
 
-TEST_CASE("a vector is an array of its elements or a class of its size", "[argument_types]") {
+TEST_CASE("a vector parameter accepts an array of its elements or a class of its size", "[argument_types]") {
   CHECK(value_fits<std::array<float, 4>>("float4"));
   CHECK(value_fits<std::array<float, 4>>("float3"));
   CHECK(value_fits<std::array<std::array<float, 2>, 2>>("float4"));
   CHECK(value_fits<Four>("float4"));
-  CHECK(value_fits<Four>("double2"));  // what is in a class is not known
+  CHECK(value_fits<Four>("double2"));  // the members of a class are not known
   CHECK(value_fits<std::complex<float>>("float2"));
   CHECK_FALSE(value_fits<std::array<uint32_t, 4>>("float4"));
   CHECK_FALSE(value_fits<std::array<double, 2>>("float4"));
@@ -191,7 +192,7 @@ TEST_CASE("names that OpenCL C does not define are compared by size alone", "[ar
   CHECK(pointer_fits<int*>("struct (unnamed struct at t.cl:5:462)*"));
 }
 
-TEST_CASE("a pointer fits by the elements that it points to", "[argument_types]") {
+TEST_CASE("a pointer fits if its element type fits", "[argument_types]") {
   CHECK(pointer_fits<float*>("float*"));
   CHECK(pointer_fits<const float*>("float*"));
   CHECK(pointer_fits<volatile uint32_t*>("int*"));
@@ -218,7 +219,7 @@ TEST_CASE("a pointer fits by the elements that it points to", "[argument_types]"
   for (const char* type : {"void*", "S*", ""}) CHECK(pointer_fits<float*>(type));
 }
 
-TEST_CASE("without type names values and addresses are still told apart", "[argument_types]") {
+TEST_CASE("without type names, values and addresses are still distinguished", "[argument_types]") {
   CHECK(value_fits<float>(""));
   CHECK(value_fits<int32_t>(""));
   CHECK(contains(refusal<float*>(taking("", 8)), "argument 0 as 'float"));
@@ -229,7 +230,7 @@ TEST_CASE("without type names values and addresses are still told apart", "[argu
   CHECK(refusal<LocalBytes>(taking("float*", 4, ArgumentKind::dynamic_shared_pointer)) == "no error");
 }
 
-TEST_CASE("a name that the compiler kept is part of the refusal", "[argument_types]") {
+TEST_CASE("a refusal includes the parameter's name if the compiler kept it", "[argument_types]") {
   KernelMetadata kernel;
   kernel.name = "k";
   kernel.kernarg_size = 4;

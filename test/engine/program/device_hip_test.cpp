@@ -1,6 +1,6 @@
-// Kernels of HIP, compiled by hipcc: group memory sized at launch, through every way of
-// dispatching; bool arguments. And the hidden argument of code object version 5 that says how much
-// dynamic group memory there is.
+// Kernels of HIP, compiled by hipcc: group memory sized at launch on every dispatch path; bool
+// arguments. Also the hidden argument of code object version 5 that holds the size of dynamic group
+// memory.
 #include <engine/uptempo.hpp>
 #include <kernels/dynamic_lds_size.hpp>
 
@@ -40,7 +40,7 @@ std::vector<std::byte> hip_kernels() {
 
 constexpr uint32_t workgroup = 128, groups = 3;
 
-// through_lds() on the host.
+// The result of through_lds(), computed on the host.
 std::vector<uint32_t> expected_of(const std::vector<uint32_t>& in, uint32_t count) {
   std::vector<uint32_t> out;
   for (uint32_t group = 0; group < groups; ++group)
@@ -77,8 +77,9 @@ struct ThroughLds {
   DeviceBuffer<uint32_t> in{gpu, count}, out{gpu, groups*size_t{count}};
 };
 
-// The code object for the agent, with a metadata entry that says what the kernel reads. clang
-// writes it from version 18 on; the room comes from entries that no loader needs.
+// Returns the code object for the agent with an additional metadata entry that declares the hidden
+// argument. clang writes this entry from version 18 on. Its space comes from entries that no loader
+// reads.
 std::vector<std::byte> with_dynamic_lds_size(const Agent& gpu, uint32_t offset) {
   const auto target = parse_target_id(gpu.isa());
   REQUIRE(target);
@@ -93,7 +94,7 @@ std::vector<std::byte> with_dynamic_lds_size(const Agent& gpu, uint32_t offset) 
   for (const char* unread : {".language", ".language_version", ".agpr_count", ".sgpr_count", ".vgpr_count",
                              ".sgpr_spill_count", ".vgpr_spill_count"})
     kernel.erase(unread);
-  // A text of the right length makes it as long as it was.
+  // A replacement text that restores the original length.
   std::vector<uint8_t> packed;
   for (size_t length = 0; packed.size() != note.size(); ++length) {
     REQUIRE(length <= note.size());
@@ -106,7 +107,7 @@ std::vector<std::byte> with_dynamic_lds_size(const Agent& gpu, uint32_t offset) 
 
 }  // namespace
 
-TEST_CASE("a kernel's array sized at launch has the size that the grid gives it", "[hip]") {
+TEST_CASE("a kernel's array sized at launch has the size given in the grid", "[hip]") {
   ThroughLds work(1000);
   CHECK(work.kernel.info().group_segment_size == 16);
   const Grid grid = work.grid(8 * work.count);
@@ -160,7 +161,7 @@ TEST_CASE("a kernel's array sized at launch has the size that the grid gives it"
   }
 }
 
-TEST_CASE("all the group memory of a compute unit can be used, and one byte more is refused", "[hip]") {
+TEST_CASE("a grid can use all group memory of a compute unit, and one byte more is refused", "[hip]") {
   const uint32_t limit = [] {
     const Runtime runtime;
     return runtime.gpu().properties().group_segment_bytes;
@@ -187,13 +188,13 @@ TEST_CASE("all the group memory of a compute unit can be used, and one byte more
                                  work.count);
                  }),
                  refusal));
-  // Nothing of it reached a queue.
+  // The refused dispatch left no packet in a queue.
   batch.dispatch(work.kernel, work.grid(limit - 16), work.out.data(), work.in.data(), work.count);
   batch.submit().wait();
   CHECK(work.is_right());
 }
 
-TEST_CASE("a kernel of code object version 5 reads how much dynamic group memory it has", "[hip]") {
+TEST_CASE("a kernel of code object version 5 reads the size of its dynamic group memory", "[hip]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   constexpr uint32_t explicit_bytes = 16;  // an address and an LDS array's offset, up to 8 bytes
@@ -212,7 +213,7 @@ TEST_CASE("a kernel of code object version 5 reads how much dynamic group memory
   }
 }
 
-TEST_CASE("bool arguments reach a kernel, and nothing else takes their place", "[hip]") {
+TEST_CASE("a bool parameter accepts a bool argument and no other type", "[hip]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, hip_kernels()};

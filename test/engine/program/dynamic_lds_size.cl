@@ -1,5 +1,5 @@
-// Compiled as code object version 5, whose hidden arguments have the size of dynamic group memory
-// at byte 120 (LLVM AMDGPU User Guide, "Code Object V5 Kernel Argument Metadata";
+// Compiled as code object version 5. Its hidden arguments hold the size of dynamic group memory at
+// byte 120 (LLVM AMDGPU User Guide, "Code Object V5 Kernel Argument Metadata";
 // AMDGPUHSAMetadataStreamer.cpp).
 kernel void read_dynamic_lds_size(global uint* out, local volatile uint* array) {
   const constant uint* hidden = (const constant uint*)__builtin_amdgcn_implicitarg_ptr();

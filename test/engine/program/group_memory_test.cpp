@@ -1,5 +1,5 @@
-// Dynamic group memory, however a dispatch is made: where each part lies, what hidden arguments say
-// of it, and what is too much.
+// Dynamic group memory on every dispatch path: the place of each part, the hidden arguments that
+// describe it, and its limit.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -41,7 +41,7 @@ Arrays arrays_kernel(uint32_t limit = UINT32_MAX) {
   return kernel_of<uint32_t, LocalBytes, LocalBytes>(kernel);
 }
 
-// What one dispatch says of group memory.
+// The group memory fields of one dispatch.
 struct Seen {
   uint32_t segment, first_array, second_array, hidden_size;
   friend bool operator==(const Seen&, const Seen&) = default;
@@ -71,7 +71,7 @@ const RecordingOptions with_few_spares{.spare_kernarg_bytes = 4 << 10};
 
 }  // namespace
 
-TEST_CASE("a grid with other dynamic group memory is another grid", "[group_memory]") {
+TEST_CASE("grids with different dynamic group memory are different", "[group_memory]") {
   CHECK(Grid{64}.lds(16) == Grid{64}.lds(16));
   CHECK(Grid{64}.lds(16) != Grid{64});
   CHECK(Grid{64}.lds(16).by(32) == Grid{64}.by(32).lds(16));
@@ -82,7 +82,7 @@ TEST_CASE("dynamic group memory follows the static part, and LocalBytes arrays f
           "[group_memory]") {
   const Arrays arrays = arrays_kernel();
   const Grid grid = Grid{64}.lds(100);
-  // 20 + 100 = 120, up to 128, 40 bytes, up to 176, 24 bytes.
+  // 20 + 100 = 120, rounded up to 128; 40 bytes, rounded up to 176; 24 bytes.
   const Seen expected{.segment = 200, .first_array = 128, .second_array = 176, .hidden_size = 100};
   const LocalBytes first{40}, second{24};
 
@@ -112,7 +112,7 @@ TEST_CASE("dynamic group memory follows the static part, and LocalBytes arrays f
         Seen{.segment = 104, .first_array = 32, .second_array = 80, .hidden_size = 0});
 }
 
-TEST_CASE("a kernel that is dispatched with more and less dynamic group memory gets each", "[group_memory]") {
+TEST_CASE("a kernel gets the amount of dynamic group memory of each of its dispatches", "[group_memory]") {
   const Plain plain = plain_kernel();
   DoubleDevice device;
   BatchSubmitter batch(device.state(), {});
@@ -125,7 +125,7 @@ TEST_CASE("a kernel that is dispatched with more and less dynamic group memory g
   CHECK(seen_by(device) == expected);
 }
 
-TEST_CASE("all group memory that the agent has may be asked for, and not one byte more", "[group_memory]") {
+TEST_CASE("a dispatch may request all group memory of the agent, and not one byte more", "[group_memory]") {
   const Plain plain = plain_kernel(static_bytes + 100);
   const Arrays arrays = arrays_kernel(200);
   const Grid fits = Grid{64}.lds(100), too_much = Grid{64}.lds(101);
@@ -161,7 +161,7 @@ TEST_CASE("all group memory that the agent has may be asked for, and not one byt
   refused_arrays([&] { batch.dispatch_at({lines.bytes, block_bytes}, arrays, fits, 1u, first, third); });
   const auto prepared = batch.prepare(arrays, fits);
   refused_arrays([&] { prepared.dispatch(1u, first, third); });
-  // An amount that wraps in 32 bits is too much as well.
+  // An amount that overflows 32 bits is also too much.
   CHECK(contains(error_of<Error>([&] { prepared.dispatch(1u, LocalBytes{UINT32_MAX}, second); }),
                  "the limit is 200"));
   CHECK(batch.size() == 0);

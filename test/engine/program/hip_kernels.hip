@@ -1,9 +1,8 @@
-// HIP kernels with what OpenCL C does not have: arrays sized at launch, and bool
-// parameters.
+// HIP kernels with features that OpenCL C lacks: arrays sized at launch, and bool parameters.
 #include <hip/hip_runtime.h>
 
-// Static group memory of 12 bytes comes first; the array of 8-byte words begins at the next
-// multiple of 8.
+// 12 bytes of static group memory come first; the array of 8-byte words begins at the next multiple
+// of 8.
 extern "C" __global__ void through_lds(unsigned* out, const unsigned* in, unsigned count) {
   __shared__ unsigned bias[3];
   extern __shared__ unsigned long long words[];

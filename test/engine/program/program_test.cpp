@@ -1,4 +1,5 @@
-// Code objects, bundles, target IDs, metadata and argument layout: everything of engine/program that needs no device.
+// Code objects, bundles, target IDs, metadata and argument layout: the parts of engine/program that
+// need no device.
 #include <hsa/hsa.h>
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
@@ -68,7 +69,7 @@ T at(const std::vector<std::byte>& block, size_t offset) {
 
 }  // namespace
 
-TEST_CASE("a target ID is read alone, behind its triple, and with features in any order", "[program]") {
+TEST_CASE("a target ID is parsed alone, after its triple, and with features in any order", "[program]") {
   CHECK(target("gfx90a") == TargetId{"gfx90a", TargetFeature::any, TargetFeature::any});
   CHECK(target("amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-") ==
         TargetId{"gfx90a", TargetFeature::on, TargetFeature::off});
@@ -81,7 +82,8 @@ TEST_CASE("a target ID is read alone, behind its triple, and with features in an
   }
 }
 
-TEST_CASE("code runs where processor and features match, and an unset feature matches either", "[program]") {
+TEST_CASE("code runs where processor and features match, and an unset feature matches either value",
+          "[program]") {
   const TargetId agent = target("gfx90a:sramecc+:xnack-");
   CHECK(why_incompatible(target("gfx90a"), agent).empty());
   CHECK(why_incompatible(target("gfx90a:xnack-"), agent).empty());
@@ -93,7 +95,7 @@ TEST_CASE("code runs where processor and features match, and an unset feature ma
         "needs sramecc+, which the agent does not have");
 }
 
-TEST_CASE("of a bundle the object for the agent's ISA is taken", "[program]") {
+TEST_CASE("a bundle yields the code object for the agent's ISA", "[program]") {
   for (const char* processor : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
     const CodeObject object = select_code_object(builtin_kernels::bitonic_sort(), target(processor));
     CHECK(object.target.processor == processor);
@@ -105,14 +107,14 @@ TEST_CASE("of a bundle the object for the agent's ISA is taken", "[program]") {
   }
 }
 
-TEST_CASE("a plain ELF file is a candidate by itself", "[program]") {
+TEST_CASE("a plain ELF file is a candidate", "[program]") {
   const std::vector<std::byte> elf = elf_for("gfx906");
   CHECK(select_code_object(elf, target("gfx906:sramecc+:xnack-")).target.processor == "gfx906");
   CHECK(contains(error_of<Error>([&] { select_code_object(elf, target("gfx90a")); }),
                  "'ELF file' is for gfx906, the agent is gfx90a"));
 }
 
-TEST_CASE("when nothing fits, every candidate is named with its reason", "[program]") {
+TEST_CASE("when no code object fits, the error lists every candidate with its reason", "[program]") {
   const std::string error =
       error_of<Error>([] { select_code_object(builtin_kernels::bitonic_sort(), target("gfx1030")); });
   CAPTURE(error);
@@ -124,7 +126,7 @@ TEST_CASE("when nothing fits, every candidate is named with its reason", "[progr
   CHECK(contains(error, "HSA_STATUS_ERROR_INVALID_ISA"));
 }
 
-TEST_CASE("foreign input is refused by what it is", "[program]") {
+TEST_CASE("a file of another kind is refused with the name of its kind", "[program]") {
   const auto refusal = [](std::string_view text) {
     return error_of<Error>([&] { candidates_in(std::as_bytes(std::span(text))); });
   };
@@ -149,7 +151,8 @@ TEST_CASE("foreign input is refused by what it is", "[program]") {
 
 TEST_CASE("features of a code object are read from its flags", "[program]") {
   std::vector<std::byte> elf = elf_for("gfx90a");
-  // e_flags at 48, LLVM AMDGPU User Guide, "e_flags": xnack in bits 8-9, sramecc in bits 10-11; 1 any, 2 off, 3 on.
+  // e_flags at 48, LLVM AMDGPU User Guide, "e_flags": xnack in bits 8-9, sramecc in bits 10-11; 1
+  // any, 2 off, 3 on.
   elf[49] = std::byte{0x2 | 0x3 << 2};
   CHECK(to_string(read_code_object(elf).target) == "gfx90a:sramecc+:xnack-");
   elf[49] = std::byte{0x1 | 0x1 << 2};
@@ -160,10 +163,10 @@ TEST_CASE("features of a code object are read from its flags", "[program]") {
   CHECK(to_string(read_code_object(elf).target) == "gfx90a:sramecc+:xnack-");
 }
 
-TEST_CASE("a code object cut off anywhere is refused, and nothing outside it is read", "[program]") {
+TEST_CASE("a truncated code object is refused, and nothing outside it is read", "[program]") {
   const std::vector<std::byte> whole = elf_for("gfx90a");
   for (size_t length = 0; length < whole.size(); ++length) {
-    // A copy of exactly that size, so that an address sanitizer sees a read past the end.
+    // A copy of exactly that size, so that AddressSanitizer detects a read past the end.
     const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length));
     const bool refused = error_of<Error>([&] { select_code_object(part, target("gfx90a")); }) != "no error";
     if (!refused) FAIL("accepted " << length << " bytes of " << whole.size());
@@ -171,7 +174,7 @@ TEST_CASE("a code object cut off anywhere is refused, and nothing outside it is 
   CHECK(error_of<Error>([&] { select_code_object(whole, target("gfx90a")); }) == "no error");
 }
 
-TEST_CASE("a bundle cut off anywhere is refused or still holds what was asked for", "[program]") {
+TEST_CASE("a truncated bundle is refused or still holds the requested code object", "[program]") {
   const auto bundle = builtin_kernels::bitonic_sort();
   for (size_t length = 0; length < bundle.size(); length += length < 512 ? 1 : 61) {
     const std::vector<std::byte> part(bundle.begin(), bundle.begin() + static_cast<ptrdiff_t>(length));
@@ -180,7 +183,7 @@ TEST_CASE("a bundle cut off anywhere is refused or still holds what was asked fo
   }
 }
 
-TEST_CASE("a code object with flipped bytes ends in an error or in a layout inside its block", "[program]") {
+TEST_CASE("a code object with flipped bytes causes an error or a layout inside its block", "[program]") {
   const std::vector<std::byte> whole = elf_for("gfx90a");
   std::mt19937 random(20260101);
   unsigned accepted = 0, refused = 0;
@@ -202,7 +205,7 @@ TEST_CASE("a code object with flipped bytes ends in an error or in a layout insi
       ++refused;
     }
   }
-  // Damage in code or names is not this reader's to find; damage in structure is.
+  // This reader does not detect damage in code or names. It must detect damage in structure.
   CHECK(accepted > 0);
   CHECK(refused > 400);
 }
@@ -235,7 +238,7 @@ TEST_CASE("metadata gives each argument its offset, size and kind", "[program]")
   CHECK_FALSE(program.has_printf);
 }
 
-TEST_CASE("C++ types must match the kernel's parameters in number, size and nature", "[program]") {
+TEST_CASE("C++ types must match the kernel's parameters in number, size and kind", "[program]") {
   const ProgramMetadata program =
       read_metadata(metadata_note(select_code_object(builtin_kernels::bitonic_sort(), target("gfx90a"))));
   const ArgumentLayout layout(program.kernels[0], false);
@@ -257,7 +260,7 @@ TEST_CASE("C++ types must match the kernel's parameters in number, size and natu
 
 TEST_CASE("hidden arguments are filled from geometry and queue, and every other byte is zero", "[program]") {
   using Kind = ArgumentKind;
-  // Code object version 5's order, with an explicit pointer and a gap before the hidden part.
+  // Code object version 5's order, with an explicit pointer and a gap before the hidden arguments.
   const KernelMetadata kernel = kernel_with(
       {
           argument(Kind::global_buffer, 0, 8),
@@ -306,7 +309,7 @@ TEST_CASE("hidden arguments are filled from geometry and queue, and every other 
   CHECK(at<uint32_t>(block, 272) == canary);  // past the block
 }
 
-TEST_CASE("a kernel that needs what this library does not offer is refused by name", "[program]") {
+TEST_CASE("a kernel that requires an unsupported feature is refused, and the error names it", "[program]") {
   const auto refusal = [](ArgumentKind kind, const char* name, bool printf = false) {
     return error_of<Error>([&] { ArgumentLayout(kernel_with({argument(kind, 0, 8, name)}, 8), printf); });
   };
@@ -328,7 +331,7 @@ TEST_CASE("dynamic LDS arrays follow the static ones, aligned to 16 bytes", "[pr
   CHECK(group_segment == 152);
 }
 
-TEST_CASE("an Error tells its facts in one sentence and one by one", "[runtime]") {
+TEST_CASE("an Error reports its facts as one sentence and one by one", "[runtime]") {
   const Error error({.status = HSA_STATUS_ERROR_OUT_OF_RESOURCES,
                      .call = "hsa_queue_create",
                      .asked = "a queue of 64 packets",
