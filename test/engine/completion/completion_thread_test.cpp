@@ -39,7 +39,7 @@ bool eventually(Condition&& condition) {
   return true;
 }
 
-// Sleeps in epoll until the descriptor is readable, and reads it.
+// Sleeps in epoll until the descriptor is readable, then reads it.
 class Sleeper {
  public:
   explicit Sleeper(int fd) : fd_(fd), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
@@ -103,7 +103,7 @@ TEST_CASE("a descriptor becomes readable when a watched completion is complete, 
   CHECK_FALSE(notifier.take().has_value());
   CHECK(notifier.pending() == 0);
 
-  notifier.watch(completion, 78);  // complete already: a notice at once
+  notifier.watch(completion, 78);  // already complete: a notice at once
   notifier.watch(Completion{}, 79);
   REQUIRE(sleeper.wait());
   CHECK(notifier.take()->tag == 78);
@@ -111,7 +111,7 @@ TEST_CASE("a descriptor becomes readable when a watched completion is complete, 
   CHECK_FALSE(notifier.take().has_value());
 }
 
-TEST_CASE("the caller's descriptor serves as well, and stays open", "[drain]") {
+TEST_CASE("a caller's descriptor also works, and stays open", "[drain]") {
   const int fd = eventfd(0, EFD_NONBLOCK);
   DoubleDevice device(with_publications(16, false));
   {
@@ -126,7 +126,7 @@ TEST_CASE("the caller's descriptor serves as well, and stays open", "[drain]") {
   close(fd);
 }
 
-TEST_CASE("a notifier takes no more than its capacity until notices are taken", "[drain]") {
+TEST_CASE("a notifier accepts watches up to its capacity until notices are read", "[drain]") {
   DoubleDevice device(with_publications(16, true));
   CompletionNotifier notifier(2);
   const Completion first = submit_one(device), second = submit_one(device), third = submit_one(device);
@@ -149,7 +149,7 @@ TEST_CASE("a notifier takes no more than its capacity until notices are taken", 
   CHECK(notifier.take()->completion == third);
 }
 
-TEST_CASE("1,000 completions of 4 queues arrive once each, in order, many at a wake-up of one thread",
+TEST_CASE("1,000 completions of 4 queues arrive once each, in order, many per wake-up of one thread",
           "[drain]") {
   constexpr size_t queues = 4, each = 250;
   std::vector<std::unique_ptr<DoubleDevice>> devices;
@@ -181,7 +181,7 @@ TEST_CASE("1,000 completions of 4 queues arrive once each, in order, many at a w
   CHECK(threads_named("uptempo-waiter").size() == 1);
 }
 
-TEST_CASE("notices of a queue come in order while it runs, also of what is complete when it is watched",
+TEST_CASE("notices of a queue arrive in order, also for completions that are complete when watched",
           "[drain]") {
   DoubleDevice device(with_publications(64, false));
   CompletionNotifier notifier(64);
@@ -205,7 +205,8 @@ TEST_CASE("notices of a queue come in order while it runs, also of what is compl
   CHECK(notices == 2000);
 }
 
-TEST_CASE("when a queue fails, its watched completions arrive as failed ones and others go on", "[drain]") {
+TEST_CASE("when a queue fails, its watched completions arrive as failed and other queues continue",
+          "[drain]") {
   DoubleDevice broken(with_publications(16, true)), sound(with_publications(16, true));
   CompletionNotifier notifier(8);
   Sleeper sleeper(notifier.fd());
@@ -232,7 +233,8 @@ TEST_CASE("when a queue fails, its watched completions arrive as failed ones and
   CHECK_FALSE(notice->failed);
 }
 
-TEST_CASE("a coroutine awaits one batch after the other, and submits from where it was resumed", "[drain]") {
+TEST_CASE("a coroutine awaits one batch after another, and submits from the thread that resumed it",
+          "[drain]") {
   DoubleDevice device(with_publications(16, false));
   std::atomic<int> steps{0};
   const auto chain = [](DoubleDevice& on, std::atomic<int>& counted) -> Task {
@@ -275,7 +277,7 @@ TEST_CASE("many coroutines await the same and different completions", "[drain]")
   CHECK(count == 400);
 }
 
-TEST_CASE("a coroutine whose queue fails goes on with the queue's error", "[drain]") {
+TEST_CASE("a coroutine whose queue fails resumes with the queue's error", "[drain]") {
   DoubleDevice device(with_publications(16, true));
   std::atomic<int> count{0};
   const Task task = count_when_done(submit_one(device), count);
@@ -285,7 +287,7 @@ TEST_CASE("a coroutine whose queue fails goes on with the queue's error", "[drai
   CHECK(count == 0);
 }
 
-TEST_CASE("an executor resumes the coroutine where it wants", "[drain]") {
+TEST_CASE("an executor selects where the coroutine resumes", "[drain]") {
   DoubleDevice device(with_publications(16, false));
   struct Loop {
     std::mutex mutex;
@@ -322,7 +324,7 @@ TEST_CASE("an executor resumes the coroutine where it wants", "[drain]") {
   CHECK(std::ranges::all_of(where, [](std::thread::id id) { return id == std::this_thread::get_id(); }));
 }
 
-TEST_CASE("what awaits may go first, the queue may, and either may while completions arrive", "[drain]") {
+TEST_CASE("the queue and its waiters may be destroyed in any order while completions arrive", "[drain]") {
   std::mt19937 random(11);
   for (int round = 0; round < 100; ++round) {
     auto device = std::make_unique<DoubleDevice>(with_publications(16, random() % 2 == 0));
@@ -333,7 +335,8 @@ TEST_CASE("what awaits may go first, the queue may, and either may while complet
       const Completion completion = submit_one(*device);
       notifier->watch(completion, i);
       if (random() % 2 == 0) continue;
-      // Suspended on the drain only where nobody resumes it while it is destroyed.
+      // The coroutine is suspended on the completion thread only where no thread resumes it during
+      // its destruction.
       if (device->processor().completed_count() == 0) tasks.push_back(count_when_done(completion, count));
     }
     const auto let_coroutines_end = [&] {
@@ -367,7 +370,7 @@ TEST_CASE("what awaits may go first, the queue may, and either may while complet
   }
 }
 
-TEST_CASE("a suspended coroutine may be destroyed, and is not resumed then", "[drain]") {
+TEST_CASE("a suspended coroutine may be destroyed, and is not resumed afterwards", "[drain]") {
   DoubleDevice device(with_publications(16, true));
   std::atomic<int> count{0};
   const Completion completion = submit_one(device);
@@ -379,7 +382,7 @@ TEST_CASE("a suspended coroutine may be destroyed, and is not resumed then", "[d
   CHECK(count == 1);
 }
 
-TEST_CASE("a coroutine may destroy one that would be resumed next", "[drain]") {
+TEST_CASE("a coroutine may destroy another that is next to be resumed", "[drain]") {
   DoubleDevice device(with_publications(16, true));
   std::atomic<int> count{0};
   const Completion completion = submit_one(device);
@@ -396,7 +399,7 @@ TEST_CASE("a coroutine may destroy one that would be resumed next", "[drain]") {
   CHECK(count == 0);
 }
 
-TEST_CASE("a coroutine on the drain thread may destroy the queue that it awaited", "[drain]") {
+TEST_CASE("a coroutine on the completion thread may destroy the queue that it awaited", "[drain]") {
   auto device = std::make_unique<DoubleDevice>(with_publications(16, false));
   const auto destroy = [](std::unique_ptr<DoubleDevice>& mine) -> Task {
     const Completion completion = submit_one(*mine);
@@ -409,7 +412,7 @@ TEST_CASE("a coroutine on the drain thread may destroy the queue that it awaited
   CHECK(task.error().empty());
 }
 
-TEST_CASE("threads that wait and the drain share a publication", "[drain]") {
+TEST_CASE("waiting threads and the completion thread share a publication", "[drain]") {
   DoubleDevice device(with_publications(64, false));
   std::atomic<int> count{0};
   for (int round = 0; round < 30; ++round) {
@@ -426,7 +429,7 @@ TEST_CASE("threads that wait and the drain share a publication", "[drain]") {
   CHECK(count == 30 * 4);
 }
 
-TEST_CASE("waiters that nothing can wake use under 2 % of a core, and so does the drain", "[drain]") {
+TEST_CASE("waiters on signals without event, and the completion thread, use under 2 % of a core", "[drain]") {
   DoubleDevice device(with_publications(16, true));
   const Completion completion = submit_one(device);
   std::atomic<int> count{0};

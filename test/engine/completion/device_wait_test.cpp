@@ -1,4 +1,5 @@
-// Waiting on a real HSA queue: what it costs the waiting threads, and the drain thread under a Runtime.
+// Waits on a real HSA queue: their cost for the waiting threads, and the completion thread under a
+// Runtime.
 #include <hsa/hsa_ext_amd.h>
 #include <poll.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ bool eventually(Condition&& condition) {
   return true;
 }
 
-// A batch that is complete when the gate opens.
+// A batch that completes when the gate opens.
 Completion submit_gated(Queue& queue, const Signal& gate) {
   BatchSubmitter batch{queue};
   batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
@@ -45,7 +46,8 @@ Completion submit_gated(Queue& queue, const Signal& gate) {
 }
 void open(const Signal& gate) { hsa_signal_store_screlease(gate.handle(), 0); }
 
-// CPU time of threads that wait together, each against the time from the start of its wait to the opening of the gate.
+// CPU time of threads that wait together, each relative to the time from the start of its wait to
+// the opening of the gate.
 std::vector<double> cost_of_waiters(const Completion& completion, const Signal& gate, size_t waiters,
                                     WaitPolicy policy) {
   constexpr auto asleep = 1s;
@@ -94,7 +96,7 @@ TEST_CASE("a thread that waits longer than the spin window uses under 2 % of a c
   }
 }
 
-TEST_CASE("waiters of a caller's signal without event use under 2 % of a core", "[wait]") {
+TEST_CASE("waiters on a caller's signal without event use under 2 % of a core", "[wait]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Signal gate, event_less{SignalKind::event_less};
@@ -107,7 +109,7 @@ TEST_CASE("waiters of a caller's signal without event use under 2 % of a core", 
   CompletionNotifier notifier{2};
   notifier.watch(completion);
   const Signal other_gate;
-  Queue other{gpu};  // with events: the drain has one to sleep on and one to poll for
+  Queue other{gpu};  // with events: the completion thread sleeps on one and polls the others
   notifier.watch(submit_gated(other, other_gate));
   std::this_thread::sleep_for(20ms);
   const auto drains = threads_named("uptempo-waiter");
@@ -122,9 +124,8 @@ TEST_CASE("waiters of a caller's signal without event use under 2 % of a core", 
   REQUIRE(eventually([&] { return notifier.pending() == 0; }));
 }
 
-TEST_CASE(
-    "the drain uses under 2 % of a core while hundreds of completions are awaited, beside other waiters",
-    "[wait]") {
+TEST_CASE("the completion thread uses under 2 % of a core while hundreds of completions are pending",
+          "[wait]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Signal gate;
@@ -142,7 +143,8 @@ TEST_CASE(
     }
   const auto drains = threads_named("uptempo-waiter");
   REQUIRE(drains.size() == 1);
-  // The same publication is awaited by threads, too: one of them, or the drain, sleeps on its signal.
+  // Threads await the same publication. One of them, or the completion thread, sleeps on its
+  // signal.
   double of_a_thread = 0;
   std::thread thread([&] {
     const auto before = cpu_time();
@@ -213,7 +215,8 @@ TEST_CASE("a queue that fails wakes descriptors and coroutines", "[wait]") {
   CHECK(count == 0);
 }
 
-TEST_CASE("the drain ends with the runtime, and what is awaited then is told", "[wait]") {
+TEST_CASE("the completion thread ends with the runtime and reports the pending completions as failed",
+          "[wait]") {
   for (int round = 0; round < 3; ++round) {
     std::optional<Runtime> runtime;
     runtime.emplace();
@@ -235,7 +238,7 @@ TEST_CASE("the drain ends with the runtime, and what is awaited then is told", "
   }
 }
 
-TEST_CASE("the last runtime may go on the drain thread", "[wait]") {
+TEST_CASE("the last runtime may be destroyed on the completion thread", "[wait]") {
   auto runtime = std::make_unique<Runtime>();
   const Agent gpu = runtime->gpu();
   Queue queue{gpu}, other{gpu, {.drain = 100ms}};
@@ -253,7 +256,7 @@ TEST_CASE("the last runtime may go on the drain thread", "[wait]") {
   CHECK(contains(lost.error(), "the Runtime has gone"));
 }
 
-// Run by the test below, in processes of their own.
+// The next test case runs these in processes of their own.
 TEST_CASE("child: awaits in static storage", "[.child]") {
   static std::optional<CompletionNotifier> notifier;
   static std::optional<Runtime> runtime;
@@ -276,9 +279,9 @@ TEST_CASE("child: awaits and leaks the runtime", "[.child]") {
   all->notifier.watch(submit_gated(all->queue, all->gate));
 }
 
-TEST_CASE("a process ends cleanly while completions are awaited", "[wait]") {
+TEST_CASE("a process ends cleanly while completions are pending", "[wait]") {
   for (const char* const child : {"child: awaits in static storage", "child: awaits and leaks the runtime"}) {
-    // The second one leaks on purpose, and so does ROCr then.
+    // The second child leaks the runtime on purpose, so ROCr leaks too.
     if (std::string_view(child).ends_with("leaks the runtime")) {
       const char* const options = std::getenv("ASAN_OPTIONS");
       setenv("ASAN_OPTIONS", (std::string(options == nullptr ? "" : options) + ":detect_leaks=0").c_str(), 1);

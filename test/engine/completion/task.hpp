@@ -1,4 +1,4 @@
-// The least coroutine type: starts at once, keeps what it threw, and is destroyed with its owner.
+// A minimal coroutine type: starts at once, stores its exception, and is destroyed with its owner.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class Task {
     auto final_suspend() noexcept {
       struct Mark {
         bool await_ready() noexcept { return false; }
-        // Last: the owner may destroy the frame as soon as it is seen.
+        // Last store: the owner may destroy the frame as soon as it reads this.
         void await_suspend(std::coroutine_handle<promise_type> self) noexcept { self.promise().done = true; }
         void await_resume() noexcept {}
       };

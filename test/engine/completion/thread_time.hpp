@@ -12,7 +12,7 @@
 
 namespace uptempo::test {
 
-// Of the calling thread.
+// CPU time of the calling thread.
 inline std::chrono::nanoseconds cpu_time() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -32,7 +32,7 @@ inline std::vector<std::string> threads_named(const std::string& name) {
   return found;
 }
 
-// Of another thread of this process; the first number of schedstat is its time on a core.
+// CPU time of another thread of this process: the first number of schedstat.
 inline std::chrono::nanoseconds cpu_time_of(const std::string& task) {
   std::ifstream file("/proc/self/task/" + task + "/schedstat");
   uint64_t on_core = 0;
@@ -40,7 +40,7 @@ inline std::chrono::nanoseconds cpu_time_of(const std::string& task) {
   return std::chrono::nanoseconds(on_core);
 }
 
-// What part of a core that was, in per cent.
+// That time as per cent of one core.
 inline double per_cent(std::chrono::nanoseconds cpu, std::chrono::nanoseconds wall) {
   return 100.0 * static_cast<double>(cpu.count()) / static_cast<double>(wall.count());
 }

@@ -1,4 +1,4 @@
-// A timeline by itself: who may look at a signal and until when, errors that stay, and lives that follow each other.
+// A timeline alone: which threads may read a signal and until when, permanent errors, and reuse.
 #include <hsa/hsa.h>
 
 #include <atomic>
@@ -16,12 +16,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Others of the process do not meet these lists of free timelines: each test has a capacity of its own.
+// Each test has a capacity of its own, so it does not share a list of free timelines with others in
+// the process.
 constexpr uint32_t capacity_of_reuse = 3, capacity_of_loss = 5;
 
 }  // namespace
 
-TEST_CASE("an error of the watched source is a failure from then on, whatever fires or changes later",
+TEST_CASE("an error of the watched source is a permanent failure, whatever fires or changes later",
           "[timeline]") {
   Timeline& timeline = Timeline::acquire(7);
   std::atomic<hsa_status_t> source{HSA_STATUS_SUCCESS};
@@ -44,7 +45,7 @@ TEST_CASE("an error of the watched source is a failure from then on, whatever fi
   timeline.release();
 }
 
-TEST_CASE("a timed publication that is taken back leaves no times to the next one", "[timeline]") {
+TEST_CASE("a timed publication that is withdrawn leaves no times to the next one", "[timeline]") {
   Timeline& timeline = Timeline::acquire(11);
   SignalDouble first(1), second(0);
   bool read = false;
@@ -61,10 +62,11 @@ TEST_CASE("a timed publication that is taken back leaves no times to the next on
   CHECK_FALSE(read);
 }
 
-TEST_CASE("a timeline does not close while another thread looks at a signal", "[timeline]") {
+TEST_CASE("a timeline does not close while another thread reads a signal", "[timeline]") {
   Timeline& timeline = Timeline::acquire(9);
   SignalDouble signal(1);
-  signal.abi().kind = AMD_SIGNAL_KIND_INVALID;  // its value is loaded by a call, which this test can hold up
+  // a call loads its value, and this test can block that call
+  signal.abi().kind = AMD_SIGNAL_KIND_INVALID;
   const uint64_t value = timeline.begin(signal.handle());
   std::atomic<bool> inside{false}, go_on{false};
   static thread_local bool held_up = false;
@@ -98,7 +100,7 @@ TEST_CASE("a timeline does not close while another thread looks at a signal", "[
   timeline.release();
 }
 
-TEST_CASE("a queue and its signals go while threads ask without end", "[timeline]") {
+TEST_CASE("a queue and its signals may be destroyed while threads query without pause", "[timeline]") {
   const auto kernel = number_kernel();
   for (int round = 0; round < 100; ++round) {
     DoubleDevice device({.device = {.ring_size = 64}});
@@ -136,7 +138,7 @@ TEST_CASE("a queue and its signals go while threads ask without end", "[timeline
   }
 }
 
-TEST_CASE("a timeline that lost no publication is used again, failed or not", "[timeline]") {
+TEST_CASE("a timeline that lost no publication is reused, failed or not", "[timeline]") {
   Timeline& timeline = Timeline::acquire(capacity_of_reuse);
   SignalDouble signal(0);
   const uint64_t complete = timeline.begin(signal.handle());
@@ -158,7 +160,7 @@ TEST_CASE("a timeline that lost no publication is used again, failed or not", "[
   next.release();
 }
 
-TEST_CASE("a timeline that lost publications goes on telling of the loss", "[timeline]") {
+TEST_CASE("a timeline that lost publications keeps reporting the loss", "[timeline]") {
   Timeline& timeline = Timeline::acquire(capacity_of_loss);
   SignalDouble signal(1);
   const uint64_t lost = timeline.begin(signal.handle());
