@@ -39,7 +39,7 @@ uint32_t sum_of(uint32_t first, uint32_t addend) {
 
 }  // namespace
 
-// Run by the test below, in a process of its own.
+// The next test case runs this in a process of its own.
 TEST_CASE("child: saves a recording", "[.child]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -66,7 +66,7 @@ TEST_CASE("child: saves a recording", "[.child]") {
   std::printf("words at %p\n", static_cast<void*>(buffers.words.data()));
 }
 
-TEST_CASE("a recording that another process saved runs here, in memory of this one", "[recording]") {
+TEST_CASE("a recording that another process saved runs here, in memory of this process", "[recording]") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("sum.recording");
   REQUIRE(setenv(file_variable, file.c_str(), 1) == 0);
@@ -104,7 +104,7 @@ TEST_CASE("a recording that another process saved runs here, in memory of this o
   };
   CHECK(contains(refusal({Program(gpu, builtin_kernels::probes())}),
                  "it needs kernel 'iota' of " + program.target()));
-  // The same code but for a byte that means nothing.
+  // The same code except for a byte without meaning.
   const CodeObject object = select_code_object(builtin_kernels::basics(), *parse_target_id(gpu.isa()));
   std::vector<std::byte> bytes(object.bytes.begin(), object.bytes.end());
   CHECK(program.identity() == CodeIdentity(program.target(), bytes.size(), content_hash(bytes)));
@@ -118,7 +118,7 @@ TEST_CASE("a recording that another process saved runs here, in memory of this o
                  "cannot be read"));
 }
 
-TEST_CASE("a recording ends where its file ends", "[recording]") {
+TEST_CASE("a recording ends at the end of its file", "[recording]") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("empty.recording");
   const Runtime runtime;

@@ -1,4 +1,5 @@
-// Recordings on a real HSA queue: replayed on several queues, patched while replays are in flight, cut off, and outlived.
+// Recordings on a real HSA queue: replayed on several queues, patched with replays in flight,
+// interrupted, and kept after their queue.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
@@ -24,7 +25,7 @@ using uptempo::test::soon;
 
 }  // namespace
 
-TEST_CASE("a recorded sort sorts again and again, also after its queue has gone", "[recording]") {
+TEST_CASE("a recorded sort replays repeatedly, also after its queue is destroyed", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   std::optional<Queue> queue{gpu};
@@ -51,7 +52,7 @@ TEST_CASE("a recorded sort sorts again and again, also after its queue has gone"
   }
 }
 
-TEST_CASE("every replay in flight on two queues writes what was set before it", "[recording]") {
+TEST_CASE("every replay in flight on two queues writes the values set before it", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -109,7 +110,7 @@ TEST_CASE("a recording longer than the ring is replayed in portions", "[recordin
   CHECK(download(copier, values) == std::vector<uint32_t>(64, expected));
 }
 
-TEST_CASE("replays, patched or not, allocate nothing and call nobody but the doorbell", "[recording]") {
+TEST_CASE("replays, patched or not, allocate nothing and call nothing but the doorbell", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -138,7 +139,7 @@ TEST_CASE("replays, patched or not, allocate nothing and call nobody but the doo
   if (support::sees_system_calls()) CHECK(cost.system_calls == 0);
 }
 
-TEST_CASE("times of a replay's packets are those of its completion", "[recording]") {
+TEST_CASE("packet times of a replay belong to its completion", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -159,7 +160,7 @@ TEST_CASE("times of a replay's packets are those of its completion", "[recording
   }
 }
 
-TEST_CASE("a kernel that was replaced stays loaded for the replays in flight", "[recording]") {
+TEST_CASE("a replaced kernel stays loaded for the replays in flight", "[recording]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};

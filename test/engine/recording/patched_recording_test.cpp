@@ -1,4 +1,5 @@
-// What a recording that has been replayed and patched puts into the ring, next to one that was made at once as it is now.
+// The ring content of a recording that was replayed and patched, compared with a new recording of
+// the same final state.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -17,12 +18,12 @@ using namespace uptempo::test;
 namespace {
 
 enum class Kind : uint8_t { number, other_number, wide, local, nothing, finished };
-constexpr uint32_t kinds = 5;  // but for finished packets, which cannot be patched
+constexpr uint32_t kinds = 5;  // except for finished packets, which cannot be patched
 
 enum class Said : uint8_t { nothing, without_barrier, fences, observed, untouched };
 constexpr uint32_t sayings = 5;
 
-// All there is to know of a node.
+// Everything that defines a node.
 struct Content {
   Kind kind = Kind::number;
   uint32_t grid = 64;
@@ -56,7 +57,7 @@ struct Kernels {
 struct Bytes {
   uint32_t offset, size;
 };
-// Of a kernarg block, arguments hidden and not; what lies between them is nobody's.
+// The arguments in a kernarg block, explicit and hidden. Bytes between them are unspecified.
 std::vector<Bytes> arguments_of(Kind kind) {
   switch (kind) {
     case Kind::number:
@@ -115,7 +116,7 @@ void say(Ref node, Said said) {
   }
 }
 
-// f(kernel, arguments...) for the content's kernel.
+// Calls f(kernel, arguments...) for the content's kernel.
 template <class F>
 auto with_dispatch(const Content& content, F&& f) {
   static const Kernels kernels;
@@ -163,7 +164,7 @@ void set_grid(Recording& recording, size_t index, const Content& content) {
   });
 }
 
-// Another number for a node whose kernel takes one.
+// Sets another number in a node whose kernel takes one.
 bool set_number(Recording& recording, size_t index, Content& content, uint32_t number) {
   switch (content.kind) {
     case Kind::number:
@@ -187,10 +188,10 @@ bool set_number(Recording& recording, size_t index, Content& content, uint32_t n
   return true;
 }
 
-// What a replay put into the ring, in the ring's order.
+// The packets that a replay stored in the ring, in ring order.
 std::vector<aql::Packet64> replayed(Bench& bench) {
   const Completion done = bench.recording->replay(bench.device.state(), soon());
-  // Asleep: the processor needs the core.
+  // Sleeps, since the packet processor needs the core.
   REQUIRE(bench.device.processor().wait_completed(bench.device.state().writer().next_index()));
   REQUIRE(done.wait(soon(), actively));  // its signal follows
   const std::vector<Completed> all = bench.device.processor().completed();
@@ -201,7 +202,8 @@ std::vector<aql::Packet64> replayed(Bench& bench) {
   return packets;
 }
 
-// The packets of two recordings in memory of their own: alike but for where their blocks and signals are, with the same arguments in their blocks.
+// Compares the packets of two recordings: equal except for the addresses of blocks and signals,
+// with equal arguments in the blocks.
 std::string difference(const aql::Packet64& one, const aql::Packet64& other, Kind kind) {
   aql::Packet64 a = one, b = other;
   const auto of_a = aql::packet_as<hsa_kernel_dispatch_packet_t>(a),
@@ -227,7 +229,7 @@ void check_like_a_fresh_one(Bench& bench, const std::vector<Content>& contents, 
   Bench fresh(ring_size, options);
   for (const Content& content : contents) record(*fresh.recording, content);
   const auto expected = replayed(fresh), found = replayed(bench);
-  // A finished packet at the end is followed by a barrier packet with the completion signal.
+  // After a finished packet at the end, a barrier packet carries the completion signal.
   const size_t closing = contents.back().kind == Kind::finished ? 1 : 0;
   REQUIRE(found.size() == contents.size() + closing);
   REQUIRE(expected.size() == found.size());
@@ -238,7 +240,8 @@ void check_like_a_fresh_one(Bench& bench, const std::vector<Content>& contents, 
   }
 }
 
-// Mostly one kernel in a row, so that there are runs to break; unless `silent`, something is said of some and others are finished packets.
+// Mostly one kernel in a row, so that there are runs to break. Unless `silent`, some nodes have
+// declarations and others are finished packets.
 std::vector<Content> some_contents(std::mt19937_64& random, size_t count, bool silent) {
   std::vector<Content> contents;
   Content content;
@@ -292,7 +295,7 @@ void replay_patch_and_compare(bool silent) {
         check_like_a_fresh_one(bench, contents, ring_size, options);
         for (int round = 0; round < 5; ++round) {
           patch_some(*bench.recording, contents, random, silent);
-          // Some patches find a replay in flight, and move their nodes to other blocks.
+          // Some patches run with a replay in flight, so their nodes move to other blocks.
           if (random() % 2 == 0) {
             bench.recording->replay(bench.device.state(), soon());
             patch_some(*bench.recording, contents, random, silent);
@@ -306,7 +309,8 @@ void replay_patch_and_compare(bool silent) {
 
 }  // namespace
 
-TEST_CASE("Invariant 2: a patched recording puts into the ring what one made afresh would", "[invariant]") {
-  SECTION("of which nothing is said") { replay_patch_and_compare(true); }
+TEST_CASE("Invariant 2: a patched recording stores the same packets in the ring as a new one",
+          "[invariant]") {
+  SECTION("without declarations") { replay_patch_and_compare(true); }
   SECTION("with fences and finished packets") { replay_patch_and_compare(false); }
 }

@@ -1,4 +1,5 @@
-// Saved recordings, damaged in every way: the end is an Error, or a recording that is what its file says, never anything else.
+// Saved recordings with damage of every kind. Loading must end with an Error or with a recording
+// equal to the file's content.
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -14,8 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-// A payload with names where it has numbers of names, so that lists in another order, or with more entries, do not matter. Sizes of memory are those
-// of the loading side in what it saves.
+// Replaces indices into the name lists by the names, so that the order of the lists and unused
+// entries do not matter. Memory sizes in the saved copy are those of the loading side.
 json without_numbers(const std::string& payload) {
   const json file = json::parse(payload);
   json nodes = file.at("nodes");
@@ -24,7 +25,7 @@ json without_numbers(const std::string& payload) {
       place["memory"] = file.at("memory").at(place["memory"].get<size_t>()).at("name");
   };
   for (json& node : nodes) {
-    // What is not said and what is said to be so anyhow is the same.
+    // An omitted default and an explicit default are equal.
     if (node.value("observer", json()) == "none") node.erase("observer");
     if (node.value("without_barrier", json()) == false) node.erase("without_barrier");
     if (node.contains("kernel")) node["kernel"] = file.at("kernels").at(node["kernel"].get<size_t>());
@@ -41,7 +42,7 @@ struct Fuzz {
   size_t loaded = 0, refused = 0;
   std::set<std::string> reasons;  // without numbers
 
-  // Loads the file; anything but an Error or a recording that says the same fails the test.
+  // Loads the file. The test fails unless the result is an Error or a recording with equal content.
   void operator()(const std::string& file) {
     std::string error;
     try {
@@ -75,7 +76,7 @@ std::string a_file() {
   return here.save(*here.full_recording());
 }
 
-// Every value in the file, by its place.
+// Every value in the file, by its path.
 void places_of(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& places) {
   places.push_back(at);
   if (value.is_object())
@@ -120,7 +121,7 @@ json something_else(std::mt19937_64& random, const json& root,
 
 }  // namespace
 
-TEST_CASE("a file that is cut off anywhere is refused", "[recording-file]") {
+TEST_CASE("a truncated file is refused, whatever its length", "[recording-file]") {
   const std::string file = a_file(), payload = payload_of(file);
   Fuzz fuzz;
   for (size_t length = 0; length < file.size(); ++length) fuzz(file.substr(0, length));
@@ -132,7 +133,7 @@ TEST_CASE("a file that is cut off anywhere is refused", "[recording-file]") {
   CHECK(fuzz.loaded == 1);
 }
 
-TEST_CASE("a file with a changed bit is refused, by its hash", "[recording-file]") {
+TEST_CASE("a file with a changed bit is refused because of its hash", "[recording-file]") {
   std::string file = a_file();
   Fuzz fuzz;
   for (char& byte : file)
@@ -145,7 +146,7 @@ TEST_CASE("a file with a changed bit is refused, by its hash", "[recording-file]
   CHECK(fuzz.refused == 8 * file.size());
 }
 
-TEST_CASE("a file with a changed bit and a hash that fits is refused, or is what it says",
+TEST_CASE("a file with a changed bit and a matching hash is refused, or the recording equals its content",
           "[recording-file]") {
   std::string payload = payload_of(a_file());
   Fuzz fuzz;
@@ -159,7 +160,8 @@ TEST_CASE("a file with a changed bit and a hash that fits is refused, or is what
   CHECK(fuzz.refused > 100);
 }
 
-TEST_CASE("whatever the JSON of a file says, it is refused or is what it says", "[recording-file]") {
+TEST_CASE("a file with any change in its JSON is refused, or the recording equals its content",
+          "[recording-file]") {
   const json original = json::parse(payload_of(a_file()));
   Fuzz fuzz;
   for (uint64_t seed = 1; seed <= 6000; ++seed) {

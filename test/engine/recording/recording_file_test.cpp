@@ -1,4 +1,5 @@
-// Recordings in files, against the packet processor double: what is kept, what is refused and in what words.
+// Recordings in files, against the packet processor double: the stored content, and each refusal
+// with its message.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -19,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-// The file, with one thing in its JSON changed.
+// The file with one value in its JSON changed.
 template <class Change>
 std::string changed(const std::string& file, Change&& change) {
   json payload = json::parse(payload_of(file));
@@ -43,7 +44,7 @@ TEST_CASE("a hash of content is XXH64", "[recording-file]") {
   CHECK(hash("Nobody inspects the spammish repetition") == 0xfbcea83c8a378bf1);
 }
 
-TEST_CASE("names are given once, to memory that has none", "[recording-file]") {
+TEST_CASE("a name is given once, to memory that has none", "[recording-file]") {
   std::vector<uint32_t> words(100);
   const auto* const at = words.data();
   Bindings memory;
@@ -70,7 +71,7 @@ TEST_CASE("names are given once, to memory that has none", "[recording-file]") {
   CHECK(memory.find("before") == nullptr);
 }
 
-TEST_CASE("a recording loaded elsewhere does what the saved one did, with the memory of that place",
+TEST_CASE("a recording loaded elsewhere does what the saved one did, with the memory of that process",
           "[recording-file]") {
   World here(0x1000), there(0x9000, 77);
   const auto saved = here.full_recording();
@@ -86,7 +87,7 @@ TEST_CASE("a recording loaded elsewhere does what the saved one did, with the me
     CHECK(!contains(file, fmt::format("{}", reinterpret_cast<uintptr_t>(address))));
   }
 
-  // A replay has completed both with one packet more, which is saved as well.
+  // A replay completed both with one more packet, which the file also holds.
   CHECK(saved->size() == 9);
   const std::string again = here.save(*saved);
   CHECK(again != file);
@@ -99,7 +100,7 @@ TEST_CASE("a recording loaded elsewhere does what the saved one did, with the me
   CHECK(replayed->size() == 9);
 }
 
-TEST_CASE("what is loaded can be patched and prolonged as what was recorded", "[recording-file]") {
+TEST_CASE("a loaded recording can be patched and extended like a recorded one", "[recording-file]") {
   World here(0x1000), there(0x9000, 3);
   const auto patch = [](World& world, Recording& recording) {
     const auto first = recording.node<uint32_t, const float*, float*, uint16_t>(0);
@@ -119,13 +120,14 @@ TEST_CASE("what is loaded can be patched and prolonged as what was recorded", "[
   const std::string expected = patch(here, *saved);
   CHECK(contains(expected, "positions+12"));
   CHECK(patch(there, *loaded) == expected);
-  // Patched, replayed, saved: as it stands now.
+  // Patched, replayed, saved: in its current state.
   World third(0x7000, 5);
   const auto anew = third.load(there.save(*loaded));
   CHECK(third.replay(*anew) == there.replay(*loaded));
 }
 
-TEST_CASE("a node is given out by number and argument types, and refused for others", "[recording-file]") {
+TEST_CASE("a node handle is requested by number and argument types, and refused for others",
+          "[recording-file]") {
   World here(0x1000);
   const auto saved = here.full_recording();
   CHECK(contains(error_of<Error>([&] { saved->node<>(8); }), "has 8 nodes"));
@@ -136,41 +138,43 @@ TEST_CASE("a node is given out by number and argument types, and refused for oth
   CHECK(saved->node<>(4).index() == 4);
 }
 
-TEST_CASE("options are of the one who loads", "[recording-file]") {
+TEST_CASE("recording options come from the loading process", "[recording-file]") {
   World here(0x1000), there(0x9000);
   const auto saved = here.full_recording();
   there.options.fences = FencePolicy::system_everywhere;
   const auto loaded = there.load(here.save(*saved));
   const std::string text = there.replay(*loaded);
   CHECK(contains(text, "policy"));
-  CHECK(there.save(*loaded) != there.save(*there.load(here.save(*saved))));  // but for the closing packet
+  // except for the closing packet
+  CHECK(there.save(*loaded) != there.save(*there.load(here.save(*saved))));
 }
 
-TEST_CASE("an empty recording is saved as such", "[recording-file]") {
+TEST_CASE("an empty recording is saved as empty", "[recording-file]") {
   World here(0x1000);
   const std::string file = here.save(*here.recording());
   CHECK(here.load(file)->size() == 0);
   CHECK(here.load(file, {}, {})->size() == 0);
 }
 
-TEST_CASE("what another process cannot use is refused when it is saved, by name", "[recording-file]") {
+TEST_CASE("content that another process cannot use is refused when saved, and the error names it",
+          "[recording-file]") {
   World here(0x1000);
   std::vector<float> unnamed(10);
   const auto recording = here.recording();
   recording->dispatch(here.empty, Grid{1});
   const auto error = [&] { return error_of<Error>([&] { here.save(*recording); }); };
 
-  SECTION("an address that has no name") {
+  SECTION("an address without a name") {
     recording->dispatch(here.scale, Grid{64}, 1u, here.x, unnamed.data(), uint16_t{1});
     CHECK(contains(error(), "argument 2 of node 1 (kernel 'scale')"));
     CHECK(contains(error(), fmt::format("0x{:x}", reinterpret_cast<uintptr_t>(unnamed.data()))));
     CHECK(contains(error(), "'positions' of 4000 bytes"));
   }
-  SECTION("the end of memory is not part of it") {
+  SECTION("the end of memory does not belong to it") {
     recording->dispatch(here.scale, Grid{64}, 1u, here.x + 1000, nullptr, uint16_t{1});
     CHECK(contains(error(), "argument 1 of node 1"));
   }
-  SECTION("an access that goes beyond") {
+  SECTION("an access beyond its memory") {
     recording->dispatch(here.scale, Grid{64}, 1u, here.x, here.f, uint16_t{1})
         .reads(here.x, 1000)
         .writes(here.f + 1, 1000);
@@ -228,7 +232,7 @@ TEST_CASE("what another process cannot use is refused when it is saved, by name"
   }
 }
 
-TEST_CASE("a kernel must be of the code object that was recorded", "[recording-file]") {
+TEST_CASE("a kernel must come from the recorded code object", "[recording-file]") {
   World here(0x1000);
   const std::string file = here.save(*here.full_recording());
   CodeIdentity code = World::the_code();
@@ -268,7 +272,7 @@ TEST_CASE("a kernel must be of the code object that was recorded", "[recording-f
   }
 }
 
-TEST_CASE("memory must have its names, and be as large as it was", "[recording-file]") {
+TEST_CASE("memory must have its recorded name and at least its size", "[recording-file]") {
   World here(0x1000);
   const std::string file = here.save(*here.full_recording());
   const auto error = [&](const Bindings& memory) {
@@ -286,7 +290,7 @@ TEST_CASE("memory must have its names, and be as large as it was", "[recording-f
   CHECK(error(memory) == "no error");
 }
 
-TEST_CASE("a file of something else, of another version, cut off or damaged is told apart",
+TEST_CASE("errors distinguish a foreign file, another version, a truncated file and a damaged one",
           "[recording-file]") {
   World here(0x1000);
   const std::string file = here.save(*here.full_recording());
@@ -328,7 +332,7 @@ TEST_CASE("a file of something else, of another version, cut off or damaged is t
   CHECK(contains(error(framed(std::string(200000, '[') + std::string(200000, ']'))), "is no map"));
 }
 
-TEST_CASE("nonsense in a whole file is told where it stands", "[recording-file]") {
+TEST_CASE("an invalid value in a complete file is reported with its position", "[recording-file]") {
   World here(0x1000);
   const std::string file = here.save(*here.full_recording());
   const auto error = [&](const char* pointer, const json& value) {
@@ -401,7 +405,7 @@ TEST_CASE("several recordings follow each other in a stream", "[recording-file]"
       "no bytes at all"));
 }
 
-TEST_CASE("a recording gets into a file as a whole or not at all", "[recording-file]") {
+TEST_CASE("a recording is written to a file completely or not at all", "[recording-file]") {
   World here(0x1000);
   const auto recording = here.full_recording();
   const TemporaryDirectory directory;
@@ -413,12 +417,12 @@ TEST_CASE("a recording gets into a file as a whole or not at all", "[recording-f
   CHECK(contents_of(path) == here.save(*recording));
   CHECK(files_in(directory.file("")) == 1);
 
-  SECTION("what cannot be saved leaves the old file") {
+  SECTION("a recording that cannot be saved leaves the old file") {
     const std::string before = contents_of(path);
     CHECK(contains(error_of<Error>([&] { save_recording(*recording, path, {}); }), "named are nothing"));
     CHECK(contents_of(path) == before);
   }
-  SECTION("so does a file system without room") {
+  SECTION("so does a file system without space") {
     const std::string before = contents_of(path);
     rlimit old{};
     REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
@@ -440,7 +444,7 @@ TEST_CASE("a recording gets into a file as a whole or not at all", "[recording-f
     CHECK(std::filesystem::is_symlink(link));
     CHECK(contents_of(path) == here.save(*recording));
   }
-  SECTION("nothing but a file is replaced") {
+  SECTION("only a regular file is replaced") {
     CHECK(contains(error_of<Error>([&] { save_recording(*recording, directory.file(""), here.memory); }),
                    "no regular file"));
     CHECK(contains(error_of<Error>([&] { save_recording(*recording, "/dev/null", here.memory); }),

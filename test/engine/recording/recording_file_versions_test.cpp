@@ -1,5 +1,5 @@
-// Versions of saved recordings: what each of them can say, and that files of old ones are still
-// loaded.
+// Versions of saved recordings: the content of each version, and that files of old versions still
+// load.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ using namespace uptempo;
 using namespace uptempo::test;
 using nlohmann::json;
 
-TEST_CASE("dynamic group memory is kept, in a file of version 2", "[recording-file]") {
+TEST_CASE("a file of version 2 keeps dynamic group memory", "[recording-file]") {
   World here(0x1000), there(0x9000, 7);
   const auto saved = here.recording();
   saved->dispatch(here.empty, Grid{64});
@@ -27,7 +27,7 @@ TEST_CASE("dynamic group memory is kept, in a file of version 2", "[recording-fi
   CHECK(there.save(*loaded).starts_with("uptempo-recording 2 "));
 }
 
-TEST_CASE("a file of version 1 is loaded, and has no dynamic group memory in grids", "[recording-file]") {
+TEST_CASE("a file of version 1 loads, and its grids have no dynamic group memory", "[recording-file]") {
   World here(0x1000);
   const std::string payload =
       R"({"kernels":[{"code_bytes":4711,"code_hash":"0123456789abcdef","name":"empty","target":"gfx90a"}],)"

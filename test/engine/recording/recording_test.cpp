@@ -1,4 +1,5 @@
-// Recordings against the packet processor double: what replays run, and that no replay sees a patch that came after it.
+// Recordings against the packet processor double: what replays run, and that no replay reads a
+// patch made after it.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -25,7 +26,7 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-// A kernel of a number, an address and a further number.
+// A kernel of a number, an address and a second number.
 Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
   return kernel_of<uint32_t, const uint32_t*, uint32_t>(
       {.name = "wide",
@@ -36,7 +37,7 @@ Kernel<uint32_t, const uint32_t*, uint32_t> wide_kernel(uint64_t object) {
                      argument(ArgumentKind::hidden_block_count_x, 24, 4)}});
 }
 
-// A double device with kernarg memory for recordings, which keeps what ran.
+// A double device with kernarg memory for recordings, which logs what ran.
 struct Bench {
   explicit Bench(DoubleOptions options = {}, size_t kernarg_lines = 8192)
       : memory(kernarg_lines), device(options, [this](uint32_t number) { ran.push_back(number); }) {}
@@ -98,7 +99,7 @@ TEST_CASE("a replay runs every node once, in order, with one completion signal",
   }
 }
 
-TEST_CASE("replays in flight share the blocks of nodes that nobody patches", "[recording]") {
+TEST_CASE("replays in flight share the blocks of nodes that are not patched", "[recording]") {
   Bench bench({.device = {.ring_size = 256, .paused = true}});
   const auto recording = bench.recording();
   const auto kernel = number_kernel();
@@ -114,7 +115,7 @@ TEST_CASE("replays in flight share the blocks of nodes that nobody patches", "[r
     REQUIRE(dispatch_of(packets[i]).kernarg_address == dispatch_of(packets[i - 20]).kernarg_address);
 }
 
-TEST_CASE("a patch holds from the next replay on, and replays in flight keep what they were given",
+TEST_CASE("a patch applies from the next replay on, and replays in flight keep their arguments",
           "[recording]") {
   Bench bench({.device = {.ring_size = 256, .paused = true}});
   const auto recording = bench.recording();
@@ -157,12 +158,13 @@ TEST_CASE("with no replay in flight a patch is written in place", "[recording]")
   }
 }
 
-TEST_CASE("a patch waits for a spare block, and names what is short when none comes", "[recording]") {
+TEST_CASE("a patch waits for a spare block, and its error names the shortage if none is returned",
+          "[recording]") {
   Bench bench({.device = {.ring_size = 256, .paused = true}});
   const auto recording = bench.recording({.spare_kernarg_bytes = 128, .patience = 500ms});
   std::vector<Node<uint32_t>> nodes;
   for (uint32_t i = 0; i < 10; ++i) nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));
-  // 64 blocks: 10 in use, 54 to replace them with.
+  // 64 blocks: 10 in use, 54 to replace them.
   std::vector<uint32_t> expected;
   uint32_t patches = 0;
   std::string error;
@@ -180,15 +182,14 @@ TEST_CASE("a patch waits for a spare block, and names what is short when none co
   CHECK(contains(error, "6 replays are in flight and hold 54 blocks"));
   CHECK(contains(error, "spare_kernarg_bytes"));
   bench.device.processor().resume();
-  recording->set<0>(nodes[4], 64);  // now it waits, and one comes
+  recording->set<0>(nodes[4], 64);  // now it waits, and a block is returned
   for (uint32_t i = 5; i < 10; ++i) recording->set<0>(nodes[i], 60 + i);
   for (uint32_t i = 0; i < 10; ++i) expected.push_back(60 + i);
   CHECK(recording->replay(bench.device.state(), soon()).wait(soon(), actively));
   CHECK(bench.ran == expected);
 }
 
-TEST_CASE("a grid and a kernel may be changed, and a handle of what was there before is refused",
-          "[recording]") {
+TEST_CASE("a grid and a kernel may be changed, and a handle to the replaced node is refused", "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   const auto other = bench.recording();
@@ -219,8 +220,7 @@ TEST_CASE("a grid and a kernel may be changed, and a handle of what was there be
   CHECK(bench.ran.size() == 6);
 }
 
-TEST_CASE("declared accesses are planned once, and an address that they speak of is not changed behind them",
-          "[recording]") {
+TEST_CASE("declared accesses are planned once, and a patch cannot change a declared address", "[recording]") {
   Bench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();
   std::vector<uint32_t> data(300);
@@ -255,7 +255,7 @@ TEST_CASE("declared accesses are planned once, and an address that they speak of
   CHECK(barriers() == "1001");
 }
 
-TEST_CASE("a recording longer than the ring is cut off by a deadline, goes on there, or is given up",
+TEST_CASE("a recording longer than the ring is interrupted by a deadline, continues after it, or is given up",
           "[recording]") {
   Bench bench({.device = {.ring_size = 16, .paused = true}});
   const auto recording = bench.recording();
@@ -287,7 +287,8 @@ TEST_CASE("a recording longer than the ring is cut off by a deadline, goes on th
   CHECK(bench.ran[40] == 0);
 }
 
-TEST_CASE("a recording goes to several queues, and waits for all of them when it ends", "[recording]") {
+TEST_CASE("a recording is replayed on several queues, and its destructor waits for all of them",
+          "[recording]") {
   Bench one, two;
   auto recording = one.recording();
   const Node node = recording->dispatch(number_kernel(), Grid{64}, 0u);
@@ -324,14 +325,14 @@ TEST_CASE("a recording that ends with a finished packet is completed by a barrie
   CHECK(contains(error_of<Error>([&] { recording->raw(invalid); }), "type is INVALID"));
 }
 
-TEST_CASE("an empty recording completes with what was submitted before", "[recording]") {
+TEST_CASE("an empty recording completes with the work submitted before it", "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   CHECK(recording->replay(bench.device.state(), soon()).ready());
   CHECK(recording->replays() == 0);
 }
 
-TEST_CASE("a replay goes ahead of a batch that is being filled, and leaves it whole", "[recording]") {
+TEST_CASE("a replay overtakes a batch that is being filled, and leaves it unchanged", "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   for (uint32_t i = 0; i < 5; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
@@ -342,7 +343,7 @@ TEST_CASE("a replay goes ahead of a batch that is being filled, and leaves it wh
   CHECK(bench.ran == std::vector<uint32_t>{0, 1, 2, 3, 4, 10, 11, 12, 13, 14});
 }
 
-TEST_CASE("replays and patches in the steady state allocate nothing and call nobody", "[recording]") {
+TEST_CASE("replays and patches in the steady state allocate nothing and make no calls", "[recording]") {
   Bench bench({.device = {.ring_size = 256}});
   const auto recording = bench.recording();
   std::vector<Node<uint32_t>> nodes;
@@ -367,7 +368,7 @@ TEST_CASE("replays and patches in the steady state allocate nothing and call nob
   if (support::sees_system_calls()) CHECK(cost.system_calls == 0);
 }
 
-TEST_CASE("patched at random and replayed on two queues, every replay runs what was set before it",
+TEST_CASE("patched at random and replayed on two queues, every replay runs the values set before it",
           "[recording]") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     Bench one({.device = {.ring_size = 64, .seed = seed}}),
@@ -411,13 +412,13 @@ TEST_CASE("patched at random and replayed on two queues, every replay runs what 
   }
 }
 
-TEST_CASE("a node may be replaced before the first replay, and without one in flight as often as one likes",
+TEST_CASE("a node may be replaced before the first replay, and any number of times with none in flight",
           "[recording]") {
   Bench bench;
   const auto recording = bench.recording({.spare_kernarg_bytes = 256});
   std::vector<Node<uint32_t>> nodes;
   for (uint32_t i = 0; i < 64; ++i)
-    nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));  // a chunk full
+    nodes.push_back(recording->dispatch(number_kernel(), Grid{64}, i));  // a full chunk
   Node narrow = nodes[0];
   for (uint32_t i = 0; i < 100; ++i) {
     const auto wide = recording->replace(narrow, wide_kernel(0x2000), Grid{64}, i, nullptr, 0u).node();
@@ -428,7 +429,7 @@ TEST_CASE("a node may be replaced before the first replay, and without one in fl
   CHECK(bench.ran.size() == 640);
 }
 
-TEST_CASE("a recording outlives a queue that failed, but what the lost replay may read is not written again",
+TEST_CASE("a recording outlives a failed queue, but never rewrites memory that the lost replay may read",
           "[recording]") {
   Bench dead({.device = {.ring_size = 16, .paused = true}}), alive;
   const auto recording = alive.recording({.spare_kernarg_bytes = 64, .patience = 1ms});
@@ -456,9 +457,8 @@ TEST_CASE("a recording outlives a queue that failed, but what the lost replay ma
   CHECK(contains(error, "record it anew"));
 }
 
-TEST_CASE(
-    "a recording of one finished packet is replayed as often as any other, and leaves the ring to others",
-    "[recording]") {
+TEST_CASE("a recording of one finished packet replays any number of times and leaves ring space to others",
+          "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   recording->raw(aql::to_packet(aql::BarrierAnd{}));
@@ -475,7 +475,7 @@ TEST_CASE(
   CHECK(bench.ran == sequence(5, 3));
 }
 
-TEST_CASE("a node with another grid keeps the fences that were asked for it", "[recording]") {
+TEST_CASE("a node with a new grid keeps its fence overrides", "[recording]") {
   Bench bench;
   const auto recording = bench.recording();
   for (uint32_t i = 0; i < 2; ++i) recording->dispatch(number_kernel(), Grid{64}, i);
@@ -492,7 +492,7 @@ TEST_CASE("a node with another grid keeps the fences that were asked for it", "[
   CHECK(header_of_third() == before);
 }
 
-TEST_CASE("the first dispatch behind a finished packet acquires for the system after a patch, too",
+TEST_CASE("the first dispatch after a finished packet acquires at system scope, also after a patch",
           "[recording]") {
   for (const bool replaced : {false, true}) {
     Bench bench;

@@ -1,5 +1,6 @@
-// What a saved recording meets when it is loaded: a queue over the packet processor double, kernels and memory. Two worlds have the same kernels and
-// memory at other addresses, as two processes have.
+// The environment that a saved recording is loaded into: a queue over the packet processor double,
+// kernels and memory. Two worlds hold the same kernels and memory at different addresses, like two
+// processes.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct Vec3 {
   float x, y, z;
 };
 
-// As the loader would know it, with segments that a recording must keep.
+// As the loader would describe it, with segments that a recording must retain.
 template <class... Args>
 Kernel<Args...> saved_kernel(const std::string& name, uint64_t object, uint32_t kernarg_bytes,
                              std::vector<ArgumentMetadata> arguments, const CodeIdentity& code) {
@@ -69,7 +70,7 @@ struct World {
     return {reduce.shared_info(), empty.shared_info(), scale.shared_info()};
   }
 
-  // Each further one takes the memory of the one before, which has gone.
+  // Each new World reuses the memory of the previous one, which is destroyed.
   std::unique_ptr<Recording> recording() {
     return std::make_unique<Recording>(device.state(), kernargs(), options);
   }
@@ -85,7 +86,7 @@ struct World {
     return out.str();
   }
 
-  // A recording with everything that a file keeps.
+  // A recording that uses every feature a file can hold.
   std::unique_ptr<Recording> full_recording() {
     auto made = recording();
     Recording& r = *made;
@@ -115,7 +116,8 @@ struct World {
                : fmt::format("{}+{}", range->name, reinterpret_cast<uintptr_t>(address) - range->begin);
   }
 
-  // What a replay does: its packets with their kernarg blocks, addresses by their names, and the plan.
+  // The effect of a replay: its packets with their kernarg blocks, addresses replaced by names, and
+  // the plan.
   std::string replay(Recording& recording) {
     const size_t before = device.processor().completed().size();
     if (!recording.replay(device.state(), soon()).wait(soon(), actively)) return "not in time";
@@ -176,7 +178,7 @@ struct World {
   std::vector<Line> lines_{1024};
 };
 
-// A file with this payload and a first line that fits.
+// A file with this payload and a matching first line.
 inline std::string framed(const std::string& payload, int version = 2) {
   return fmt::format("uptempo-recording {} {} {:016x}\n{}", version, payload.size(),
                      content_hash(std::as_bytes(std::span(payload))), payload);
