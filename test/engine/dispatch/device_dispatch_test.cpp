@@ -1,4 +1,4 @@
-// Batches on a real HSA queue: order, completion, waiting, errors, and what a submission costs.
+// Batches on a real HSA queue: order, completion, waiting, errors, and the cost of a submission.
 #include <hsa/hsa_ext_amd.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
@@ -105,7 +105,8 @@ TEST_CASE("declared, disjoint dispatches give the same results as ordered ones",
     batch.dispatch(increment, Grid{256}.by(64), data, 1u).writes(data, 256);
   }
   batch.submit().wait();
-  CHECK((Counters::now() - before).barrier_bits == 3);  // the first, the first that conflicts, the last
+  // the first, the first that conflicts, the last
+  CHECK((Counters::now() - before).barrier_bits == 3);
   const auto host = download(copier, values);
   for (uint32_t i = 0; i < 1024; ++i) {
     if (host[i] != (i / 256 * 1000 + i % 256) * 3 + 1) FAIL("element " << i << " is " << host[i]);
@@ -156,7 +157,7 @@ TEST_CASE("each wait mode returns, from several threads at once", "[dispatch]") 
   }
 }
 
-TEST_CASE("the caller's signal, kernarg blocks and packets serve in place of the queue's", "[dispatch]") {
+TEST_CASE("a caller's signal, kernarg blocks and packets replace those of the queue", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -168,7 +169,8 @@ TEST_CASE("the caller's signal, kernarg blocks and packets serve in place of the
   const KernargBuffer block{gpu, 256};
   BatchSubmitter batch{queue};
   const Counters before = Counters::now();
-  for (uint32_t i = 1; i <= 5; ++i) {  // the same block and signal again: each is complete before the next
+  // the same block and signal again: each dispatch completes before the next
+  for (uint32_t i = 1; i <= 5; ++i) {
     batch.dispatch_at(block.span(), fill, Grid{128}, values.data(), i);
     batch.complete_with(signal);
     batch.submit().wait();
@@ -181,7 +183,7 @@ TEST_CASE("the caller's signal, kernarg blocks and packets serve in place of the
   CHECK(batch.submit().wait(soon()));
 }
 
-TEST_CASE("packet times lie in order and inside the wait", "[dispatch]") {
+TEST_CASE("packet times are in order and inside the wait", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::probes()};
@@ -198,13 +200,13 @@ TEST_CASE("packet times lie in order and inside the wait", "[dispatch]") {
     for (size_t i = 0; i < times.size(); ++i) {
       CHECK(times[i].duration() > 0ns);
       CHECK(times[i].duration() < 20s);
-      if (i > 0) CHECK(times[i].start_ns + 1000 >= times[i - 1].end_ns);  // a clock tick of rounding
+      // a clock tick of rounding
+      if (i > 0) CHECK(times[i].start_ns + 1000 >= times[i - 1].end_ns);
     }
   }
 }
 
-TEST_CASE("two processes' worth of work: a thousand batches leave every signal and slab where it was",
-          "[dispatch]") {
+TEST_CASE("a thousand batches return every signal and slab", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -254,7 +256,7 @@ TEST_CASE("Invariant 9 on the device: a batch costs no allocation, no lock and n
   CHECK(total.system_calls == 0);
 }
 
-TEST_CASE("a borrowed queue takes batches beside another producer", "[dispatch]") {
+TEST_CASE("a borrowed queue takes batches next to another producer", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -284,7 +286,7 @@ TEST_CASE("a borrowed queue takes batches beside another producer", "[dispatch]"
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }
 
-TEST_CASE("what packets of a borrowed queue still use stays when its Queue has gone", "[dispatch]") {
+TEST_CASE("resources that packets of a borrowed queue still use outlive its Queue", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -305,7 +307,7 @@ TEST_CASE("what packets of a borrowed queue still use stays when its Queue has g
     lost = batch.submit();
   }
   CHECK(contains(error_of([&] { (void)lost.ready(); }), "destroyed before the work was complete"));
-  // Were the kernargs free, one of these would be the same memory.
+  // If the kernargs were free, one of these would have the same address.
   for (int i = 0; i < 4; ++i) {
     const KernargBuffer other{gpu, kernarg_bytes};
     std::fill(other.span().begin(), other.span().end(), std::byte{0});
@@ -322,7 +324,7 @@ TEST_CASE("what packets of a borrowed queue still use stays when its Queue has g
   CHECK(hsa_queue_destroy(handle) == HSA_STATUS_SUCCESS);
 }
 
-TEST_CASE("queues made and destroyed one after the other share a timeline", "[dispatch]") {
+TEST_CASE("queues that are created and destroyed one after another share a timeline", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -345,7 +347,7 @@ TEST_CASE("queues made and destroyed one after the other share a timeline", "[di
   CHECK(first.ready());
 }
 
-TEST_CASE("times that nobody has read yet outlive the queue and the runtime", "[dispatch]") {
+TEST_CASE("unread packet times outlive the queue and the runtime", "[dispatch]") {
   std::optional<Runtime> runtime;
   runtime.emplace();
   const Program program{runtime->gpu(), builtin_kernels::basics()};
@@ -358,8 +360,8 @@ TEST_CASE("times that nobody has read yet outlive the queue and the runtime", "[
     for (int i = 0; i < 3; ++i) batch.dispatch(empty, Grid{64});
     completion = batch.submit();
   }
-  SECTION("the queue goes first") { queue.reset(); }
-  SECTION("the runtime goes first") {
+  SECTION("the queue is destroyed first") { queue.reset(); }
+  SECTION("the runtime is destroyed first") {
     completion.wait();
     runtime.reset();
   }
@@ -368,7 +370,7 @@ TEST_CASE("times that nobody has read yet outlive the queue and the runtime", "[
   CHECK(completion.times().front().end_ns > 0);
 }
 
-TEST_CASE("threads that wait when the runtime goes end with an error that says so", "[dispatch]") {
+TEST_CASE("threads that wait while the runtime is destroyed get an error that says so", "[dispatch]") {
   for (int round = 0; round < 5; ++round) {
     std::optional<Runtime> runtime;
     runtime.emplace();
@@ -401,7 +403,7 @@ TEST_CASE("threads that wait when the runtime goes end with an error that says s
   }
 }
 
-TEST_CASE("a batch that is partly out refuses another completion signal", "[dispatch]") {
+TEST_CASE("a partly published batch refuses another completion signal", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -420,7 +422,7 @@ TEST_CASE("a batch that is partly out refuses another completion signal", "[disp
   CHECK(hsa_signal_load_scacquire(own.handle()) == 1);
 }
 
-TEST_CASE("Invariant 8 on the device: a packet that cannot be carried out ends the queue with its error",
+TEST_CASE("Invariant 8 on the device: a packet that cannot execute ends the queue with its error",
           "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -431,7 +433,7 @@ TEST_CASE("Invariant 8 on the device: a packet that cannot be carried out ends t
   batch.dispatch(empty, Grid{64});
   const Completion good = batch.submit();
   good.wait();
-  // Of no defined type, so no packet processor can go past it.
+  // An undefined packet type, so no packet processor can pass it.
   aql::Packet64 broken{};
   broken.word[0] = aql::first_word(static_cast<uint16_t>(0x1400 | 0x77));
   batch.raw(broken);
@@ -445,7 +447,7 @@ TEST_CASE("Invariant 8 on the device: a packet that cannot be carried out ends t
   CHECK(contains(error_of([&] { batch.submit(); }), "this one takes no more work"));
 }
 
-TEST_CASE("a caller's completion signal may be destroyed once the wait for it has thrown", "[dispatch]") {
+TEST_CASE("a caller's completion signal may be destroyed after its wait has thrown", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   Queue queue{gpu, {.drain = 100ms}};
@@ -459,7 +461,7 @@ TEST_CASE("a caller's completion signal may be destroyed once the wait for it ha
     const Completion bad = batch.submit();
     CHECK(contains(error_of([&] { bad.wait(); }), "the packet processor stopped the queue"));
   }
-  // Both would abort in ROCr if they looked at the signal.
+  // ROCr would abort if either call read the signal.
   CHECK(contains(error_of([&] { queue.wait(); }), "the packet processor stopped the queue"));
   queue.reclaim();
 }
@@ -496,7 +498,7 @@ TEST_CASE("a copy that faults throws and names the address; the next one throws 
   CHECK(std::chrono::steady_clock::now() - start < 200ms);
 }
 
-TEST_CASE("what is made after a memory fault fails as what was there before it", "[dispatch]") {
+TEST_CASE("objects created after a memory fault fail like those created before it", "[dispatch]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -523,7 +525,7 @@ TEST_CASE("what is made after a memory fault fails as what was there before it",
   CHECK(contains(error_of([&] { copier.fill(pinned.data(), 1, 16); }), "0x7000"));
 }
 
-// Run by the test below, in a process of its own.
+// The next test case runs this in a process of its own.
 TEST_CASE("child: a fault of a copy that nobody waits for", "[.child]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -535,7 +537,7 @@ TEST_CASE("child: a fault of a copy that nobody waits for", "[.child]") {
   std::this_thread::sleep_for(20s);
 }
 
-TEST_CASE("a memory fault that is nobody's ends the process with ROCr's message", "[dispatch]") {
+TEST_CASE("a memory fault without an owner ends the process with ROCr's message", "[dispatch]") {
   const auto result = test::run_command({"/proc/self/exe", "child: a fault of a copy that nobody waits for"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 128 + SIGABRT);

@@ -1,4 +1,5 @@
-// GPU memory faults whose event arrives when nobody waits any more, on a device. HSA reports one fault in its life (session.hpp), so each test has a life of its own.
+// GPU memory faults that are reported when no thread waits any more, on a device. HSA reports one
+// fault per initialization (session.hpp), so each test initializes HSA anew.
 #include <dlfcn.h>
 #include <hsa/hsa_ext_amd.h>
 #include <engine/uptempo.hpp>
@@ -27,7 +28,8 @@ using uptempo::test::error_of;
 
 uint32_t* nobodys() { return reinterpret_cast<uint32_t*>(0x7000); }
 
-// Keeps HSA alive, and holds up its thread that reports faults: ahead of the engine's handler, which is registered later.
+// Keeps HSA initialized and blocks its thread that reports faults. This handler runs before the
+// engine's, which is registered later.
 class HeldReport {
  public:
   HeldReport() {
@@ -38,7 +40,7 @@ class HeldReport {
   }
   ~HeldReport() {
     let_go();
-    hsa_shut_down();  // joins the thread: what nobody has claimed ends the process here at the latest
+    hsa_shut_down();  // joins the thread; an unclaimed fault ends the process here at the latest
   }
   HeldReport(const HeldReport&) = delete;
   HeldReport& operator=(const HeldReport&) = delete;
@@ -59,7 +61,8 @@ class HeldReport {
   static inline std::atomic<bool> held{false}, arrived{false};
 };
 
-// Handlers are called in the order of their registration: when this one is, the engine's has answered.
+// HSA calls handlers in the order of their registration: when this one runs, the engine's has
+// returned.
 class Told {
  public:
   Told() {
@@ -83,14 +86,14 @@ class Told {
 
 uint64_t late_faults() { return Counters::now().late_faults; }
 
-// A copy of which the engine knows nothing.
+// A copy that faults and that the engine does not know.
 void fault_of_somebody_else(hsa_agent_t gpu, void* pinned) {
   hsa_signal_t done{};
   REQUIRE(hsa_signal_create(1, 0, nullptr, &done) == HSA_STATUS_SUCCESS);
   REQUIRE(hsa_amd_memory_async_copy(pinned, gpu, nobodys(), gpu, 64, 0, nullptr, done) == HSA_STATUS_SUCCESS);
 }
 
-// What starts a packet that faults, and has not waited for it when it goes.
+// Each submits a packet that faults, and is destroyed without a wait for it.
 struct FaultingQueue {
   explicit FaultingQueue(const Agent& gpu, const Kernel<uint32_t*, uint32_t>& fill)
       : queue(gpu, {.drain = 50ms}) {
@@ -137,7 +140,7 @@ struct FaultingEngineCopy {
   DeviceBuffer<uint8_t> memory;
 };
 
-// Work without end, given up by its queue, and then a fault of somebody else.
+// Submits endless work that its queue gives up; the test then causes a fault outside the engine.
 void give_up_work(const Agent& gpu) {
   const Program probes{gpu, builtin_kernels::probes()};
   const auto wait_for_gate = probes.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
@@ -151,7 +154,7 @@ void give_up_work(const Agent& gpu) {
 
 }  // namespace
 
-// In the place of ROCr's, which is called. It waits for the thread that reports faults.
+// Replaces ROCr's function and calls it. ROCr's waits for the thread that reports faults.
 extern "C" hsa_status_t hsa_queue_destroy(hsa_queue_t* queue) {
   static const auto real =
       reinterpret_cast<decltype(&hsa_queue_destroy)>(dlsym(RTLD_NEXT, "hsa_queue_destroy"));
@@ -159,7 +162,7 @@ extern "C" hsa_status_t hsa_queue_destroy(hsa_queue_t* queue) {
   return real(queue);
 }
 
-TEMPLATE_TEST_CASE("a fault that is reported while what has caused it is torn down does not end the process",
+TEMPLATE_TEST_CASE("a fault reported during the teardown of its cause does not end the process",
                    "[fault]", FaultingQueue, FaultingProducer, FaultingLaunch, FaultingCopy,
                    FaultingEngineCopy) {
   HeldReport report;
@@ -174,14 +177,14 @@ TEMPLATE_TEST_CASE("a fault that is reported while what has caused it is torn do
   }
   report.let_go();
   told.wait();
-  // Nobody was left to be told, but who comes now is.
+  // No object remained to report the fault. A later queue reports it.
   Queue later{gpu};
   BatchSubmitter batch{later};
   batch.dispatch(basics.kernel<>("empty"), Grid{64});
   CHECK(contains(error_of([&] { batch.submit(); }), "0x7000"));
 }
 
-TEMPLATE_TEST_CASE("a fault of packets that nothing was recorded behind ends their stream", "[fault]",
+TEMPLATE_TEST_CASE("a fault of packets that no completion covers ends their stream", "[fault]",
                    FaultingLaunch, FaultingCopy) {
   HeldReport report;
   const Runtime runtime;
@@ -199,7 +202,7 @@ TEMPLATE_TEST_CASE("a fault of packets that nothing was recorded behind ends the
   CHECK(late_faults() == late);
 }
 
-TEST_CASE("a fault that is reported while the Runtime goes, ahead of its queue, ends the queue", "[fault]") {
+TEST_CASE("a fault reported after its Runtime but before its queue is destroyed ends the queue", "[fault]") {
   HeldReport report;
   std::optional<Runtime> runtime(std::in_place);
   const Agent gpu = runtime->gpu();
@@ -216,7 +219,7 @@ TEST_CASE("a fault that is reported while the Runtime goes, ahead of its queue, 
   CHECK_THROWS_AS(lost.wait(), Error);
 }
 
-TEST_CASE("a fault behind work that was given up is taken for its own, and counted once", "[fault]") {
+TEST_CASE("a fault after work was given up is attributed to that work and counted once", "[fault]") {
   const bool with_runtime = GENERATE(true, false);
   CAPTURE(with_runtime);
   HeldReport report;
@@ -228,7 +231,7 @@ TEST_CASE("a fault behind work that was given up is taken for its own, and count
     handle = runtime.gpu().handle();
     give_up_work(runtime.gpu());
   }
-  std::optional<Runtime> again;  // a second handler beside that of the first Runtime
+  std::optional<Runtime> again;  // a second handler besides that of the first Runtime
   if (with_runtime) again.emplace();
   const Told told;
   fault_of_somebody_else(handle, &report);
@@ -236,7 +239,7 @@ TEST_CASE("a fault behind work that was given up is taken for its own, and count
   CHECK(late_faults() == late + 1);
 }
 
-// Run by the test below, in processes of their own.
+// The next test case runs these in processes of their own.
 TEST_CASE("child: a fault of somebody else behind work that was finished", "[.child]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -271,7 +274,7 @@ TEST_CASE("child: a fault of somebody else in a later life of HSA", "[.child]") 
   std::this_thread::sleep_for(20s);
 }
 
-TEST_CASE("a fault that cannot be ours ends the process with ROCr's message", "[fault]") {
+TEST_CASE("a fault that the engine cannot have caused ends the process with ROCr's message", "[fault]") {
   const std::string child = GENERATE("child: a fault of somebody else behind work that was finished",
                                      "child: a fault of somebody else in a later life of HSA");
   const auto result = test::run_command({"/proc/self/exe", child});

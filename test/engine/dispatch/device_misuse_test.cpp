@@ -1,6 +1,6 @@
-// Objects whose Queue or Runtime has gone, and objects that were moved from, on a device: ROCr ends
-// the process for most of what their use would do, so each use is an Error before it gets there, or
-// harmless.
+// Objects whose Queue or Runtime was destroyed, and moved-from objects, on a device. Most of their
+// uses would make ROCr end the process, so each use is harmless or throws an Error before it
+// reaches ROCr.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 
@@ -40,7 +40,7 @@ void check_all_say(const Uses& uses, const std::string& found) {
   }
 }
 
-// Everything of a batch that could reach its queue.
+// Every use of a batch that could reach its queue.
 Uses uses_of(BatchSubmitter& batch, const PreparedFill& prepared, const FillKernel& fill, uint32_t* data) {
   return {
       {"dispatch", [&batch, &fill, data] { batch.dispatch(fill, Grid{64}, data, 1u); }},
@@ -118,7 +118,7 @@ TEST_CASE("a batch refuses its use after another queue was assigned to its own",
   next.submit().wait();
 }
 
-TEST_CASE("a batch goes on with its queue where that is moved to", "[misuse]") {
+TEST_CASE("a batch follows its queue when the queue is moved", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -134,14 +134,15 @@ TEST_CASE("a batch goes on with its queue where that is moved to", "[misuse]") {
   CHECK(download(copier, data) == std::vector<uint32_t>(256, 9u));
 }
 
-TEST_CASE("every function of a queue that was moved from is an error, and assignment mends it", "[misuse]") {
+TEST_CASE("every function of a moved-from queue is an error, and assignment repairs it", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
   DeviceBuffer<uint32_t> data{gpu, 64};
   Queue queue{gpu};
   Queue moved{std::move(queue)};
-  check_all_say(uses_of(queue), "this one was moved from");  // NOLINT(bugprone-use-after-move): the subject
+  // NOLINT(bugprone-use-after-move): the subject
+  check_all_say(uses_of(queue), "this one was moved from");
   Recording recording{moved};
   recording.dispatch(fill_of(program), Grid{64}, data.data(), 3u);
   check_all_say({{"replay", [&] { (void)recording.replay(queue); }},
@@ -160,7 +161,7 @@ TEST_CASE("every function of a queue that was moved from is an error, and assign
   recording.replay(queue).wait();
 }
 
-TEST_CASE("a shared queue that was moved from is an error, and its producers live on", "[misuse]") {
+TEST_CASE("a moved-from shared queue is an error, and its producers still work", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const Program program{gpu, builtin_kernels::basics()};
@@ -186,11 +187,12 @@ TEST_CASE("a shared queue that was moved from is an error, and its producers liv
   CHECK(moved.producer().ring_size() == moved.ring_size());
 }
 
-TEST_CASE("values that share what they stand for are whole after a move", "[misuse]") {
+TEST_CASE("shared values are complete after a move", "[misuse]") {
   const Runtime runtime;
   Agent gpu = runtime.gpu();
   const Agent other{std::move(gpu)};
-  Program program{gpu, builtin_kernels::basics()};  // NOLINT(bugprone-use-after-move): the subject, here and below
+  // NOLINT(bugprone-use-after-move): the subject, here and below
+  Program program{gpu, builtin_kernels::basics()};
   const Program same{std::move(program)};
   CHECK(program.target() == same.target());
   CHECK(program.identity().size_bytes == same.identity().size_bytes);
@@ -219,7 +221,7 @@ TEST_CASE("values that share what they stand for are whole after a move", "[misu
   stream.synchronize();
 }
 
-TEST_CASE("buffers that were moved from are empty", "[misuse]") {
+TEST_CASE("moved-from buffers are empty", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   DeviceBuffer<uint32_t> device{gpu, 64};
@@ -253,7 +255,7 @@ TEST_CASE("buffers that were moved from are empty", "[misuse]") {
   // NOLINTEND(bugprone-use-after-move)
 }
 
-TEST_CASE("a signal that was moved from is refused where one is needed", "[misuse]") {
+TEST_CASE("a moved-from signal is refused where one is required", "[misuse]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   Queue queue{gpu};
@@ -268,7 +270,7 @@ TEST_CASE("a signal that was moved from is refused where one is needed", "[misus
   // NOLINTEND(bugprone-use-after-move)
 }
 
-TEST_CASE("a copier that was moved from, or whose runtime has gone, refuses copies", "[misuse]") {
+TEST_CASE("a copier that was moved from, or whose runtime was destroyed, refuses copies", "[misuse]") {
   std::optional<Runtime> runtime{std::in_place};
   const Agent gpu = runtime->gpu();
   DeviceBuffer<uint32_t> data{gpu, 64};
@@ -300,7 +302,7 @@ TEST_CASE("a copier that was moved from, or whose runtime has gone, refuses copi
   check_all_say(uses(), "the Runtime was destroyed");
 }
 
-TEST_CASE("a runtime that was moved from has no agents", "[misuse]") {
+TEST_CASE("a moved-from runtime has no agents", "[misuse]") {
   Runtime runtime;
   const Runtime moved{std::move(runtime)};
   // NOLINTBEGIN(bugprone-use-after-move): the subject
@@ -311,7 +313,7 @@ TEST_CASE("a runtime that was moved from has no agents", "[misuse]") {
   CHECK(moved.gpu().is_gpu());
 }
 
-TEST_CASE("batches and recordings refuse their use after the runtime has gone", "[misuse]") {
+TEST_CASE("batches and recordings refuse their use after the runtime was destroyed", "[misuse]") {
   const uint32_t unsubmitted = GENERATE(0u, 1u, 100u);
   CAPTURE(unsubmitted);
   std::optional<Runtime> runtime{std::in_place};
@@ -376,7 +378,7 @@ TEST_CASE("a recording refuses its use after the runtime and the queue of a half
   std::optional<Queue> queue{std::in_place, gpu,
                              QueueOptions{.packets = 64, .drain = std::chrono::milliseconds(100)}};
   Recording recording{*queue};
-  Signal gate;  // holds up the queue, so that the ring is full
+  Signal gate;  // blocks the queue, so that the ring is full
   aql::BarrierAnd barrier{};
   barrier.dependencies[0] = gate.handle();
   recording.raw(aql::to_packet(barrier));
@@ -395,7 +397,7 @@ TEST_CASE("a recording refuses its use after the runtime and the queue of a half
   recording.abandon();
 }
 
-TEST_CASE("streams and launchers refuse their use after the runtime has gone", "[misuse]") {
+TEST_CASE("streams and launchers refuse their use after the runtime was destroyed", "[misuse]") {
   const bool idle = GENERATE(true, false);
   CAPTURE(idle);
   std::optional<Runtime> runtime{std::in_place};
@@ -444,7 +446,7 @@ TEST_CASE("streams and launchers refuse their use after the runtime has gone", "
                  {"ready", [&] { (void)stream.ready(); }},
                  {"record", [&] { (void)stream.record(); }}},
                 "the Runtime was destroyed");
-  // Events that were complete by then stay so.
+  // Events that were complete by then stay complete.
   CHECK(event.ready());
   event.wait();
   timed.wait();

@@ -41,10 +41,10 @@ TEST_CASE("threads over one HSA queue: every dispatch runs once, in order per th
   const auto produce = [&](uint32_t which) {
     Queue mine = shared.producer();
     std::mt19937 random(which);
-    // Nothing but its barrier bit keeps a link behind the one before it.
+    // Only its barrier bit orders a link after the previous one.
     BatchSubmitter batch{mine, {.timing = which % 2 == 0 ? Timing::none : Timing::batch}};
     for (uint32_t done = 0; done < each;) {
-      // Now and then longer than the ring.
+      // Sometimes longer than the ring.
       const uint32_t count = std::min<uint32_t>(
           each - done, 1 + static_cast<uint32_t>(random() % (random() % 16 == 0 ? 100 : 8)));
       for (uint32_t i = 0; i < count; ++i)
@@ -79,7 +79,7 @@ TEST_CASE("an error of the HSA queue ends the work of every thread that shares i
   BatchSubmitter good{two};
   good.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
   const Completion pending = good.submit();
-  // Of no defined type, so no packet processor can go past it.
+  // An undefined packet type, so no packet processor can pass it.
   BatchSubmitter batch{one};
   aql::Packet64 broken{};
   broken.word[0] = aql::first_word(static_cast<uint16_t>(0x1400 | 0x77));
@@ -97,7 +97,7 @@ TEST_CASE("an error of the HSA queue ends the work of every thread that shares i
   CHECK(contains(error_of([&] { refused.submit(); }), "this one takes no more work"));
 }
 
-TEST_CASE("the HSA queue lives as long as the last of those who share it", "[shared]") {
+TEST_CASE("the HSA queue exists until the last producer is destroyed", "[shared]") {
   std::optional<Runtime> runtime;
   runtime.emplace();
   const Agent gpu = runtime->gpu();
@@ -127,7 +127,7 @@ TEST_CASE("the HSA queue lives as long as the last of those who share it", "[sha
   two.reset();
 }
 
-TEST_CASE("a thread that leaves with unfinished work loses it, and leaves the queue to the others",
+TEST_CASE("a thread that leaves with unfinished work loses it, and the queue still serves the others",
           "[shared]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -153,7 +153,7 @@ TEST_CASE("a thread that leaves with unfinished work loses it, and leaves the qu
   CHECK(std::count(out.begin(), out.end(), 0xfeedu) == 64);
 }
 
-TEST_CASE("what cannot be shared is refused", "[shared]") {
+TEST_CASE("queues that cannot be shared are refused", "[shared]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   CHECK(contains(error_of([&] { SharedQueue(gpu, {.packets = 63}); }), "not a power of two"));

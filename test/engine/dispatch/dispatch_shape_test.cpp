@@ -1,4 +1,5 @@
-// What dispatches of one kernel and grid have in common: the words of a kernarg block that explicit arguments leave.
+// The kernarg words that all dispatches of one kernel and grid share: everything but explicit
+// arguments.
 #include <array>
 #include <cstring>
 #include <random>
@@ -14,7 +15,8 @@ using namespace uptempo::detail;
 
 namespace {
 
-// Explicit arguments of 1 to 16 bytes with gaps between, hidden ones behind: a block like those of compilers, and stranger ones.
+// Explicit arguments of 1 to 16 bytes with gaps between, then hidden ones: blocks like a
+// compiler's, and less regular ones.
 KernelMetadata random_kernel(std::mt19937& random) {
   KernelMetadata kernel;
   kernel.name = "random";
@@ -54,7 +56,8 @@ const QueueFacts facts{.queue_address = 0x123456789abcdef0};
 
 }  // namespace
 
-TEST_CASE("implicit words and explicit arguments make the block, whatever was in it", "[dispatch_shape]") {
+TEST_CASE("implicit words and explicit arguments fill the block, whatever it held before",
+          "[dispatch_shape]") {
   std::mt19937 random(3);
   size_t words = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -83,7 +86,8 @@ TEST_CASE("implicit words and explicit arguments make the block, whatever was in
   CHECK(words > 2000);
 }
 
-TEST_CASE("a shape is of one kernel and one grid, and a copied kernel is another one", "[dispatch_shape]") {
+TEST_CASE("a shape belongs to one kernel and one grid, and a copied kernel has another shape",
+          "[dispatch_shape]") {
   std::mt19937 random(4);
   const KernelInfo info = info_of(random_kernel(random));
   const KernelInfo copy = info;
@@ -98,7 +102,7 @@ TEST_CASE("a shape is of one kernel and one grid, and a copied kernel is another
   CHECK(shape.key == DispatchShape::Key(info, Grid{128}));
 }
 
-TEST_CASE("a shape that cannot be leaves the one that is", "[dispatch_shape]") {
+TEST_CASE("an invalid shape leaves the cached one unchanged", "[dispatch_shape]") {
   std::mt19937 random(5);
   const KernelInfo info = info_of(random_kernel(random));
   DispatchShapes shapes(facts, aql::HeaderFlags{});
@@ -107,7 +111,7 @@ TEST_CASE("a shape that cannot be leaves the one that is", "[dispatch_shape]") {
   CHECK(shape.key == DispatchShape::Key(info, Grid{64}));
 }
 
-TEST_CASE("kernels that share a place are told apart", "[dispatch_shape]") {
+TEST_CASE("kernels that share a cache entry are distinguished", "[dispatch_shape]") {
   std::mt19937 random(6);
   DispatchShapes shapes(facts, aql::HeaderFlags{});
   std::vector<KernelInfo> kernels;

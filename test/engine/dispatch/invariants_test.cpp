@@ -1,4 +1,4 @@
-// The engine's part of the invariants: each test goes red under its patch in test/mutants.
+// The engine's part of the invariants. Each test fails under its patch in test/mutants.
 #include <hsa/hsa.h>
 
 #include <array>
@@ -27,7 +27,7 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-// Of the ring's slots, how many a packet processor would take for packets.
+// Number of ring slots with a valid header.
 uint32_t live_headers(DoubleDevice& device) {
   QueueDouble& queue = device.processor().memory();
   uint32_t live = 0;
@@ -39,7 +39,7 @@ uint32_t live_headers(DoubleDevice& device) {
 }  // namespace
 
 TEST_CASE("Invariant 1: a batch that is not published leaves no live header behind", "[invariant]") {
-  // 24 packets over the ring's end, so that the first 8 and the last 16 lie apart.
+  // 24 packets across the ring's end: the first 8 and the last 16 are not adjacent.
   const auto kernel = number_kernel();
   DoubleDevice device({.device = {.ring_size = 32}});
   BatchSubmitter before(device.state(), {});
@@ -50,7 +50,7 @@ TEST_CASE("Invariant 1: a batch that is not published leaves no live header behi
     for (uint32_t i = 0; i < 23; ++i) batch.dispatch(kernel, Grid{1}, i);
     batch.raw(aql::to_packet(aql::BarrierAnd{}));
     REQUIRE(batch.size() == 24);
-    // All but the gate: there is something to leave behind.
+    // All headers but the first are valid, so there are headers to leave behind.
     REQUIRE(live_headers(device) == 23);
   };
   SECTION("when it is cleared") {
@@ -63,13 +63,13 @@ TEST_CASE("Invariant 1: a batch that is not published leaves no live header behi
     fill(*std::make_unique<BatchSubmitter>(device.state(), BatchOptions{}));
     CHECK(live_headers(device) == 0);
   }
-  SECTION("when it grows out of the ring") {
+  SECTION("when it outgrows the ring") {
     BatchSubmitter batch(device.state(), {});
     fill(batch);
     for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
     CHECK(live_headers(device) == 0);
   }
-  SECTION("when it is refused, of the barrier packet that was to complete it") {
+  SECTION("when it is refused, for the barrier packet that would complete it") {
     device.processor().pause();
     before.dispatch(kernel, Grid{1}, 1);
     before.submit();
@@ -78,7 +78,7 @@ TEST_CASE("Invariant 1: a batch that is not published leaves no live header behi
     CHECK_FALSE(batch.try_submit());
     CHECK(batch.size() == 31);
     batch.clear();
-    CHECK(live_headers(device) == 1);  // of the batch before
+    CHECK(live_headers(device) == 1);  // the header of the previous batch
     device.processor().resume();
   }
 }
@@ -98,10 +98,10 @@ TEST_CASE("Invariant 2: a batch is not published over the unsubmitted packets of
   CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
 }
 
-TEST_CASE("Invariant 4: kernarg blocks are not used again before their dispatch has completed",
-          "[invariant]") {
-  // The read index passes packets at launch, kernels stay active for long, and blocks are scarce: whoever takes the read index, or
-  // anything earlier than completion, for the end of a block's life overwrites arguments that a kernel reads later.
+TEST_CASE("Invariant 4: kernarg blocks are not reused before their dispatch has completed", "[invariant]") {
+  // The read index passes packets at launch, kernels stay active for long, and blocks are scarce.
+  // An engine that frees a block before completion, for example at the read index, overwrites
+  // arguments that a kernel reads later.
   std::vector<uint32_t> ran;
   DoubleDevice device(
       {.device = {.ring_size = 64, .early_read_index = true},
@@ -120,11 +120,12 @@ TEST_CASE("Invariant 4: kernarg blocks are not used again before their dispatch 
   }
 }
 
-TEST_CASE("Invariant 4: a signal is not used again before its publication has completed", "[invariant]") {
+TEST_CASE("Invariant 4: a signal is not reused before its publication has completed", "[invariant]") {
   DoubleDevice device({.device = {.ring_size = 64, .early_read_index = true}, .signals = 2});
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
-  // Nothing behind the gate can complete while the host holds it at 1, however the threads are scheduled.
+  // No packet after the gate can complete while the host holds the gate at 1, however the threads
+  // are scheduled.
   SignalDouble gate(1);
   batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
   std::vector<Completion> held;
@@ -142,12 +143,11 @@ TEST_CASE("Invariant 4: a signal is not used again before its publication has co
   hsa_signal_store_screlease(gate.handle(), 0);
   REQUIRE(batch.submit(Deadline::after(10s)).wait(Deadline::after(10s), actively));
   for (const Completion& completion : held) CHECK(completion.ready());
-  // A signal that two packets decrement, or that is re-armed while one still will, ends below zero or above.
+  // A signal that two packets decrement, or that is re-armed too early, does not end at 0.
   for (const SignalDouble& signal : device.signals()) CHECK(signal.value() == 0);
 }
 
-TEST_CASE("Invariant 4: a queue is destroyed after its work, and with it what kernels use of it",
-          "[invariant]") {
+TEST_CASE("Invariant 4: a queue and the memory its kernels use are destroyed after its work", "[invariant]") {
   std::atomic<uint32_t> ran{0};
   DoubleDevice device({.device = {.ring_size = 64, .duration = [](const auto&) { return 200u; }}},
                       [&](uint32_t) { ++ran; });
@@ -161,7 +161,7 @@ TEST_CASE("Invariant 4: a queue is destroyed after its work, and with it what ke
   CHECK(ran == 8);
 }
 
-TEST_CASE("Invariant 5: completion covers a long kernel without barrier bit ahead of a short last one",
+TEST_CASE("Invariant 5: completion covers a long kernel without barrier bit before a short last one",
           "[invariant]") {
   std::atomic<bool> long_one_ended{false};
   DoubleDevice device(
@@ -216,7 +216,7 @@ TEST_CASE("Invariant 8: a queue error ends every pending completion and refuses 
   for (std::thread& waiter : waiters) waiter.join();
   for (const std::string& text : outcome) CHECK(contains(text, "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
 
-  CHECK(before.ready());  // what had completed stays complete
+  CHECK(before.ready());  // completed before the error and stays complete
   CHECK(contains(error_of([&] { (void)pending[0].ready(); }), "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"));
   batch.dispatch(kernel, Grid{1}, 9);
   const uint64_t index = device.state().writer().next_index();
@@ -228,7 +228,7 @@ TEST_CASE("Invariant 9: in steady state a batch allocates nothing and calls neit
           "[invariant]") {
   for (const auto doorbell : {AMD_SIGNAL_KIND_DOORBELL, AMD_SIGNAL_KIND_USER}) {
     DoubleDevice device({.device = {.ring_size = 256, .doorbell_kind = doorbell}});
-    // More kernels than shapes are kept, and grids that change.
+    // More kernels than the cache of shapes holds, and grids that change.
     std::vector<Kernel<uint32_t>> kernels;
     for (int i = 0; i < 40; ++i) kernels.push_back(number_kernel());
     BatchSubmitter batch(device.state(), {});
@@ -247,7 +247,7 @@ TEST_CASE("Invariant 9: in steady state a batch allocates nothing and calls neit
     CHECK(total.allocations == 0);
     CHECK(total.system_calls == 0);
     CHECK(total.locks == 0);
-    // A doorbell that is no hardware one is rung through HSA, and that is the only call.
+    // A doorbell that is not a hardware one is rung through HSA, and that is the only call.
     CHECK(hsa_calls().signal_store == (doorbell == AMD_SIGNAL_KIND_USER ? 200 : 0));
     CHECK(hsa_calls().total() == hsa_calls().signal_store);
   }
@@ -270,7 +270,7 @@ TEST_CASE("Invariant 10: a submission costs the same whatever queues and past ba
     (void)batch.submit().wait(soon(), actively);
   }
   device.state().reclaim(UINT32_MAX);
-  // Twelve batches pile up, complete, and have not been reclaimed.
+  // Twelve batches complete and are not yet reclaimed.
   device.processor().pause();
   Completion last;
   for (int i = 0; i < 12; ++i) {
@@ -282,7 +282,7 @@ TEST_CASE("Invariant 10: a submission costs the same whatever queues and past ba
   REQUIRE(device.state().timeline().pending() == 12);
   batch.dispatch(kernel, Grid{1}, 1);
   const Cost cost = cost_of([&] { last = batch.submit(Deadline::never()); });
-  CHECK(device.state().timeline().pending() == 11);  // two given back, one begun: not all twelve
+  CHECK(device.state().timeline().pending() == 11);  // two reclaimed, one begun: not all twelve
   CHECK(cost.locks == 0);
   REQUIRE(last.wait(soon(), actively));
   for (auto& other : others) other->processor().resume();

@@ -1,5 +1,6 @@
-// Queues that end before what was made over them, against the packet processor double: later use is
-// an Error that says what has gone, and touches nothing that went with the queue.
+// Queues that are destroyed before their batches and recordings, against the packet processor
+// double. Later use throws an Error that names the destroyed object, and touches none of its
+// memory.
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,7 +26,7 @@ struct alignas(64) Block {
   std::byte bytes[64];
 };
 
-// All that adds packets to a batch, or submits it.
+// Every call that adds packets to a batch, or submits it.
 std::map<std::string, std::function<void()>> uses_of(BatchSubmitter& batch, Prepared<uint32_t>& prepared,
                                                      Block& block) {
   static const auto kernel = number_kernel();
@@ -78,8 +79,7 @@ TEST_CASE("a batch whose queue was destroyed refuses every use that could reach 
   CHECK(device.processor().completed().size() == 1);
 }
 
-TEST_CASE("each batch of a queue refuses its use once the queue has gone, whichever holds the ring",
-          "[misuse]") {
+TEST_CASE("each batch refuses use after its queue is destroyed, whichever batch holds the ring", "[misuse]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   BatchSubmitter first(device.state(), {}), second(device.state(), {});
@@ -96,7 +96,7 @@ TEST_CASE("each batch of a queue refuses its use once the queue has gone, whiche
   check_refuses(second, of_second);
 }
 
-TEST_CASE("a batch whose queue was destroyed may be asked, cleared and destroyed", "[misuse]") {
+TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroyed", "[misuse]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   std::optional<BatchSubmitter> batch;
@@ -115,7 +115,7 @@ TEST_CASE("a batch whose queue was destroyed may be asked, cleared and destroyed
   batch.reset();
 }
 
-TEST_CASE("a queue that is destroyed takes what was not submitted out of its ring", "[misuse]") {
+TEST_CASE("destroying a queue removes unsubmitted packets from its ring", "[misuse]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
@@ -131,7 +131,7 @@ TEST_CASE("a queue that is destroyed takes what was not submitted out of its rin
   }
 }
 
-TEST_CASE("a queue that is destroyed closes a batch that is partly out", "[misuse]") {
+TEST_CASE("destroying a queue closes a partly published batch", "[misuse]") {
   DoubleDevice device({.device = {.ring_size = 16}});
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
@@ -144,11 +144,11 @@ TEST_CASE("a queue that is destroyed closes a batch that is partly out", "[misus
   const uint64_t value = timeline.last_begun();
   device.processor().resume();
   device.destroy_queue();
-  CHECK(timeline.is_done(value));  // not given up: what was out has been executed
+  CHECK(timeline.is_done(value));  // not given up: the published packets have executed
   check_refuses(batch, prepared);
 }
 
-TEST_CASE("a recording whose replay is partly out in a queue that has gone is replayed on another",
+TEST_CASE("a recording whose replay is partly published in a destroyed queue replays on another",
           "[misuse]") {
   std::vector<uint32_t> ran;
   DoubleDevice gone({.device = {.ring_size = 16}});
@@ -170,7 +170,7 @@ TEST_CASE("a recording whose replay is partly out in a queue that has gone is re
   for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
 }
 
-TEST_CASE("a recording outlives its queue, also in the midst of a replay", "[misuse]") {
+TEST_CASE("a recording outlives its queue, also during a replay", "[misuse]") {
   DoubleDevice device({.device = {.ring_size = 16}});
   const auto kernel = number_kernel();
   std::vector<Block> kernargs(2048);

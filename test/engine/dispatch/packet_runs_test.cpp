@@ -1,4 +1,5 @@
-// Which packets of a recording are stored from registers: those that a look at every one of them finds to be alike but for their kernarg addresses.
+// Runs of packets of a recording that are stored from registers: consecutive packets that are equal
+// except for their kernarg addresses. The reference compares every packet.
 #include "engine/dispatch/packet_runs.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ aql::Packet64 dispatch(uint64_t kernarg_address, uint64_t object = 0x1000, aql::
   return packet;
 }
 
-// One packet, of one of the kinds that interrupt a run or seem to.
+// One packet of a kind that interrupts a run or seems to.
 aql::Packet64 some_packet(std::mt19937_64& random, const aql::Packet64& before) {
   switch (random() % 6) {
     case 0:
@@ -52,7 +53,7 @@ aql::Packet64 some_packet(std::mt19937_64& random, const aql::Packet64& before) 
   }
 }
 
-// Stretches of packets that are alike, short and long, with others between them.
+// Runs of equal packets, short and long, with other packets between them.
 Packets some_recording(std::mt19937_64& random, size_t count) {
   Packets packets;
   while (packets.size() < count) {
@@ -69,7 +70,7 @@ Packets some_recording(std::mt19937_64& random, size_t count) {
   return packets;
 }
 
-// Whether every packet of the stretch is the first one with an address that is so many steps further.
+// Whether every packet equals the first one, with the address advanced by `step` per packet.
 bool is_stepped(std::span<const aql::Packet64> stretch, ptrdiff_t step) {
   if (aql::packet_type(stretch[0].header()) != aql::PacketType::kernel_dispatch) return false;
   for (size_t i = 0; i < stretch.size(); ++i) {
@@ -80,7 +81,7 @@ bool is_stepped(std::span<const aql::Packet64> stretch, ptrdiff_t step) {
   return true;
 }
 
-// What is reported of a recording, one entry for each packet but the ends.
+// The run reported for each packet of a recording except the first and the last.
 struct Answer {
   size_t end;
   std::optional<ptrdiff_t> step;
@@ -100,7 +101,8 @@ std::vector<Answer> fresh_answers(const Packets& packets) {
   return answers(runs, packets);
 }
 
-// True if the runs, one behind the other, are all packets but the first and the last one, and each can be stored as it is said.
+// True if consecutive runs cover all packets except the first and the last, and each run's step is
+// right.
 bool covers(PacketRuns& runs, const Packets& packets) {
   size_t i = 1;
   while (i + 1 < packets.size()) {
@@ -108,7 +110,7 @@ bool covers(PacketRuns& runs, const Packets& packets) {
     if (run.end <= i || run.end > packets.size() - 1) return false;
     const std::span stretch = std::span(packets).subspan(i, run.end - i);
     if (run.step && !is_stepped(stretch, *run.step)) return false;
-    // What is alike is found to be, or nothing would be gained.
+    // Equal packets must be reported as a run, or the class would gain nothing.
     if (!run.step && stretch.size() > 1 &&
         is_stepped(stretch, static_cast<ptrdiff_t>(address_of(stretch[1]) - address_of(stretch[0]))))
       return false;
@@ -119,7 +121,7 @@ bool covers(PacketRuns& runs, const Packets& packets) {
 
 }  // namespace
 
-TEST_CASE("runs cover all packets but the first and the last one, and a step holds for all of a run",
+TEST_CASE("runs cover all packets but the first and the last one, and a step holds for a whole run",
           "[packet_runs]") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
@@ -129,12 +131,12 @@ TEST_CASE("runs cover all packets but the first and the last one, and a step hol
       const Packets packets = some_recording(random, 1 + random() % 400);
       runs.reset(packets.size());
       REQUIRE(covers(runs, packets));
-      REQUIRE(covers(runs, packets));  // what is known by now is the same
+      REQUIRE(covers(runs, packets));  // the second call reads cached runs
     }
   }
 }
 
-TEST_CASE("a run may be asked for from any of its packets, and in any order", "[packet_runs]") {
+TEST_CASE("a run may be queried from any of its packets, and in any order", "[packet_runs]") {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
@@ -151,7 +153,7 @@ TEST_CASE("a run may be asked for from any of its packets, and in any order", "[
   }
 }
 
-TEST_CASE("the answers after a change are those of packets never seen before", "[packet_runs]") {
+TEST_CASE("after a change the answers equal those for new packets", "[packet_runs]") {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
@@ -161,7 +163,7 @@ TEST_CASE("the answers after a change are those of packets never seen before", "
     for (int round = 0; round < 20; ++round) {
       for (auto changes = random() % 4; changes > 0; --changes) {
         const size_t which = random() % packets.size();
-        // Half of them heal a run, if there is one.
+        // Half of them repair a run, if there is one.
         if (which > 1 && random() % 2 == 0) {
           packets[which] = packets[which - 1];
           packets[which].set_kernarg_address(
@@ -184,18 +186,18 @@ TEST_CASE("long runs of one kernel are found, whatever the distance of their blo
     for (uint64_t i = 0; i < 300; ++i)
       packets.push_back(dispatch(0x100000 + i * static_cast<uint64_t>(step)));
     for (const Answer& answer : fresh_answers(packets)) REQUIRE(answer.step == step);
-    // The first and the last packet belong to no run: what they are changes nothing.
+    // The first and the last packet belong to no run, so their content has no effect.
     packets.front() = packets.back() = aql::to_packet(aql::BarrierAnd{});
     for (const Answer& answer : fresh_answers(packets)) REQUIRE(answer.step == step);
   }
 }
 
-TEST_CASE("packets that are no dispatches are stored as they are, though they be alike", "[packet_runs]") {
+TEST_CASE("packets other than dispatches are stored as they are, even if equal", "[packet_runs]") {
   for (const Answer& answer : fresh_answers(Packets(300, aql::to_packet(aql::BarrierAnd{}))))
     REQUIRE(answer.step == std::nullopt);
 }
 
-TEST_CASE("a change that nothing is known of yet is none", "[packet_runs]") {
+TEST_CASE("a change before the first query has no effect", "[packet_runs]") {
   PacketRuns runs;
   runs.changed(0);
   runs.changed(1000);

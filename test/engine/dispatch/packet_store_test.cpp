@@ -1,4 +1,5 @@
-// Where a batch keeps its packets: the ring's free slots while they are lent to it, memory of its own otherwise.
+// Storage of a batch's packets: the ring's free slots while the batch holds them, otherwise memory
+// of its own.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -46,10 +47,8 @@ uint64_t ready_headers(DoubleDevice& device) {
 
 }  // namespace
 
-TEST_CASE(
-    "a store in a ring keeps its first packet apart, goes on behind the ring's end, and leaves with all its "
-    "packets",
-    "[packet_store]") {
+TEST_CASE("a store in a ring keeps its first packet apart, wraps, and leaves with all its packets",
+          "[packet_store]") {
   std::vector<aql::Packet64> ring(16);
   PacketStore store;
   CHECK(store.empty());
@@ -76,7 +75,7 @@ TEST_CASE(
   CHECK(holds_numbers_up_to(store, 10));
 }
 
-TEST_CASE("a store out of a ring grows, keeps its packets, and keeps its memory when cleared",
+TEST_CASE("a store outside a ring grows, keeps its packets, and keeps its memory when cleared",
           "[packet_store]") {
   PacketStore store;
   const aql::Packet64* memory = nullptr;
@@ -97,7 +96,7 @@ TEST_CASE("a store out of a ring grows, keeps its packets, and keeps its memory 
   }
 }
 
-TEST_CASE("a store that leaves a ring uses the memory that it has", "[packet_store]") {
+TEST_CASE("a store that leaves a ring reuses its memory", "[packet_store]") {
   std::vector<aql::Packet64> ring(64);
   PacketStore store;
   store.grow();
@@ -115,8 +114,7 @@ TEST_CASE("a store that leaves a ring uses the memory that it has", "[packet_sto
   CHECK(holds_numbers_up_to(store, 64));
 }
 
-TEST_CASE("what a discarded store leaves in a ring reads INVALID, and so does a packet that it drops",
-          "[packet_store]") {
+TEST_CASE("slots of a discarded store and of a dropped packet read INVALID", "[packet_store]") {
   std::vector<aql::Packet64> ring(16);
   PacketStore store;
   const auto add_ready = [&] {
@@ -136,10 +134,8 @@ TEST_CASE("what a discarded store leaves in a ring reads INVALID, and so does a 
   CHECK(ring_reads_invalid(ring, 13, 5));
 }
 
-TEST_CASE(
-    "packets of an unsubmitted batch lie whole in the ring, beyond the write index and behind an INVALID "
-    "slot",
-    "[packet_store]") {
+TEST_CASE("packets of an unsubmitted batch are in the ring, beyond the write index, after an INVALID slot",
+          "[packet_store]") {
   DoubleDevice device({.device = {.ring_size = 64}});
   QueueDouble& queue = device.processor().memory();
   const auto kernel = number_kernel(0xabc0);
@@ -167,7 +163,7 @@ TEST_CASE("a batch of the ring's size may end with a finished packet", "[packet_
   CHECK(device.processor().completed_count() == 17);
 }
 
-TEST_CASE("a refused batch that ends with a finished packet is as it was", "[packet_store]") {
+TEST_CASE("a refused batch that ends with a finished packet is unchanged", "[packet_store]") {
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
   auto first = device.batch(), second = device.batch();
   for (uint32_t i = 0; i < 8; ++i) first.dispatch(number_kernel(), Grid{64}, i);
@@ -181,7 +177,7 @@ TEST_CASE("a refused batch that ends with a finished packet is as it was", "[pac
   CHECK(device.processor().completed_count() == 17);
 }
 
-TEST_CASE("a batch that is refused with an error is as it was, too", "[packet_store]") {
+TEST_CASE("a batch that is refused with an error is unchanged", "[packet_store]") {
   DoubleDevice device;  // without timing signals
   BatchSubmitter batch(device.state(), {.timing = Timing::each});
   batch.dispatch(number_kernel(), Grid{64}, 1u);
@@ -190,7 +186,7 @@ TEST_CASE("a batch that is refused with an error is as it was, too", "[packet_st
   CHECK(batch.size() == 41);
 }
 
-TEST_CASE("chunks of no packets are chunks of one", "[packet_store]") {
+TEST_CASE("a chunk size of zero means one packet", "[packet_store]") {
   DoubleDevice device;
   BatchSubmitter batch(device.state(), {.chunking = {.lead = 0, .chunk = 0}});
   const Counters before = Counters::now();
@@ -199,7 +195,7 @@ TEST_CASE("chunks of no packets are chunks of one", "[packet_store]") {
   CHECK((Counters::now() - before).doorbells == 5);
 }
 
-TEST_CASE("a second batch of a queue lies apart, and moves the first one away when it is submitted",
+TEST_CASE("the second batch of a queue uses its own memory, and its submission moves the first from the ring",
           "[packet_store]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
@@ -215,7 +211,7 @@ TEST_CASE("a second batch of a queue lies apart, and moves the first one away wh
   CHECK(ran == std::vector<uint32_t>{20, 21, 22, 23, 24, 10, 11, 12, 13, 14, 15});
 }
 
-TEST_CASE("a batch that outgrows the free slots goes on in memory, and reaches the ring whole",
+TEST_CASE("a batch that outgrows the free slots continues in memory, and reaches the ring complete",
           "[packet_store]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
@@ -224,7 +220,7 @@ TEST_CASE("a batch that outgrows the free slots goes on in memory, and reaches t
   auto batch = device.batch();
   for (uint32_t i = 0; i < 10; ++i) batch.dispatch(kernel, Grid{64}, i);
   batch.submit();
-  // Six slots are free, and the ring's end lies between them.
+  // Six slots are free, and the ring's end is between them.
   for (uint32_t i = 10; i < 24; ++i) batch.dispatch(kernel, Grid{64}, i);
   CHECK_FALSE(batch.try_submit());
   device.processor().resume();
@@ -233,7 +229,7 @@ TEST_CASE("a batch that outgrows the free slots goes on in memory, and reaches t
   for (uint32_t i = 0; i < 24; ++i) CHECK(ran[i] == i);
 }
 
-TEST_CASE("a ring shared with foreign producers is lent to nobody", "[packet_store]") {
+TEST_CASE("a batch gets no slots of a ring shared with foreign producers", "[packet_store]") {
   QueueDouble queue({.ring_size = 16});
   std::vector<std::byte> memory(64 * 64 + 64);
   void* aligned = memory.data();
@@ -255,10 +251,8 @@ TEST_CASE("a ring shared with foreign producers is lent to nobody", "[packet_sto
   CHECK(queue.slot(0).word[5] == 0xcccccccc);
 }
 
-TEST_CASE(
-    "batches that take turns on one small ring, dropped and submitted at random, run each dispatch once and "
-    "in order",
-    "[packet_store]") {
+TEST_CASE("batches that alternate on one small ring, dropped and submitted at random, run each dispatch once",
+          "[packet_store]") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<uint32_t> ran;
     DoubleDevice device({.device = {.ring_size = 32, .seed = seed}},
@@ -300,8 +294,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a batch that was refused, and of which something is said then, has the headers of one made afresh",
-          "[packet_store]") {
+TEST_CASE("a refused batch with later declarations has the same headers as a new batch", "[packet_store]") {
   const auto headers = [](bool refused) {
     DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
     const auto kernel = number_kernel();
@@ -332,7 +325,7 @@ TEST_CASE("a batch that was refused, and of which something is said then, has th
   CHECK(headers(true).size() == 20);
 }
 
-TEST_CASE("many dispatches at once go into a batch that lies apart, too", "[packet_store]") {
+TEST_CASE("dispatch_each() also fills a batch outside the ring", "[packet_store]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({.device = {.ring_size = 32}}, [&](uint32_t number) { ran.push_back(number); });
   auto tenant = device.batch(), apart = device.batch();
@@ -347,7 +340,7 @@ TEST_CASE("many dispatches at once go into a batch that lies apart, too", "[pack
   for (uint32_t i = 0; i < 5; ++i) CHECK(ran[100 + i] == i);
 }
 
-TEST_CASE("a timed batch over the ring's end carries a signal on every packet, also when it was refused once",
+TEST_CASE("a timed batch across the ring's end has a signal on every packet, also after a refusal",
           "[packet_store]") {
   DoubleOptions options{.device = {.ring_size = 16, .paused = true}};
   options.queue.timing_signals = 12;

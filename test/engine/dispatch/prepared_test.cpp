@@ -1,4 +1,4 @@
-// Prepared dispatches: the same packets and kernarg blocks as those that are asked for one by one with kernel and grid.
+// Prepared dispatches: the same packets and kernarg blocks as dispatches with kernel and grid.
 #include <cstring>
 #include <memory>
 #include <random>
@@ -35,7 +35,7 @@ Several several_kernel() {
        .group_segment_bytes = 20});
 }
 
-// What the device was given: packets without addresses, and blocks.
+// The device's input: packets without addresses, and kernarg blocks.
 struct Seen {
   std::vector<aql::Packet64> packets;
   std::vector<std::array<std::byte, 40>> blocks;
@@ -65,7 +65,7 @@ std::tuple<uint32_t, LocalBytes, double, LocalBytes> arguments_of(uint32_t i) no
 
 }  // namespace
 
-TEST_CASE("prepared dispatches are those of kernel and grid, byte for byte", "[prepared]") {
+TEST_CASE("prepared dispatches equal those with kernel and grid, byte for byte", "[prepared]") {
   const Several kernel = several_kernel();
   const Grid grid = Grid{640, 2}.by(64, 2);
   for (const uint32_t count : {1u, 2u, 3u, 40u, 64u, 200u}) {
@@ -92,8 +92,7 @@ TEST_CASE("prepared dispatches are those of kernel and grid, byte for byte", "[p
   }
 }
 
-TEST_CASE("dispatches of all kinds follow one another in the order in which they were asked for",
-          "[prepared]") {
+TEST_CASE("dispatches of all kinds run in the order of their calls", "[prepared]") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
     std::vector<uint32_t> ran;
@@ -145,7 +144,7 @@ TEST_CASE("a kernel without arguments needs no kernarg block", "[prepared]") {
   for (const Completed& dispatch : completed) CHECK(dispatch.packet.kernarg_address() == nullptr);
 }
 
-TEST_CASE("dispatches for which there was a kernarg block stay when the next one finds none", "[prepared]") {
+TEST_CASE("dispatches that got a kernarg block stay in the batch when the next one gets none", "[prepared]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });  // 1,024 blocks in all
   BatchSubmitter batch(device.state(), {.patience = 1ms});
@@ -162,14 +161,14 @@ TEST_CASE("dispatches for which there was a kernarg block stay when the next one
   CHECK(ran.back() == 7);
 }
 
-TEST_CASE("what cannot run is refused when it is prepared", "[prepared]") {
+TEST_CASE("a kernel and grid that cannot run are refused when prepared", "[prepared]") {
   DoubleDevice device;
   auto batch = device.batch();
   CHECK(contains(error_of([&] { (void)batch.prepare(number_kernel(), Grid{4096}.by(2048)); }), "2048"));
   CHECK(batch.size() == 0);
 }
 
-TEST_CASE("a batch keeps the code of what it has prepared", "[prepared]") {
+TEST_CASE("a batch keeps the code of its prepared dispatches", "[prepared]") {
   DoubleDevice device;
   std::weak_ptr<const KernelInfo> code;
   {
@@ -186,7 +185,7 @@ TEST_CASE("a batch keeps the code of what it has prepared", "[prepared]") {
   CHECK(code.expired());
 }
 
-TEST_CASE("preparing again what is prepared allocates nothing", "[prepared]") {
+TEST_CASE("preparing a prepared dispatch again allocates nothing", "[prepared]") {
   DoubleDevice device;
   auto batch = device.batch();
   const auto kernel = number_kernel();
@@ -195,7 +194,7 @@ TEST_CASE("preparing again what is prepared allocates nothing", "[prepared]") {
   CHECK(support::cost_of([&] { (void)batch.prepare(kernel, Grid{64}); }).allocations == 0);
 }
 
-TEST_CASE("a prepared dispatch may be said something of, like any other", "[prepared]") {
+TEST_CASE("a prepared dispatch accepts declarations, like any other", "[prepared]") {
   DoubleDevice device;
   auto batch = device.batch();
   const auto prepared = batch.prepare(number_kernel(), Grid{64});
@@ -205,7 +204,7 @@ TEST_CASE("a prepared dispatch may be said something of, like any other", "[prep
   CHECK(contains(batch.explain(), "packet 1: no barrier bit"));
 }
 
-TEST_CASE("a function of arguments that may throw, or that gives others, is none", "[prepared]") {
+TEST_CASE("a function of arguments must be noexcept and return the kernel's arguments", "[prepared]") {
   const auto right = [](uint32_t i) noexcept { return std::tuple(i); };
   const auto may_throw = [](uint32_t i) { return std::tuple(i); };
   const auto others = [](uint32_t i) noexcept { return std::tuple(i, i); };

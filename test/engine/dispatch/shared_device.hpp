@@ -1,4 +1,5 @@
-// Several engine queues over one packet processor double, as a SharedQueue makes them: a thread each, no ROCr, no device.
+// Several engine queues over one packet processor double, as a SharedQueue creates them: one per
+// thread, without ROCr or a device.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,5 @@
-// Several engine queues over one ring: batches of threads that share an HSA queue, against the packet processor double.
+// Several engine queues over one ring: batches of threads that share an HSA queue, against the
+// packet processor double.
 #include <hsa/hsa.h>
 
 #include <array>
@@ -26,16 +27,17 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-// A dispatch's number: who submitted it, in which order.
+// A dispatch's number: its submitting thread and its position in that thread's order.
 constexpr uint32_t number(uint32_t which, uint32_t i) { return which << 24 | i; }
 
-// Dispatches in the order in which they ran. Its functions run one after the other: in the processor's thread, then in the test's.
+// Dispatches in the order in which they ran. Its functions run one at a time: in the processor's
+// thread, then in the test's.
 struct Ran {
   std::vector<uint32_t> all;
   auto note() {
     return [this](uint32_t n) { all.push_back(n); };
   }
-  // Of each of `threads` the first `count`, each once and in order.
+  // True if the first `count` dispatches of each of `threads` ran once each, in order.
   bool is_complete(uint32_t threads, uint32_t count) const {
     std::vector<uint32_t> next(threads);
     for (const uint32_t n : all)
@@ -48,7 +50,7 @@ struct Ran {
 
 }  // namespace
 
-TEST_CASE("batches of two queues over one ring lie in it in one piece each", "[shared]") {
+TEST_CASE("batches of two queues over one ring are contiguous in it", "[shared]") {
   Ran ran;
   SharedDevice device(2, {.device = {.ring_size = 64, .paused = true}}, ran.note());
   const auto kernel = number_kernel();
@@ -61,10 +63,10 @@ TEST_CASE("batches of two queues over one ring lie in it in one piece each", "[s
   CHECK_FALSE(first.ready());
   device.processor().resume();
   CHECK(first.wait(soon(), actively));
-  CHECK(second.ready());  // it lies before the first one
+  CHECK(second.ready());  // it is published before the first one
   CHECK(ran.all == std::vector<uint32_t>{number(1, 0), number(1, 1), number(1, 2), number(0, 0), number(0, 1),
                                          number(0, 2)});
-  // Each is planned as it would be alone.
+  // Each is planned as if it were alone.
   const auto packets = device.processor().completed();
   REQUIRE(packets.size() == 6);
   for (size_t i = 0; i < 6; ++i) {
@@ -76,7 +78,7 @@ TEST_CASE("batches of two queues over one ring lie in it in one piece each", "[s
   }
 }
 
-TEST_CASE("of eight threads with batches over a ring of 64 every dispatch runs once, in order per thread",
+TEST_CASE("with eight threads over a ring of 64 every dispatch runs once, in order per thread",
           "[shared][stress]") {
   constexpr uint32_t threads = 8, each = 600;
   for (const uint64_t seed : {1u, 2u}) {
@@ -91,7 +93,7 @@ TEST_CASE("of eight threads with batches over a ring of 64 every dispatch runs o
                            {.chunking = {.lead = static_cast<uint32_t>(random() % 3), .chunk = 8}});
       Completion last;
       for (uint32_t done = 0; done < each;) {
-        // Now and then longer than the ring.
+        // Sometimes longer than the ring.
         uint32_t count = 1 + static_cast<uint32_t>(random() % (random() % 32 == 0 ? 100 : 12));
         if (count > each - done) count = each - done;
         for (uint32_t i = 0; i < count; ++i) batch.dispatch(kernel, Grid{1}, number(which, done + i));
@@ -113,9 +115,8 @@ TEST_CASE("of eight threads with batches over a ring of 64 every dispatch runs o
   }
 }
 
-TEST_CASE(
-    "a ring that another thread has filled is waited for, refused to a try, and leaves the batch as it was",
-    "[shared]") {
+TEST_CASE("a submission waits for a ring that another thread has filled; a try refuses and changes nothing",
+          "[shared]") {
   Ran ran;
   SharedDevice device(2, {.device = {.ring_size = 64, .paused = true}}, ran.note());
   const auto kernel = number_kernel();
@@ -141,7 +142,7 @@ TEST_CASE(
   CHECK(ran.all.size() == 65);
 }
 
-TEST_CASE("a batch longer than the ring lets other threads' batches between its portions", "[shared]") {
+TEST_CASE("a batch longer than the ring lets other threads' batches in between its portions", "[shared]") {
   Ran ran;
   SharedDevice device(2, {.device = {.ring_size = 64, .paused = true}}, ran.note());
   const auto kernel = number_kernel();
@@ -149,7 +150,7 @@ TEST_CASE("a batch longer than the ring lets other threads' batches between its 
   for (uint32_t i = 0; i < 80; ++i) one.dispatch(kernel, Grid{1}, number(0, i));
   CHECK(contains(error_of<Error>([&] { one.submit(Deadline::after(1ms)); }),
                  "64 packets of this batch are published"));
-  SECTION("which submit as ever, while its own queue takes no other batch") {
+  SECTION("which submit normally, while its own queue takes no other batch") {
     BatchSubmitter other(device[0], {});
     other.dispatch(kernel, Grid{1}, number(0, 0));
     CHECK(contains(error_of<Error>([&] { other.submit(); }), "partly published"));
@@ -164,7 +165,7 @@ TEST_CASE("a batch longer than the ring lets other threads' batches between its 
     std::erase(ran.all, number(1, 0));
     CHECK(ran.is_complete(1, 80));
   }
-  SECTION("and is closed by a barrier packet when it is given up") {
+  SECTION("and a barrier packet closes it when it is given up") {
     device.processor().resume();
     one.clear();
     two.dispatch(kernel, Grid{1}, number(1, 0));
@@ -193,7 +194,7 @@ TEST_CASE("an error of the common queue ends the work of every thread", "[shared
                        detail::stopped_with(HSA_STATUS_ERROR_INVALID_PACKET_FORMAT));
   for (std::thread& waiter : waiters) waiter.join();
   for (const std::string& text : texts) CHECK(contains(text, "the packet processor stopped the queue"));
-  // Also that of one which has submitted nothing yet, and of one that comes later.
+  // Also the work of a thread that has submitted nothing yet, and of one that joins later.
   BatchSubmitter late(device[2], {});
   late.dispatch(kernel, Grid{1}, 0);
   CHECK(contains(error_of<Error>([&] { late.submit(); }), "the packet processor stopped the queue"));
@@ -204,7 +205,7 @@ TEST_CASE("an error of the common queue ends the work of every thread", "[shared
   newcomer.release();
 }
 
-TEST_CASE("a queue that leaves takes nothing from the others", "[shared]") {
+TEST_CASE("a destroyed queue takes nothing from the others", "[shared]") {
   Ran ran;
   SharedDevice device(2, {.device = {.ring_size = 64}}, ran.note());
   const auto kernel = number_kernel();

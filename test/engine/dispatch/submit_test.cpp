@@ -69,7 +69,7 @@ TEST_CASE("a batch is one doorbell and one completion signal, on its last packet
   CHECK(spent.batches == 1);
 }
 
-TEST_CASE("declared, disjoint dispatches go without barrier bits", "[submit]") {
+TEST_CASE("declared, disjoint dispatches carry no barrier bits", "[submit]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   uint32_t a[4];
@@ -101,7 +101,7 @@ TEST_CASE("explicit scopes and missing barrier bits reach the packets", "[submit
   CHECK(flags.release == FenceScope::system);
 }
 
-TEST_CASE("an unsubmitted batch leaves no trace", "[submit]") {
+TEST_CASE("an unsubmitted batch leaves nothing in the queue", "[submit]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   const uint32_t slabs = device.state().kernargs().free_slabs();
@@ -115,7 +115,7 @@ TEST_CASE("an unsubmitted batch leaves no trace", "[submit]") {
   CHECK(device.state().timeline().pending() == 0);
 }
 
-TEST_CASE("an empty batch completes with what was submitted before", "[submit]") {
+TEST_CASE("an empty batch completes with the work submitted before it", "[submit]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});
@@ -125,7 +125,7 @@ TEST_CASE("an empty batch completes with what was submitted before", "[submit]")
   CHECK(batch.submit() == first);
 }
 
-TEST_CASE("a batch longer than the ring goes out in chunks", "[submit]") {
+TEST_CASE("a batch longer than the ring is published in chunks", "[submit]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({.device = {.ring_size = 16}}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
@@ -139,7 +139,7 @@ TEST_CASE("a batch longer than the ring goes out in chunks", "[submit]") {
   CHECK((Counters::now() - before).completion_signals == 1);
 }
 
-TEST_CASE("a batch cut off by its deadline goes on where it stopped", "[submit]") {
+TEST_CASE("a batch interrupted by its deadline continues where it stopped", "[submit]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
                       [&](uint32_t number) { ran.push_back(number); });
@@ -155,7 +155,7 @@ TEST_CASE("a batch cut off by its deadline goes on where it stopped", "[submit]"
   for (uint32_t i = 0; i < 40; ++i) CHECK(ran[i] == i);
 }
 
-TEST_CASE("a batch that is partly out takes no packet and lets no other batch pass", "[submit]") {
+TEST_CASE("a partly published batch takes no packet and blocks every other batch", "[submit]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}},
                       [&](uint32_t number) { ran.push_back(number); });
@@ -178,7 +178,8 @@ TEST_CASE("a batch that is partly out takes no packet and lets no other batch pa
 }
 
 TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU faults", "[submit]") {
-  // The owner's error source stays silent: a memory fault reaches the timeline by another way.
+  // The owner's error source reports nothing: a memory fault reaches the timeline through another
+  // path.
   auto device = std::make_unique<DoubleDevice>(DoubleOptions{.device = {.ring_size = 16, .paused = true}});
   const auto kernel = number_kernel();
   auto batch = std::make_unique<BatchSubmitter>(device->state(), BatchOptions{});
@@ -193,11 +194,11 @@ TEST_CASE("a half-submitted batch of a borrowed queue is given up when the GPU f
   const Deadline limit = soon();
   while (!dropped && !limit.passed()) std::this_thread::sleep_for(1ms);
   CHECK(dropped);
-  device->processor().resume();  // whatever happened: room for the closing packet
+  device->processor().resume();  // in every case: room for the closing packet
   dropper.join();
 }
 
-TEST_CASE("a batch cut off and then dropped gives everything back", "[submit]") {
+TEST_CASE("a batch that is interrupted and then dropped returns everything", "[submit]") {
   DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
   const auto kernel = number_kernel();
   const uint32_t slabs = device.state().kernargs().free_slabs();
@@ -237,7 +238,7 @@ TEST_CASE("a full ring refuses a try, and the batch can be submitted later uncha
   CHECK(batch.submit(soon()).wait(soon(), actively));
 }
 
-TEST_CASE("a batch that was refused takes more packets, and only its true ends are its ends", "[submit]") {
+TEST_CASE("a refused batch takes more packets, and only its final ends carry the outer fences", "[submit]") {
   for (const bool said : {false, true}) {
     DoubleDevice device({.device = {.ring_size = 16, .paused = true}});
     const auto kernel = number_kernel();
@@ -263,7 +264,7 @@ TEST_CASE("a batch that was refused takes more packets, and only its true ends a
   }
 }
 
-TEST_CASE("the plan of the last submission is told, packet by packet and in words", "[submit]") {
+TEST_CASE("explain() describes the plan of the last submission, packet by packet", "[submit]") {
   for (const FencePolicy policy : {FencePolicy::planned, FencePolicy::system_everywhere}) {
     for (const uint32_t count : {1u, 2u, 5u}) {
       for (const bool said : {false, true}) {
@@ -297,7 +298,7 @@ TEST_CASE("the plan of the last submission is told, packet by packet and in word
   }
 }
 
-TEST_CASE("the plan of a plain submission is told also while the next batch is being filled", "[submit]") {
+TEST_CASE("explain() describes a plain submission also while the next batch is being filled", "[submit]") {
   DoubleDevice device;
   uint32_t data = 0;
   auto batch = device.batch();
@@ -314,7 +315,7 @@ TEST_CASE("kernels and grids may change from dispatch to dispatch", "[submit]") 
   const Grid grids[] = {Grid{64}, Grid{64}.by(32), Grid{64, 2}, Grid{64, 2, 3}.by(8, 2)};
   std::vector<std::pair<uint64_t, Grid>> expected;
   for (uint32_t i = 0; i < 24; ++i) {
-    // A kernel that lives no longer than its dispatch is appended: the next one may have its address.
+    // Appends a dispatch of a temporary kernel; the next kernel may have the same address.
     const auto kernel = number_kernel(0x1000 + 64 * (i / 5));
     const Grid& grid = grids[i / 2 % 4];
     batch.dispatch(kernel, grid, i);
@@ -336,7 +337,7 @@ TEST_CASE("kernels and grids may change from dispatch to dispatch", "[submit]") 
   }
 }
 
-TEST_CASE("a full timeline and an empty signal pool are named with size and occupancy", "[submit]") {
+TEST_CASE("the error of a full timeline or an empty signal pool names size and occupancy", "[submit]") {
   const auto kernel = number_kernel();
   SECTION("timeline") {
     DoubleDevice device(
@@ -366,7 +367,7 @@ TEST_CASE("a full timeline and an empty signal pool are named with size and occu
   }
 }
 
-TEST_CASE("kernarg blocks: a try refuses, a wait is served by a completion, a hopeless one fails at once",
+TEST_CASE("without free kernarg blocks a try refuses, a wait is served, and a hopeless wait fails at once",
           "[submit]") {
   DoubleDevice device(
       {.device = {.ring_size = 64, .paused = true},
@@ -375,7 +376,7 @@ TEST_CASE("kernarg blocks: a try refuses, a wait is served by a completion, a ho
   BatchSubmitter batch(device.state(), {.patience = 10s});
   for (uint32_t i = 0; i < 32; ++i) batch.dispatch(kernel, Grid{1}, i);
   CHECK_FALSE(batch.try_dispatch(kernel, Grid{1}, 0).has_value());
-  // Nothing is in flight that could give blocks back: no wait can help.
+  // No work in flight can return blocks, so no wait can help.
   const auto start = std::chrono::steady_clock::now();
   CHECK(contains(error_of<Error>([&] { batch.dispatch(kernel, Grid{1}, 0); }), "2 slabs of 1024 bytes"));
   CHECK(std::chrono::steady_clock::now() - start < 5s);
@@ -413,7 +414,7 @@ TEST_CASE("a raw packet keeps its header and is followed by a barrier packet tha
   CHECK(aql::packet_type(packets[1].packet.header()) == aql::PacketType::barrier_and);
   CHECK(contains(error_of<Error>([&] { batch.raw(aql::Packet64{{1}}); }), "INVALID"));
 
-  // Bits that the specification reserves are the caller's, too.
+  // The caller also controls bits that the specification reserves.
   aql::Packet64 reserved = aql::to_packet(aql::BarrierAnd{});
   reserved.word[0] |= 1u << 15;
   batch.raw(reserved);
@@ -421,7 +422,7 @@ TEST_CASE("a raw packet keeps its header and is followed by a barrier packet tha
   CHECK(device.processor().completed()[2].packet.word[0] == reserved.word[0]);
 }
 
-TEST_CASE("the caller's kernarg block and the caller's signal are used", "[submit]") {
+TEST_CASE("a caller's kernarg block and signal are used", "[submit]") {
   std::vector<uint32_t> ran;
   DoubleDevice device({}, [&](uint32_t number) { ran.push_back(number); });
   const auto kernel = number_kernel();
@@ -439,7 +440,7 @@ TEST_CASE("the caller's kernarg block and the caller's signal are used", "[submi
                  "aligned to 64"));
 }
 
-TEST_CASE("times: of every packet, of first and last, of none", "[submit]") {
+TEST_CASE("times are recorded for every packet, for first and last, or for none", "[submit]") {
   DoubleDevice device(
       {.device = {.ring_size = 64},
        .queue = {.packets = 64, .publications = 16, .kernarg_bytes = 8192, .kernarg_slab_bytes = 1024},
@@ -459,7 +460,7 @@ TEST_CASE("times: of every packet, of first and last, of none", "[submit]") {
       if (i > 0) CHECK(times[i].start_ns >= times[i - 1].end_ns);
     }
     device.state().reclaim(UINT32_MAX);
-    CHECK(completion.times().size() == count);  // kept after the signals have gone back
+    CHECK(completion.times().size() == count);  // kept after the signals were returned
     if (count > 0) CHECK(completion.times().front().start_ns == times.front().start_ns);
   }
   CHECK(device.state().signals().free(SignalKind::event_less) == 32);
@@ -523,7 +524,7 @@ TEST_CASE("many threads wait for the same and for different publications while t
   for (const Completion& completion : completions) CHECK(completion.ready());
 }
 
-TEST_CASE("a wait ends at its deadline and can be taken up again", "[submit]") {
+TEST_CASE("a wait ends at its deadline and can be repeated", "[submit]") {
   DoubleDevice device({.device = {.ring_size = 64, .paused = true}});
   const auto kernel = number_kernel();
   BatchSubmitter batch(device.state(), {});

@@ -1,4 +1,4 @@
-// Handles used after what they name was recycled. Built with handle checks, whatever the rest of the build has.
+// Handles used after their objects were recycled. Compiled with handle checks in every build.
 #include <csignal>
 #include <vector>
 
@@ -26,7 +26,7 @@ struct alignas(64) Line {
 
 }  // namespace
 
-TEST_CASE("a CommandRef serves until its batch is touched, and says so afterwards", "[handles]") {
+TEST_CASE("a CommandRef is valid until its batch changes, and reports its use afterwards", "[handles]") {
   DoubleDevice device;
   const auto kernel = number_kernel();
   uint32_t data = 0;
@@ -93,8 +93,7 @@ TEST_CASE("a caller's completion signal is refused while an earlier publication 
   CHECK(publish(own).has_value());
 }
 
-TEST_CASE("what a finished dispatch left in its kernarg block is overwritten when the slab is free",
-          "[handles]") {
+TEST_CASE("the kernarg block of a finished dispatch is overwritten when the slab is free", "[handles]") {
   std::vector<Line> lines(2);
   KernargPool pool({lines.front().bytes, sizeof(Line) * 2}, sizeof(Line));
   KernargPool::Cursor cursor;
@@ -107,7 +106,7 @@ TEST_CASE("what a finished dispatch left in its kernarg block is overwritten whe
   CHECK(*block == std::byte{0xdb});
 }
 
-// Run by the test below, in processes of their own.
+// The next test case runs these in processes of their own.
 TEST_CASE("child: slabs twice", "[.child]") {
   std::vector<Line> lines(2);
   KernargPool pool({lines.front().bytes, sizeof(Line) * 2}, sizeof(Line));
@@ -116,7 +115,7 @@ TEST_CASE("child: slabs twice", "[.child]") {
   const KernargPool::Slabs run = pool.publish(cursor);
   pool.drop(cursor);
   pool.retire(run);
-  (void)pool.take(cursor, 64);  // the same slab, somebody else's
+  (void)pool.take(cursor, 64);  // the same slab under another owner
   pool.retire(run);
 }
 TEST_CASE("child: a signal twice", "[.child]") {
@@ -129,7 +128,7 @@ TEST_CASE("child: a signal twice", "[.child]") {
   pool.give_back(taken);
 }
 
-TEST_CASE("what is given back twice ends the program with a sentence", "[handles]") {
+TEST_CASE("an object that is returned twice ends the program with a message", "[handles]") {
   const auto sentence_of = [](const char* child) {
     const auto result = run_command({"/proc/self/exe", child});
     CHECK(result.exit_code == 128 + SIGABRT);

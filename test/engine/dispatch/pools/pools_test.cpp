@@ -1,4 +1,4 @@
-// Kernarg blocks and signals: nothing handed out twice, everything comes back.
+// Kernarg blocks and signals: no block or signal is handed out twice, and all are returned.
 #include <deque>
 #include <map>
 #include <memory>
@@ -19,7 +19,7 @@
 using namespace uptempo;
 using test::SignalDouble;
 
-// Where handles are not checked nothing of the checks is left.
+// Without handle checks, the types hold no data for them.
 static_assert(detail::handle_checks || sizeof(CommandRef) == 2 * sizeof(void*));
 static_assert(detail::handle_checks || sizeof(KernargPool::Slabs) == 2 * sizeof(uint32_t));
 
@@ -52,7 +52,7 @@ TEST_CASE("kernarg blocks are 64-byte aligned and share no line", "[kernarg_pool
   CHECK(pool.free_slabs() == 4);
 }
 
-TEST_CASE("a block larger than a slab, and one from an exhausted pool, is null and changes nothing",
+TEST_CASE("a block larger than a slab or from an exhausted pool is null and changes nothing",
           "[kernarg_pool]") {
   Memory memory(2048);
   KernargPool pool(memory.span(), 1024);
@@ -72,8 +72,10 @@ TEST_CASE("a block larger than a slab, and one from an exhausted pool, is null a
   CHECK(pool.free_slabs() == 2);
 }
 
-TEST_CASE("no kernarg block is given out while a publication that has it is unfinished", "[kernarg_pool]") {
-  // A model: every block in use, by the publication or batch that took it. Several batches, any order of events, in-order completion.
+TEST_CASE("a kernarg block is not handed out while a publication that holds it is unfinished",
+          "[kernarg_pool]") {
+  // A model: every block in use, by the publication or batch that holds it. Several batches, any
+  // order of events, in-order completion.
   Memory memory(16 * 512);
   KernargPool pool(memory.span(), 512);
   std::mt19937 random(7);
@@ -126,7 +128,7 @@ TEST_CASE("no kernarg block is given out while a publication that has it is unfi
   CHECK(pool.free_slabs() == pool.slabs());
 }
 
-TEST_CASE("signals are sorted by what they are, not by what was asked for", "[signal_pool]") {
+TEST_CASE("signals are sorted by their actual kind, not by the requested one", "[signal_pool]") {
   SignalDouble with_event(0), without(0);
   with_event.abi().event_mailbox_ptr = 0x1000;
   const hsa_signal_t signals[] = {with_event.handle(), without.handle()};
@@ -135,12 +137,11 @@ TEST_CASE("signals are sorted by what they are, not by what was asked for", "[si
   CHECK(pool.event_less() == 1);
   CHECK(pool.take(SignalKind::interrupt).handle == with_event.handle().handle);
   CHECK(pool.take(SignalKind::interrupt).handle ==
-        0);  // the event-less one is not a substitute: it waits for its like
+        0);  // the event-less one is not a substitute
   CHECK(pool.take(SignalKind::event_less).handle == without.handle().handle);
 }
 
-TEST_CASE("a pool that got no interrupt signals at all serves completions with event-less ones",
-          "[signal_pool]") {
+TEST_CASE("a pool without any interrupt signal serves completions with event-less ones", "[signal_pool]") {
   SignalDouble signal(-3);
   const hsa_signal_t signals[] = {signal.handle()};
   SignalPool pool(signals);
@@ -154,7 +155,7 @@ TEST_CASE("a pool that got no interrupt signals at all serves completions with e
   CHECK(pool.free(SignalKind::interrupt) == 1);
 }
 
-TEST_CASE("a level is high from its high mark until it has fallen to its low mark", "[pressure]") {
+TEST_CASE("a level is high from its high mark until it falls to its low mark", "[pressure]") {
   detail::Gauge gauge;
   gauge.start(16, {.high_per_cent = 75, .low_per_cent = 25});
   const auto high_after = [&](uint32_t in_use) {
@@ -170,8 +171,7 @@ TEST_CASE("a level is high from its high mark until it has fallen to its low mar
   CHECK(gauge.level().free() == 16);
 }
 
-TEST_CASE("a level of odd capacity or with equal marks is neither stuck nor high when nothing is in use",
-          "[pressure]") {
+TEST_CASE("a level with odd capacity or equal marks never sticks and is not high when unused", "[pressure]") {
   for (const uint32_t capacity : {1u, 3u, 7u, 100u}) {
     for (const WaterMarks marks :
          {WaterMarks{75, 50}, WaterMarks{50, 50}, WaterMarks{100, 0}, WaterMarks{1, 0}}) {
@@ -187,7 +187,7 @@ TEST_CASE("a level of odd capacity or with equal marks is neither stuck nor high
   }
 }
 
-TEST_CASE("pools report how full they are and were, also between two looks", "[pressure]") {
+TEST_CASE("pools report their occupancy and its peak, also between two reads", "[pressure]") {
   Memory memory(8 * 512);
   KernargPool kernargs(memory.span(), 512, {.high_per_cent = 50, .low_per_cent = 25});
   KernargPool::Cursor cursor;
@@ -216,7 +216,7 @@ TEST_CASE("pools report how full they are and were, also between two looks", "[p
   CHECK(pool.level(SignalKind::interrupt).peak == 2);
 }
 
-TEST_CASE("a signal on loan is given out again when the last loan has ended", "[signal_pool]") {
+TEST_CASE("a lent signal is handed out again after the last loan ends", "[signal_pool]") {
   std::deque<SignalDouble> doubles;
   std::vector<hsa_signal_t> signals;
   for (int i = 0; i < 2; ++i) signals.push_back(doubles.emplace_back(0).handle());
@@ -240,8 +240,7 @@ TEST_CASE("a signal on loan is given out again when the last loan has ended", "[
   CHECK(pool.take(SignalKind::interrupt).handle != 0);
 }
 
-TEST_CASE("a sweep makes signals free whose loans have ended, and asking how many are on loan does not",
-          "[signal_pool]") {
+TEST_CASE("a sweep frees signals whose loans have ended, and on_loan() does not", "[signal_pool]") {
   const SignalDouble signal(0);
   const hsa_signal_t only = signal.handle();
   SignalPool pool(std::span(&only, 1));
@@ -257,7 +256,7 @@ TEST_CASE("a sweep makes signals free whose loans have ended, and asking how man
   CHECK(pool.has(SignalKind::interrupt));
 }
 
-TEST_CASE("a loan that ends before its signal is given back costs nothing", "[signal_pool]") {
+TEST_CASE("a loan that ends before its signal is returned costs nothing", "[signal_pool]") {
   std::deque<SignalDouble> doubles(1);
   const hsa_signal_t only = doubles.front().handle();
   SignalPool pool(std::span(&only, 1));

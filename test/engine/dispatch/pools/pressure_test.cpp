@@ -1,5 +1,6 @@
-// Exhaustion of each finite thing of a queue: a try refuses, a deadline ends in an error that names it, a wait is served when something comes
-// free, and the levels tell of it before.
+// Exhaustion of each finite resource of a queue: a try refuses, an expired deadline is an error
+// that names the resource, a wait is served when one is returned, and the levels report the
+// shortage before.
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -19,7 +20,8 @@ namespace {
 using uptempo::test::contains;
 using uptempo::test::error_of;
 
-// A queue of which one thing is scarce, how many batches of two dispatches use it up, and what its error calls it.
+// A queue with one scarce resource, the number of batches of two dispatches that exhaust it, and
+// its name in the error.
 struct Scarce {
   const char* name;
   DoubleOptions options;
@@ -63,7 +65,8 @@ bool fill(BatchSubmitter& batch, const Kernel<uint32_t>& kernel) {
 
 }  // namespace
 
-TEST_CASE("what runs out refuses a try, names itself after a deadline, and serves who waits", "[pressure]") {
+TEST_CASE("an exhausted resource refuses a try, is named after a deadline, and serves waiters when returned",
+          "[pressure]") {
   const auto kernel = number_kernel();
   for (const Scarce& scarce : scarcities()) {
     CAPTURE(scarce.name);
@@ -91,7 +94,7 @@ TEST_CASE("what runs out refuses a try, names itself after a deadline, and serve
   }
 }
 
-TEST_CASE("the level of what becomes scarce is high before it has run out, and low again when it is free",
+TEST_CASE("the level of a scarce resource is high before it is exhausted, and low when it is free",
           "[pressure]") {
   const auto kernel = number_kernel();
   for (const Scarce& scarce : scarcities()) {
@@ -143,7 +146,7 @@ TEST_CASE("levels may be read by other threads while the owner submits", "[press
   CHECK(device.state().pressure().publications.peak > 0);
 }
 
-TEST_CASE("marks that cannot be are refused", "[pressure]") {
+TEST_CASE("invalid marks are refused", "[pressure]") {
   for (const WaterMarks marks : {WaterMarks{0, 0}, WaterMarks{101, 50}, WaterMarks{50, 60}}) {
     DoubleOptions options;
     options.queue.marks.publications = marks;
