@@ -1,5 +1,7 @@
-// Random batches and recordings with FencePolicy::minimal on a device: results are the host's, whatever the way of submission. Under uptempo-vgpu --check fences the checker
-// has nothing to say of them, and under --incoherent no cache keeps what it must not. What is declared wrongly is found by the checker.
+// Random batches and recordings with FencePolicy::minimal on a device. Results equal the host's, on
+// every path of submission. Under uptempo-vgpu --check fences the checker reports nothing; under
+// --incoherent caches keep stale lines unless a fence removes them. The checker finds wrong
+// declarations.
 #include <dlfcn.h>
 
 #include <engine/uptempo.hpp>
@@ -27,7 +29,7 @@ using uptempo::test::soon;
 constexpr uint32_t words = 256, part = 64, cells = 6;
 constexpr uint32_t ring = 64;  // the smallest there is
 
-// What the fence checker has found so far: nothing where nobody checks.
+// Number of the fence checker's findings; empty if it does not run.
 std::optional<uint64_t> findings() {
   const auto query = reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
   uptempo_vgpu_finding_counts counts;
@@ -44,10 +46,10 @@ struct Operation {
   uint32_t length = part, value = 0;
   Slice out{}, a{}, b{};
   bool observed = false;
-  std::optional<aql::FenceScope> fences{};  // the caller's, on both sides
+  std::optional<aql::FenceScope> fences{};  // the caller's, for acquire and release
 };
 using Operations = std::vector<Operation>;
-// Which of its reads an operation does not declare.
+// The read that an operation does not declare.
 enum class Left : uint8_t { none, a, b, out };
 
 class Machine {
@@ -84,11 +86,12 @@ class Machine {
         return static_cast<uint32_t>((number + 1 + random() % (cells - 1)) % cells);
       };
       one.out = slice(number);
-      // Other cells: work-items of one dispatch are not in order.
+      // Other cells than `out`, since work-items of one dispatch are not ordered.
       one.a = slice(another());
       one.b = slice(another());
       one.observed = random() % 16 == 0;
-      // No less than the host needs, which wrote what the first one reads.
+      // The first operation reads what the host wrote, so it needs system scope, as does an
+      // observed one.
       const bool host_is_near = &one == &all.front() || one.observed;
       if (random() % 8 == 0)
         one.fences = host_is_near || random() % 2 == 0 ? aql::FenceScope::system : aql::FenceScope::agent;
@@ -96,7 +99,7 @@ class Machine {
     return all;
   }
 
-  // To a batch or a recording.
+  // Adds the operation to a batch or a recording.
   template <class To>
   void dispatch(To& to, const Operation& one, Left left = Left::none) {
     const Grid grid = Grid{one.length}.by(part);
@@ -109,11 +112,11 @@ class Machine {
         return declare(to.dispatch(combine_, grid, at(one.out), at(one.a), at(one.b), one.value), one, left);
     }
   }
-  // Of which nothing is said.
+  // A dispatch without declarations.
   void dispatch_silently(BatchSubmitter& to) {
     to.dispatch(fill_, Grid{words}.by(part), staging_.data(), 0u);
   }
-  // In the place of a node that was a fill.
+  // Replaces a node that was a fill.
   auto replace(Recording& recording, const Node<uint32_t*, uint32_t>& node, const Operation& one) {
     auto ref = recording.replace(node, fill_, Grid{one.length}.by(part), at(one.out), one.value);
     declare(ref, one, Left::none);
@@ -125,7 +128,7 @@ class Machine {
     return ref.node();
   }
 
-  // What the device is to do, done by the host.
+  // Executes the operations on the host.
   void expect(const Operations& all) {
     for (const Operation& one : all) {
       uint32_t* const out = expected_[one.out.cell].data() + one.out.begin;
@@ -211,7 +214,7 @@ aql::Packet64 barrier_packet() {
 
 }  // namespace
 
-TEST_CASE("random batches with the fewest fences compute what the host computes, however they are submitted",
+TEST_CASE("random batches with the fewest fences compute the host's results, on every path of submission",
           "[fences]") {
   Machine machine(1);
   const std::optional<uint64_t> before = findings();
@@ -240,7 +243,8 @@ TEST_CASE("random batches with the fewest fences compute what the host computes,
   if (before) CHECK(findings() == before);
 }
 
-TEST_CASE("a batch longer than the ring is planned as a whole, before its first packet is out", "[fences]") {
+TEST_CASE("a batch longer than the ring is planned completely before its first packet is published",
+          "[fences]") {
   Machine machine(2);
   BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
   FencePlan plan(machine.gpu);
@@ -263,7 +267,7 @@ TEST_CASE("a batch longer than the ring is planned as a whole, before its first 
   }
 }
 
-TEST_CASE("batches with the fewest fences do not rely on who else is in a shared queue", "[fences]") {
+TEST_CASE("batches with the fewest fences do not rely on other producers of a shared queue", "[fences]") {
   const Runtime runtime;
   SharedQueue shared(runtime.gpu(), {.packets = ring});
   const std::optional<uint64_t> before = findings();
@@ -286,15 +290,15 @@ TEST_CASE("batches with the fewest fences do not rely on who else is in a shared
   if (before) CHECK(findings() == before);
 }
 
-TEST_CASE("a batch is fenced by what it declares, whatever came before it", "[fences]") {
+TEST_CASE("a batch is fenced by its declarations, whatever came before it", "[fences]") {
   Machine machine(7);
   BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
   constexpr size_t packets = 6;
   const Operations some[] = {machine.random_operations(packets), machine.random_operations(packets),
                              machine.random_operations(packets)};
   for (int i = 0; i < 100; ++i) {
-    const size_t which = machine.random() % 4;                // the last of which nothing is said
-    const size_t changed = machine.random() % (2 * packets);  // a dispatch of which something else is said
+    const size_t which = machine.random() % 4;                // the last without declarations
+    const size_t changed = machine.random() % (2 * packets);  // a dispatch with other declarations
     BatchSubmitter fresh(machine.queue, {.fences = FencePolicy::minimal});
     for (BatchSubmitter* const to : {&batch, &fresh}) {
       for (size_t packet = 0; packet < packets; ++packet) {
@@ -324,7 +328,7 @@ TEST_CASE("the barrier packet that completes a finished one has nothing to acqui
   CHECK(flags[2] == aql::HeaderFlags{aql::Barrier::on, aql::FenceScope::none, aql::FenceScope::system});
 }
 
-TEST_CASE("a recording with the fewest fences is planned anew where a replaced node touches something else",
+TEST_CASE("a recording with the fewest fences is planned again when a replaced node touches other memory",
           "[fences][recording]") {
   Machine machine(3);
   const std::optional<uint64_t> before = findings();
@@ -357,9 +361,8 @@ TEST_CASE("a recording with the fewest fences is planned anew where a replaced n
   if (before) CHECK(findings() == before);
 }
 
-// By itself, under --check fences,hsa: the checker must say something.
-TEST_CASE("a read that is not declared, and whose fences are left out for that, is found by the checker",
-          "[.misdeclared]") {
+// A separate ctest under --check fences,hsa: the checker must report a finding.
+TEST_CASE("the checker finds an undeclared read whose fences are missing", "[.misdeclared]") {
   Machine machine(4);
   REQUIRE(findings());
   int tried = 0;
@@ -379,8 +382,8 @@ TEST_CASE("a read that is not declared, and whose fences are left out for that, 
     CAPTURE(i, wrong, static_cast<int>(left));
     REQUIRE(right_findings == 0);
     const auto [wrong_cost, wrong_findings] = cost(left);
-    if (wrong_cost == right_cost) continue;  // something else asks for the same fences
-    // The right plan was the cheapest that is correct.
+    if (wrong_cost == right_cost) continue;  // another declaration requires the same fences
+    // The correct plan was the cheapest correct one.
     REQUIRE(wrong_cost < right_cost);
     CHECK(wrong_findings != 0);
     ++tried;
@@ -388,13 +391,14 @@ TEST_CASE("a read that is not declared, and whose fences are left out for that, 
   CHECK(tried >= 50);
 }
 
-// And it names who read and who wrote, for people to see: the test's regular expression looks at what it says.
-TEST_CASE("a copy that does not say what it reads", "[.unsaid]") {
+// The finding names the reader and the writer; the regular expression of the ctest checks its text.
+TEST_CASE("a copy that does not declare its read", "[.unsaid]") {
   Machine machine(5);
   const Operation fill{.kind = Operation::Kind::fill, .length = words, .value = 7, .out = {.cell = 0}};
   const Operation copy{.kind = Operation::Kind::copy, .length = words, .out = {.cell = 3}, .a = {.cell = 0}};
   BatchSubmitter batch(machine.queue, {.fences = FencePolicy::minimal});
-  for (int i = 0; i < 2; ++i) {  // not the last one, which has its barrier bit for the completion signal
+  // not the last one, which has its barrier bit for the completion signal
+  for (int i = 0; i < 2; ++i) {
     machine.dispatch(batch, fill);
     machine.dispatch(batch, copy, Left::a);
   }

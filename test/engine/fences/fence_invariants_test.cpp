@@ -1,5 +1,6 @@
-// One test for each rule that plans of the fewest fences stand on, by pairs of packets; the patches of test/mutants turn each of them red. That nothing cheaper will do
-// is shown by fence_plan_test.cpp and test/litmus/planned_test.cpp.
+// One test for each rule of plans with the fewest fences, checked by pairs of packets. The patches
+// of test/mutants make each test fail. fence_plan_test.cpp and test/litmus/planned_test.cpp show
+// that no cheaper plan is correct.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -16,7 +17,7 @@ namespace {
 constexpr unsigned memory_bytes = 12;
 
 struct Packet {
-  uint32_t reads = 0, writes = 0;  // a byte of memory each bit
+  uint32_t reads = 0, writes = 0;  // one bit per byte of memory
 };
 struct Pair {
   size_t earlier, later;
@@ -41,7 +42,7 @@ class PlannedProgram {
     detail::FencePlanner(detail::Overwrites::ordered).plan(intents, accesses, plans_);
   }
 
-  // How often a packet waited for all before it, up to this one.
+  // Number of barrier bits up to and including this packet.
   size_t epoch(size_t packet) const {
     return static_cast<size_t>(
         std::count_if(plans_.begin(), plans_.begin() + static_cast<ptrdiff_t>(packet) + 1,
@@ -59,7 +60,7 @@ class PlannedProgram {
       }
     return pairs;
   }
-  // The last writer of what a packet reads, where the two are in order.
+  // The last writer of each byte that a packet reads, if the two are ordered.
   std::vector<Pair> hand_overs() const {
     std::vector<Pair> pairs;
     for (size_t j = 0; j < packets_.size(); ++j) {
@@ -71,7 +72,8 @@ class PlannedProgram {
     }
     return pairs;
   }
-  // The last packet up to the reader that acquires behind the writer's end; the writer itself if there is none.
+  // The last acquiring packet up to the reader and after the writer's end; the writer if there is
+  // none.
   size_t acquire_of(const Pair& pair) const {
     for (size_t q = pair.later; q > pair.earlier; --q)
       if (acquires(q) && epoch(q) > epoch(pair.earlier)) return q;
@@ -94,7 +96,7 @@ void for_random_programs(const Rule& rule) {
 
 }  // namespace
 
-TEST_CASE("Fences: of two dispatches that conflict, the later one begins when the earlier one is over") {
+TEST_CASE("Fences: the later of two conflicting dispatches begins when the earlier one is over") {
   for_random_programs([](const PlannedProgram& program) {
     for (const Pair& pair : program.conflicts()) {
       CAPTURE(pair.earlier, pair.later);
@@ -112,11 +114,11 @@ TEST_CASE("Fences: what a dispatch reads has been acquired since its writer was 
   });
 }
 
-TEST_CASE("Fences: between a writer and the acquire for its reader lies a release that covers it") {
+TEST_CASE("Fences: a release that covers the writer precedes the acquire for its reader") {
   for_random_programs([](const PlannedProgram& program) {
     for (const Pair& pair : program.hand_overs()) {
       const size_t acquire = program.acquire_of(pair);
-      if (acquire == pair.earlier) continue;  // the rule above
+      if (acquire == pair.earlier) continue;  // covered by the previous test
       bool released = program.releases(pair.earlier);
       for (size_t r = pair.earlier + 1; r < acquire; ++r)
         released |= program.releases(r) && program.epoch(r) > program.epoch(pair.earlier) &&

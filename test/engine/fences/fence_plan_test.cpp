@@ -1,5 +1,6 @@
-// Plans of the fewest fences: what they choose and say, that they are correct, and that none is cheaper. The judge here knows the rules only: it looks at
-// each pair of packets and each byte.
+// Plans with the fewest fences: their choices and explanations, their correctness, and that no plan
+// is cheaper. The judge in this file uses only the rules: it checks each pair of packets and each
+// byte.
 #include "engine/fences/fence_plan.hpp"
 
 #include <algorithm>
@@ -19,10 +20,10 @@ using uptempo::test::contains;
 namespace {
 
 constexpr unsigned memory_bytes = 12;
-char bytes_of_memory[memory_bytes];  // where programs read and write
+char bytes_of_memory[memory_bytes];  // the memory that programs read and write
 
 struct Packet {
-  uint32_t reads = 0, writes = 0;  // a byte of memory each bit
+  uint32_t reads = 0, writes = 0;  // one bit per byte of memory
   Observer observer = Observer::none;
   bool undeclared = false;
 };
@@ -32,7 +33,7 @@ constexpr uint32_t everything = (1u << memory_bytes) - 1;
 uint32_t read_by(const Packet& packet) { return packet.undeclared ? everything : packet.reads; }
 uint32_t written_by(const Packet& packet) { return packet.undeclared ? everything : packet.writes; }
 
-// A declared range for each run of bits.
+// Calls f for the declared range of each run of set bits.
 template <class F>
 void for_each_range(uint32_t bits, F&& f) {
   for (unsigned begin = 0; begin < memory_bytes; ++begin) {
@@ -49,14 +50,16 @@ std::vector<HeaderFlags> flags_of(std::span<const PacketPlan> plans) {
   return flags;
 }
 
-// The rules, by pairs.
+// Checks the rules by pairs of packets.
 class Judge {
  public:
-  // As on an agent with several L2 caches, if `overwrites`: what is overwritten is handed over, too.
+  // With `overwrites`, as on an agent with several L2 caches: overwritten bytes are handed over,
+  // too.
   Judge(const Program& program, bool overwrites) : count_(program.size()) {
     for (size_t later = 0; later < count_; ++later) {
       const Packet& b = program[later];
-      uint32_t open = read_by(b) | (overwrites ? written_by(b) : 0);  // bytes whose last writer is looked for
+      // bytes whose last writer is not found yet
+      uint32_t open = read_by(b) | (overwrites ? written_by(b) : 0);
       for (size_t earlier = later; earlier-- > 0;) {
         const Packet& a = program[earlier];
         if ((written_by(a) & (read_by(b) | written_by(b))) != 0 || (read_by(a) & written_by(b)) != 0)
@@ -113,7 +116,8 @@ FenceCost cost_of_flags(std::span<const HeaderFlags> flags) {
   return cost_of(plans);
 }
 
-// Of all choices there are. System fences are where the judge wants them: one more is never cheaper.
+// The least cost of all correct choices. System fences are only where the judge requires them,
+// because another one is never cheaper.
 FenceCost least_cost(const Program& program, const Judge& judge) {
   const size_t count = program.size();
   FenceCost least{~0u, 0, 0};
@@ -134,7 +138,7 @@ FenceCost least_cost(const Program& program, const Judge& judge) {
 Program random_program(std::mt19937_64& random, size_t count) {
   Program program(count);
   const auto bits = [&] {
-    // A few bytes at a time, so that packets meet in parts of ranges.
+    // A few bytes at a time, so that accesses overlap partly.
     const unsigned at = static_cast<unsigned>(random() % memory_bytes);
     const unsigned bytes = 1 + static_cast<unsigned>(random() % 4);
     return ((1u << bytes) - 1) << at & everything;
@@ -159,7 +163,7 @@ std::string text_of(const Program& program) {
   return text;
 }
 
-// A planner that works as for gfx90a: what is overwritten is not handed over.
+// A planner with the rules for gfx90a: overwritten bytes are not handed over.
 struct Planned {
   explicit Planned(const Program& program, bool overwrites = true)
       : planner(overwrites ? detail::Overwrites::handed_over : detail::Overwrites::ordered) {
@@ -209,7 +213,7 @@ TEST_CASE("branches that join hand over with a release each and one acquire", "[
   CHECK(packets[9].flags == HeaderFlags{Barrier::on, FenceScope::none, FenceScope::system});
 }
 
-TEST_CASE("one release serves all writers that are over, where readers come late", "[fence_plan]") {
+TEST_CASE("one release serves all finished writers when their readers come later", "[fence_plan]") {
   FencePlan plan;
   float memory[12];
   for (int i = 0; i < 10; ++i) plan.dispatch().writes(memory + i, 1);
@@ -223,7 +227,7 @@ TEST_CASE("one release serves all writers that are over, where readers come late
   CHECK(plan.cost().agent_fences == 6);
 }
 
-TEST_CASE("what is only overwritten is ordered, and handed over where an agent may have several L2 caches",
+TEST_CASE("overwritten memory is ordered, and handed over where an agent may have several L2 caches",
           "[fence_plan]") {
   const Program program(4, Packet{.reads = 0, .writes = 3});
   CHECK(cost_of(Planned(program, false).plans) ==
@@ -245,7 +249,7 @@ TEST_CASE("an observer outside the queue costs a release of its scope", "[fence_
   CHECK(packets[2].flags.release == FenceScope::none);
 }
 
-TEST_CASE("where nothing is said, the fewest fences are those of FencePolicy::planned", "[fence_plan]") {
+TEST_CASE("without declarations, the fewest fences are those of FencePolicy::planned", "[fence_plan]") {
   for (const size_t count : {1u, 2u, 3u, 8u, 9u, 40u}) {
     FencePlan plan;
     for (size_t i = 0; i < count; ++i) plan.dispatch();
@@ -255,7 +259,7 @@ TEST_CASE("where nothing is said, the fewest fences are those of FencePolicy::pl
   }
 }
 
-TEST_CASE("what the caller chooses stays, and serves others", "[fence_plan]") {
+TEST_CASE("the caller's choices are kept, and serve other packets", "[fence_plan]") {
   FencePlan plan;
   float memory[2];
   plan.dispatch().writes(memory, 1).fences(FenceScope::none, FenceScope::agent);
@@ -266,12 +270,12 @@ TEST_CASE("what the caller chooses stays, and serves others", "[fence_plan]") {
   CHECK(packets[0].flags == HeaderFlags{Barrier::on, FenceScope::agent, FenceScope::agent});
   CHECK(packets[0].acquire == ScopeReason::stale_kernargs);
   CHECK(packets[1].flags == HeaderFlags{Barrier::off, FenceScope::agent, FenceScope::none});
-  // Without the barrier bit the two may overlap; what can be done for them is done.
+  // Without the barrier bit the two may overlap; the plan still adds the fences.
   CHECK(packets[2].flags == HeaderFlags{Barrier::off, FenceScope::agent, FenceScope::none});
   CHECK(packets[3].flags == HeaderFlags{Barrier::on, FenceScope::none, FenceScope::system});
 }
 
-TEST_CASE("a plan says of each packet why", "[fence_plan]") {
+TEST_CASE("a plan gives a reason for each packet", "[fence_plan]") {
   FencePlan plan;
   float memory[3];
   plan.dispatch().writes(memory, 1);
@@ -293,7 +297,7 @@ TEST_CASE("a plan says of each packet why", "[fence_plan]") {
                  "wrote, or a later release covers it\n"));
 }
 
-TEST_CASE("a dispatch may be declared further when others stand behind it", "[fence_plan]") {
+TEST_CASE("a dispatch may be declared further after later dispatches are added", "[fence_plan]") {
   FencePlan plan;
   float memory[2];
   FencePlan::Dispatch first = plan.dispatch();
@@ -310,7 +314,7 @@ TEST_CASE("a dispatch may be declared further when others stand behind it", "[fe
   CHECK(plan.cost() == FenceCost{.system_fences = 2, .barrier_bits = 1, .agent_fences = 0});
 }
 
-TEST_CASE("random plans are correct, and those of up to six packets as cheap as the cheapest there is",
+TEST_CASE("random plans are correct, and up to six packets as cheap as the cheapest possible",
           "[fence_plan][random]") {
   std::mt19937_64 random(1);
   for (const auto& [count, programs] :
@@ -327,7 +331,7 @@ TEST_CASE("random plans are correct, and those of up to six packets as cheap as 
   }
 }
 
-TEST_CASE("random plans of any length are correct, and no fence of them can be left out alone",
+TEST_CASE("random plans of any length are correct, and no single fence of them can be removed",
           "[fence_plan][random]") {
   std::mt19937_64 random(2);
   for (uint32_t i = 0; i < 300; ++i) {
@@ -351,14 +355,14 @@ TEST_CASE("random plans of any length are correct, and no fence of them can be l
   }
 }
 
-TEST_CASE("a planner remembers ranges, and plans the same as a new one", "[fence_plan][random]") {
+TEST_CASE("a planner keeps its ranges, and plans the same as a new one", "[fence_plan][random]") {
   std::mt19937_64 random(3);
   detail::FencePlanner kept(detail::Overwrites::handed_over);
   for (uint32_t i = 0; i < 2000; ++i) {
     const Program program = random_program(random, 1 + random() % 12);
     Planned fresh(program);
     std::vector<PacketPlan> plans(program.size());
-    // Elsewhere each time, so that ranges come and go.
+    // Other addresses each time, so that ranges are added and removed.
     std::vector<AccessRange> accesses = fresh.accesses;
     for (AccessRange& access : accesses) {
       access.begin += (i % 500) * 64;

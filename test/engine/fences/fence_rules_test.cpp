@@ -1,4 +1,4 @@
-// The fence plan as a pure function: what each packet gets, and why.
+// The fence plan as a pure function: the fences of each packet, and the reasons.
 #include "engine/fences/fence_rules.hpp"
 
 #include <vector>
@@ -57,11 +57,11 @@ TEST_CASE("without declarations: barrier everywhere, system scope at the two end
   check(plans[3], Barrier::on, FenceScope::agent, FenceScope::system);
 }
 
-TEST_CASE("a batch of one is system/system", "[fence_rules]") {
+TEST_CASE("the packet of a batch of one acquires and releases at system scope", "[fence_rules]") {
   check(Batch{}.undeclared().plan()[0], Barrier::on, FenceScope::system, FenceScope::system);
 }
 
-TEST_CASE("packets with disjoint accesses lose their barrier bits, but for the first and the last",
+TEST_CASE("packets with disjoint accesses lose their barrier bits, except the first and the last",
           "[fence_rules]") {
   const auto plans = Batch{}
                          .declared({writes(0, 100)})
@@ -116,7 +116,7 @@ TEST_CASE("a barrier bit settles all conflicts with packets before it, but not w
   CHECK(plans[3].conflict == PacketPair{1, 3});
 }
 
-TEST_CASE("a packet that declares nothing orders itself and its successor", "[fence_rules]") {
+TEST_CASE("a packet without declarations orders itself and its successor", "[fence_rules]") {
   const auto plans = Batch{}
                          .declared({writes(0, 10)})
                          .undeclared()
@@ -140,8 +140,7 @@ TEST_CASE("an observer outside the agent gets a system release, within the batch
   CHECK(plans[2].flags.release == FenceScope::agent);
 }
 
-TEST_CASE("the caller's scopes and missing barrier bits are taken as they are inside a batch",
-          "[fence_rules]") {
+TEST_CASE("inside a batch the caller's scopes and missing barrier bits are kept", "[fence_rules]") {
   for (const FenceScope acquire : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
     for (const FenceScope release : {FenceScope::none, FenceScope::agent, FenceScope::system}) {
       Batch batch = Batch{}.undeclared().undeclared().undeclared();
@@ -156,7 +155,7 @@ TEST_CASE("the caller's scopes and missing barrier bits are taken as they are in
   }
 }
 
-TEST_CASE("the caller cannot take the barrier bit or the system release from the packet with the signal",
+TEST_CASE("the caller cannot remove the barrier bit or the system release of the packet with the signal",
           "[fence_rules]") {
   Batch batch = Batch{}.undeclared().undeclared();
   batch.packets[1].explicit_fences = true;
@@ -169,8 +168,7 @@ TEST_CASE("the caller cannot take the barrier bit or the system release from the
   CHECK(plans[1].release == ScopeReason::completion);
 }
 
-TEST_CASE("the first packet never acquires at none: its kernarg block may have been used before",
-          "[fence_rules]") {
+TEST_CASE("the first packet always acquires: its kernarg block may have been used before", "[fence_rules]") {
   Batch batch = Batch{}.undeclared().undeclared();
   batch.packets[0].explicit_fences = true;
   batch.packets[0].acquire = FenceScope::none;
@@ -184,7 +182,7 @@ TEST_CASE("system_everywhere sets everything on every packet", "[fence_rules]") 
   for (const PacketPlan& plan : plans) check(plan, Barrier::on, FenceScope::system, FenceScope::system);
 }
 
-TEST_CASE("a finished packet of the caller's keeps its header", "[fence_rules]") {
+TEST_CASE("a caller's finished packet keeps its header", "[fence_rules]") {
   Batch batch = Batch{}.undeclared().undeclared().undeclared();
   batch.packets[0].is_finished = true;
   batch.packets[0].acquire = FenceScope::none;
@@ -203,7 +201,7 @@ TEST_CASE("a plan explains itself", "[fence_rules]") {
   CHECK(contains(explain(plans[2], 2), "release system: the host reads after the completion signal"));
 }
 
-TEST_CASE("behind a raw packet the first dispatch acquires what the host wrote", "[fence_rules]") {
+TEST_CASE("after a raw packet the first dispatch acquires what the host wrote", "[fence_rules]") {
   Batch batch;
   batch.undeclared().undeclared().undeclared();
   batch.packets[0].is_finished = true;
