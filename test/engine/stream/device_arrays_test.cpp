@@ -1,4 +1,4 @@
-// Launchers that copy arrays of the host in and out, on a device.
+// Launchers that copy host arrays in and out, on a device.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 
@@ -38,12 +38,12 @@ std::vector<float> numbers(size_t count, uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("arrays of the host go in and come out around a launch", "[device][launcher][arrays]") {
+TEST_CASE("arrays of the host are copied in before a launch and out after it", "[device][launcher][arrays]") {
   Device device;
   Streams streams(device.gpu);
   Stream stream(streams);
   Launcher add(streams, device.add);
-  // Larger and smaller: scratch memory grows, and stays.
+  // Larger and smaller: scratch memory grows, and is kept.
   for (const uint32_t count : {1u, 1000u, 100u, 3000u, 200'000u, 5000u, 3'000'000u}) {
     CAPTURE(count);
     const std::vector<float> a = numbers(count, 1), b = numbers(count, 2);
@@ -60,7 +60,7 @@ TEST_CASE("arrays of the host go in and come out around a launch", "[device][lau
   CHECK(values == std::vector<uint32_t>{8, 34, 43});
 }
 
-TEST_CASE("what goes in is the caller's again when the call returns", "[device][launcher][arrays]") {
+TEST_CASE("the caller may change an input array when the call returns", "[device][launcher][arrays]") {
   Device device;
   Streams streams(device.gpu);
   std::deque<Stream> all;
@@ -70,7 +70,7 @@ TEST_CASE("what goes in is the caller's again when the call returns", "[device][
     std::vector<float> expected(count, 0.0f), x(count);
     device.copier.to_device(y, std::span<const float>(expected));
     Launcher saxpy(streams, device.saxpy);
-    // The handle's use of its scratch memory puts the launches in order, whatever the streams.
+    // The handle's use of its scratch memory orders the launches, whatever their streams.
     for (uint32_t i = 0; i < 24; ++i) {
       x = numbers(count, i);
       saxpy.launch(all[i * 7 % 5 % all.size()], Grid{count}, y.data(), in(x), 2.0f, count);
@@ -84,7 +84,7 @@ TEST_CASE("what goes in is the caller's again when the call returns", "[device][
   }
 }
 
-TEST_CASE("a launch whose arrays only go in waits for nothing: the stream may not even have begun",
+TEST_CASE("a launch with input arrays only does not block, even if the stream has not begun",
           "[device][launcher][arrays]") {
   Device device;
   Streams streams(device.gpu);
@@ -109,7 +109,7 @@ TEST_CASE("a launch whose arrays only go in waits for nothing: the stream may no
   CHECK(result == expected);
 }
 
-TEST_CASE("another stream that takes over a handle comes after it, also where the first one has gone",
+TEST_CASE("a stream that takes over a handle runs after the previous one, even a destroyed one",
           "[device][launcher][arrays]") {
   Device device;
   Streams streams(device.gpu, {.hardware_queues = 3});
@@ -119,7 +119,7 @@ TEST_CASE("another stream that takes over a handle comes after it, also where th
   for (uint32_t i = 0; i < 30; ++i) {
     auto stream = std::make_unique<Stream>(streams);
     Stream other(streams);
-    // Only goes in: in flight when the stream goes.
+    // Input only: in flight when the stream is destroyed.
     const std::vector<uint32_t> dummy(count, i);
     chain.launch(*stream, Grid{count}, in(dummy), i);
     stream.reset();
@@ -129,7 +129,7 @@ TEST_CASE("another stream that takes over a handle comes after it, also where th
   }
 }
 
-TEST_CASE("in a steady state arrays that go in cost no heap, and none but their copies' packets",
+TEST_CASE("in steady state input arrays cost no heap, and no packets except those of their copies",
           "[device][launcher][arrays][cost]") {
   Device device;
   Streams streams(device.gpu);
@@ -155,9 +155,8 @@ TEST_CASE("in a steady state arrays that go in cost no heap, and none but their 
   stream.synchronize();
 }
 
-TEST_CASE(
-    "in a steady state arrays cost no memory, no pin and no signal, and a wait only where they come out",
-    "[device][launcher][arrays][cost]") {
+TEST_CASE("in steady state arrays cost no memory, pin or signal, and only output arrays cost a wait",
+          "[device][launcher][arrays][cost]") {
   Device device;
   Streams streams(device.gpu);
   Stream stream(streams);
@@ -219,8 +218,7 @@ TEST_CASE("a handle is destroyed while its arrays are in use", "[device][launche
   CHECK(result == expected);
 }
 
-TEST_CASE("a launch with arrays that is refused leaves the handle as good as new",
-          "[device][launcher][arrays]") {
+TEST_CASE("a refused launch with arrays leaves the handle unchanged", "[device][launcher][arrays]") {
   Device device;
   Streams streams(device.gpu), others(device.gpu);
   Stream stream(streams), foreign(others);

@@ -26,7 +26,8 @@ struct Device {
 
 constexpr size_t count = 256;
 
-// A random program of launches on several streams with events between them; the same for the same seed.
+// A random program of launches on several streams with events between them; the same for the same
+// seed.
 std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
   Streams streams(device.gpu, {.hardware_queues = 2});
   std::deque<Stream> all;
@@ -47,7 +48,7 @@ std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
     if (random() % 4 == 0) number = static_cast<uint32_t>(random() % 3);
     const size_t stream = random() % all.size();
     const size_t at = random() % 3 == 0 ? stream : random() % values.size();
-    if (at != stream) {  // whose turn is it? the stream comes after the others
+    if (at != stream) {  // the stream runs after the others
       for (Stream& other : all)
         if (&other != &all[stream]) all[stream].wait(other.record());
     }
@@ -68,7 +69,7 @@ std::vector<uint32_t> run(Device& device, uint64_t seed, bool skips) {
 
 }  // namespace
 
-TEST_CASE("with skipping and without, random programs end with the same bits", "[device][launcher]") {
+TEST_CASE("random programs give the same bits with and without skipping", "[device][launcher]") {
   Device device;
   for (const uint64_t seed : {1u, 2u, 3u}) {
     const Counters before = Counters::now();
@@ -77,13 +78,14 @@ TEST_CASE("with skipping and without, random programs end with the same bits", "
     const std::vector<uint32_t> without = run(device, seed, false);
     CAPTURE(seed);
     CHECK(with == without);
-    CHECK(hits > 0);  // how many: by which blocks the device has read when they are asked for
+    // The number of hits depends on which blocks the device has read by then.
+    CHECK(hits > 0);
     CHECK((Counters::now() - before).argument_hits == hits);
   }
 }
 
-TEST_CASE("a block that is written anew is read anew", "[device][launcher]") {
-  // One block: every step writes where the kernel of the step before has read.
+TEST_CASE("a rewritten block is read anew", "[device][launcher]") {
+  // One block: every step writes where the kernel of the previous step has read.
   Device device;
   Streams streams(device.gpu, {.hardware_queues = 1});
   Stream stream(streams);
@@ -93,7 +95,7 @@ TEST_CASE("a block that is written anew is read anew", "[device][launcher]") {
   uint32_t expected = 1;
   const Counters before = Counters::now();
   for (uint32_t i = 0; i < 100; ++i) {
-    // Twice, so that a stale copy of the block would have been made by launches in a row as well.
+    // Twice, since launches in a row would also create a stale copy of the block.
     for (int twice = 0; twice < 2; ++twice) {
       step.launch(stream, Grid{64}, values.data(), i);
       expected = expected * 3 + i;
@@ -107,7 +109,7 @@ TEST_CASE("a block that is written anew is read anew", "[device][launcher]") {
   CHECK((Counters::now() - before).argument_hits == 100);
 }
 
-TEST_CASE("blocks of 64 KiB that lie ready are read to the last byte, on every queue", "[device][launcher]") {
+TEST_CASE("prepared blocks of 64 KiB are read to the last byte, on every queue", "[device][launcher]") {
   Device device;
   const Program program{device.gpu, builtin_kernels::large_arguments()};
   using Rest = std::array<uint8_t, 65536 - 16>;
@@ -137,7 +139,8 @@ TEST_CASE("blocks of 64 KiB that lie ready are read to the last byte, on every q
   }
 }
 
-TEST_CASE("launchers and their blocks go in any order, also after the Runtime", "[device][launcher]") {
+TEST_CASE("launchers and their blocks may be destroyed in any order, also after the Runtime",
+          "[device][launcher]") {
   for (int i = 0; i < 5; ++i) {
     auto runtime = std::make_unique<Runtime>();
     const Agent gpu = runtime->gpu();

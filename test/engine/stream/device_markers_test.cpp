@@ -1,4 +1,5 @@
-// Markers only where there is work, counted from outside: by the packets that the virtual GPU has completed, and by the events that the driver has given away.
+// Markers are submitted only where there is work. Counted outside the engine: packets that the
+// virtual GPU completed, and events that the driver gave out.
 #include <dlfcn.h>
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
@@ -20,7 +21,8 @@ struct Packets {
   friend bool operator==(const Packets&, const Packets&) = default;
 };
 
-// Those of all queues so far. On hardware nobody counts, and the engine's own count has to do.
+// Completed packets of all queues so far. Hardware has no such counter, so the engine's own count
+// is used there.
 Packets completed() {
   const auto ask = reinterpret_cast<uptempo_vgpu_packets_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets"));
   uptempo_vgpu_packet_counts counts{};
@@ -30,7 +32,7 @@ Packets completed() {
 
 }  // namespace
 
-TEST_CASE("launches on a legacy default stream and finish take the same packets beside 0 to 64 idle streams",
+TEST_CASE("launches on a legacy default stream and finish take the same packets with 0 to 64 idle streams",
           "[device][stream][markers]") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
@@ -54,7 +56,7 @@ TEST_CASE("launches on a legacy default stream and finish take the same packets 
     for (uint32_t i = 0; i < 10; ++i) {
       stream.launch(chain, Grid{64}, values.data(), i);
       streams.synchronize();
-      streams.synchronize();  // nothing is left to finish
+      streams.synchronize();  // no work is left to finish
     }
     const Packets after = completed();
     CHECK(after.dispatches - before.dispatches == 110);

@@ -1,6 +1,7 @@
-// Order proven by data: programs of launches over several streams, in which each launch reads what others have written and overwrites what others have read, with no more events than that
-// takes. What comes out is compared with the same program on the host, one launch after the other. Of most use where steps are late (uptempo-vgpu --delay), where caches
-// go stale (--incoherent) and where accesses are judged (--check fences).
+// Order proven by data: random programs of launches over several streams. Each launch reads what
+// others wrote and overwrites what others read, with no more events than necessary. The result is
+// compared with the same program on the host, one launch after another. Most useful with late steps
+// (uptempo-vgpu --delay), stale caches (--incoherent) and judged accesses (--check fences).
 #include <engine/uptempo.hpp>
 #include <kernels/probes.hpp>
 
@@ -72,13 +73,13 @@ class RandomProgram {
     Stream* stream;
     std::unique_ptr<Stream> own{};  // null: the default stream
     bool blocking = true;
-    std::optional<Event> end{};  // once destroyed
+    std::optional<Event> end{};  // set when the stream is destroyed
   };
   using Work = std::shared_ptr<Worker>;
-  // Something that a stream does with a buffer.
+  // One use of a buffer by a stream.
   struct Use {
     Work worker;
-    std::optional<Event> event;  // empty: whoever needs one has it recorded
+    std::optional<Event> event;  // empty: recorded when another stream needs it
   };
   struct Buffer {
     Buffer(const Agent& gpu, bool in_host_memory) {
@@ -94,7 +95,7 @@ class RandomProgram {
     std::optional<DeviceBuffer<uint32_t>> device;
     std::vector<uint32_t> expected = std::vector<uint32_t>(elements);
     std::optional<Use> write;  // the last one
-    std::vector<Use> reads;    // since
+    std::vector<Use> reads;    // since the last write
   };
 
   bool is_legacy() const { return plan_.options.default_order == DefaultStreamOrder::legacy; }
@@ -117,7 +118,7 @@ class RandomProgram {
     if (use.event) return *use.event;
     return use.worker->end ? *use.worker->end : use.worker->stream->record();
   }
-  // The default stream is ordered against blocking ones by itself.
+  // The default stream is ordered against blocking streams without events.
   bool is_ordered(const Work& one, const Work& other) const {
     return one == other || (is_legacy() && (one->own == nullptr || other->own == nullptr) && one->blocking &&
                             other->blocking);
@@ -229,12 +230,14 @@ TEST_CASE("programs over several streams compute what the host computes, launch 
       }
 }
 
-TEST_CASE("the same where signals, kernarg memory and slots are always short", "[device][stream][order]") {
+TEST_CASE("programs are right with a permanent shortage of signals, kernarg memory and slots",
+          "[device][stream][order]") {
   for (const uint64_t seed : {11u, 12u, 13u}) {
     CAPTURE(seed);
     RandomProgram(
         {.seed = seed,
-         .gates = false,  // who is short waits for the device, which must not wait for the host
+         // a launch that runs short waits for the device, which must not wait for the host
+         .gates = false,
          .options =
              {.hardware_queues = 2,
               .queue = {.packets = 64, .publications = 4, .kernarg_bytes = 4096, .kernarg_slab_bytes = 512},

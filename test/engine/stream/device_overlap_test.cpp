@@ -1,4 +1,5 @@
-// What runs beside what, as kernels see it themselves: a hand-shake succeeds between kernels that run at the same time, however long each step takes, and no others.
+// Overlap of kernels, as the kernels observe it: a hand-shake succeeds between kernels that run at
+// the same time, however long each step takes, and between no others.
 #include <engine/uptempo.hpp>
 #include <kernels/probes.hpp>
 
@@ -12,10 +13,10 @@ using namespace uptempo;
 
 namespace {
 
-// Looks at the other's flag: of who must find it, and of who must not.
+// Number of reads of the other's flag: for a kernel that must find it, and for one that must not.
 constexpr uint32_t for_ever = UINT32_MAX, a_while = 20'000;
 
-// Two kernels that look for each other.
+// Two kernels that look for each other's flag.
 class Meeting {
  public:
   explicit Meeting(const StreamsOptions& options = {}) : options_(options) {
@@ -34,7 +35,8 @@ class Meeting {
     second_ = &stream;
     stream.launch(meet_, Grid{1}, &words_[other_flag], &words_[flag], round_, looks, &words_[met + 1]);
   }
-  // After both: whether they ran at the same time. The second one finds the flag of a first one that is long gone as well, so it is the first one that tells.
+  // Call after both: returns whether they ran at the same time. The second kernel also finds the
+  // flag of a first one that ended long ago, so the first kernel's result decides.
   bool met_each_other() {
     REQUIRE(first_->synchronize(test::soon()));
     REQUIRE(second_->synchronize(test::soon()));
@@ -86,7 +88,7 @@ TEST_CASE("kernels of two streams run at the same time in one hardware queue", "
   }
 }
 
-TEST_CASE("each two of nine streams over four hardware queues run at the same time",
+TEST_CASE("any two of nine streams over four hardware queues run at the same time",
           "[device][stream][overlap]") {
   Meeting meeting;
   std::deque<Stream> streams;
@@ -99,7 +101,7 @@ TEST_CASE("each two of nine streams over four hardware queues run at the same ti
     }
 }
 
-TEST_CASE("a stream that waits for the host holds up nobody", "[device][stream][overlap]") {
+TEST_CASE("a stream that waits for the host blocks no other stream", "[device][stream][overlap]") {
   Meeting meeting({.hardware_queues = 1});
   Stream a(meeting.streams()), b(meeting.streams()), waits(meeting.streams());
   const Signal gate;
@@ -120,7 +122,7 @@ TEST_CASE("kernels of one stream do not run at the same time", "[device][stream]
   }
 }
 
-TEST_CASE("what waits for an event does not run at the same time as what the event covers",
+TEST_CASE("work after a wait for an event does not overlap the work that the event covers",
           "[device][stream][overlap]") {
   for (const uint32_t queues : {1u, 4u}) {
     CAPTURE(queues);
@@ -135,7 +137,7 @@ TEST_CASE("what waits for an event does not run at the same time as what the eve
   }
 }
 
-TEST_CASE("a legacy default stream overlaps with streams that do not block, and with no others",
+TEST_CASE("a legacy default stream overlaps only with streams that do not block",
           "[device][stream][overlap]") {
   for (const uint32_t queues : {1u, 4u}) {
     CAPTURE(queues);

@@ -1,4 +1,5 @@
-// Kernarg segments of 4 KiB to 128 KiB through streams, on a device: kernels read the last byte after a long delay.
+// Kernarg segments of 4 KiB to 128 KiB through streams, on a device: kernels read the last byte
+// after a long delay.
 #include <engine/uptempo.hpp>
 #include <kernels/large_arguments.hpp>
 
@@ -19,7 +20,8 @@ namespace {
 template <size_t Segment>
 using Rest = std::array<uint8_t, Segment - 16>;
 
-// What a launch's arguments are made from: bytes that lie 64 KiB apart differ, and so do those of different launches.
+// The pattern of a launch's arguments: bytes 64 KiB apart differ, and so do those of different
+// launches.
 template <size_t Segment>
 void fill(Rest<Segment>& arguments, uint32_t number) {
   std::fill(arguments.begin(), arguments.end(), static_cast<uint8_t>(number));
@@ -49,7 +51,7 @@ void check(const Agent& gpu) {
   for (uint32_t i = 0; i < launches; ++i) {
     fill<Segment>(*arguments, i);
     all[i % all.size()].launch(kernel, Grid{1}, out.data() + 3 * i, uint64_t{20'000}, *arguments);
-    // The caller's again at once, while this launch and others are in flight.
+    // The caller may reuse it at once, while this launch and others are in flight.
     std::fill(arguments->begin(), arguments->end(), uint8_t{0});
   }
   for (Stream& stream : all) stream.synchronize();
@@ -63,7 +65,7 @@ void check(const Agent& gpu) {
     CHECK(out[3 * i + 1] == (last_word(i) >> 24));
     CHECK(out[3 * i + 2] == 100 + i);
   }
-  // What has been allocated serves from now on.
+  // From here on the existing allocations suffice.
   const uint64_t allocations = Counters::now().kernarg_allocations;
   for (uint32_t i = 0; i < 2; ++i) {
     fill<Segment>(*arguments, i);

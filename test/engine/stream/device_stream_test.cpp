@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What queues were given, which nobody tells afterwards.
+// Priority and mask that queues were created with, which HSA does not report later.
 std::map<const hsa_queue_t*, hsa_amd_queue_priority_t> priorities;
 
 struct Device {
@@ -30,7 +30,7 @@ struct Device {
 
 }  // namespace
 
-// In the place of ROCr's, which is called.
+// Replaces ROCr's function and calls it.
 extern "C" hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue, hsa_amd_queue_priority_t priority) {
   static const auto real =
       reinterpret_cast<decltype(&hsa_amd_queue_set_priority)>(dlsym(RTLD_NEXT, "hsa_amd_queue_set_priority"));
@@ -38,7 +38,7 @@ extern "C" hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue, hsa_amd_q
   return real(queue, priority);
 }
 
-TEST_CASE("a chain through several streams gives what the host computes, whatever launches acquire",
+TEST_CASE("a chain through several streams gives the host's result, whatever launches acquire",
           "[device][stream]") {
   Device device;
   Streams streams(device.gpu, {.system_acquires = GENERATE(false, true)});
@@ -88,7 +88,7 @@ TEST_CASE("priority and mask reach the queue", "[device][stream]") {
   CHECK_THROWS_AS(Stream(streams, {.cu_mask = {0}}), Error);
 }
 
-TEST_CASE("timed events tell how long the work between them took on the device", "[device][stream][timed]") {
+TEST_CASE("timed events report the device time of the work between them", "[device][stream][timed]") {
   Device device;
   Streams streams(device.gpu, {.hardware_queues = 2});
   Stream stream(streams), other(streams);
@@ -116,7 +116,7 @@ TEST_CASE("timed events tell how long the work between them took on the device",
   CHECK(elapsed(end, begin) == -(elapsed(begin, middle) + elapsed(middle, end)));
 }
 
-TEST_CASE("a timed event keeps its time over many later ones, and forgets it when recorded again",
+TEST_CASE("a timed event keeps its time over many later ones, and loses it when recorded again",
           "[device][stream][timed]") {
   Device device;
   PinnedBuffer<uint32_t> values(device.gpu, 64);
@@ -148,8 +148,9 @@ TEST_CASE("a timed event keeps its time over many later ones, and forgets it whe
   CHECK(again.ns() > first_ns);  // the queue has finished its work
 }
 
-// Run by itself under the fence checker in its portable mode, which finds nothing here.
-TEST_CASE("with system acquires streams do what the specification asks on any target", "[portable]") {
+// A separate ctest runs this under the fence checker in its portable mode, which must find nothing.
+TEST_CASE("with system acquires streams emit the fences that the specification requires on any target",
+          "[portable]") {
   Device device;
   Streams streams(device.gpu, {.hardware_queues = 2, .system_acquires = true});
   Stream a(streams), b(streams);

@@ -1,4 +1,5 @@
-// Streams and what they use, destroyed: in any order, with work in flight, again and again. Nothing is left behind.
+// Streams and the objects they use, destroyed in any order, with work in flight, repeatedly.
+// Nothing may be left behind.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/probes.hpp>
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// In flight when the objects go.
+// The work in flight when the objects are destroyed.
 enum class Work { none, some, endless };
 
 class Objects {
@@ -74,7 +75,8 @@ class Objects {
         break;
     }
   }
-  // Whether kernels and buffers live as long as what is in flight: until the queues, or the Runtime, have gone.
+  // Whether kernels and buffers outlive the work in flight, which ends when the queues or the
+  // Runtime are destroyed.
   static bool is_allowed(const Order& order, Work work) {
     if (work == Work::none) return true;
     const auto at = [&](Part part) { return std::ranges::find(order, part) - order.begin(); };
@@ -82,7 +84,7 @@ class Objects {
     return at(program) > end && at(buffer) > end;
   }
 
-  // Whether the Runtime goes before the queues have finished their work.
+  // Whether the Runtime is destroyed before the queues have finished their work.
   static bool ends_early(const Order& order) {
     const auto at = [&](Part part) { return std::ranges::find(order, part) - order.begin(); };
     return at(runtime) < std::max({at(streams), at(stream), at(other_stream)});
@@ -99,7 +101,8 @@ class Objects {
   std::optional<Stream> stream_, other_stream_;
 };
 
-// Queues that lose work leave their timelines behind, which go on telling of the loss (timeline.hpp): no more of them, then.
+// Queues that lose work leave their timelines behind, which keep reporting the loss (timeline.hpp).
+// Other holdings must not grow.
 test::Holdings without_timelines(test::Holdings held) {
   held.timelines = 0;
   return held;
@@ -146,23 +149,22 @@ void destroy_in_every_order(Work work, unsigned expected_orders) {
 
 }  // namespace
 
-TEST_CASE("objects of streams are destroyed in any order, and everything is given back",
+TEST_CASE("objects of streams are destroyed in any order, and everything is returned",
           "[device][stream][teardown]") {
   destroy_in_every_order(Work::none, 720);
 }
 
-TEST_CASE("the same with work in flight, which is finished unless the Runtime goes first",
+TEST_CASE("with work in flight, which finishes unless the Runtime is destroyed first, everything is returned",
           "[device][stream][teardown][in-flight]") {
   destroy_in_every_order(Work::some, 264);
 }
 
-TEST_CASE("the same with work in flight that never ends", "[device][stream][teardown][in-flight]") {
+TEST_CASE("with endless work in flight everything is returned", "[device][stream][teardown][in-flight]") {
   destroy_in_every_order(Work::endless, 264);
 }
 
-TEST_CASE(
-    "a Runtime is shut down and started a hundred times, its streams at work each time, and nothing adds up",
-    "[device][stream][teardown]") {
+TEST_CASE("nothing accumulates over a hundred Runtimes whose streams work each time",
+          "[device][stream][teardown]") {
   constexpr uint32_t count = 256;
   std::optional<test::Holdings> before;
   uint64_t mapped_before = 0;
@@ -203,7 +205,8 @@ TEST_CASE(
       Stream& other = streams.default_stream();
       other.launch(chain, Grid{count}.by(64), values.data(), 1u);
       events.push_back(other.record());
-      if (round % 3 != 0) events.back().wait();  // else it is in flight when the streams go
+      // otherwise it is in flight when the streams are destroyed
+      if (round % 3 != 0) events.back().wait();
       CHECK(test::holdings().queues > 0);
     }
     const test::Holdings after = test::holdings();
@@ -212,6 +215,7 @@ TEST_CASE(
     if (round == 20) mapped_before = test::mapped_bytes();
   }
   for (const Event& event : events) CHECK(event.ready());
-  // A leak of one buffer a round would be 80 pages of 64 KiB; what the allocator of the C library does is less.
+  // A leak of one buffer per round would be 80 pages of 64 KiB; the C library's allocator grows by
+  // less.
   CHECK(test::mapped_bytes() < mapped_before + (4 << 20));
 }

@@ -1,4 +1,5 @@
-// What becomes of streams when a hardware queue fails: nobody waits for ever, nobody is told that lost work is complete, and who has nothing to do with it goes on.
+// Streams after the failure of a hardware queue: no wait hangs, lost work is never reported
+// complete, and unaffected streams continue.
 #include <string>
 
 #include "test/engine/stream/stream_devices.hpp"
@@ -41,7 +42,7 @@ TEST_CASE("queues whose packets wait for one that has failed fail with its error
     CHECK(contains(text, "a queue that it waits for has failed"));
     CHECK(contains(text, "HSA_STATUS_ERROR_INVALID_ISA"));
   }
-  CHECK(before.ready());  // what was complete stays so
+  CHECK(before.ready());  // completed work stays complete
   CHECK_THROWS_AS(launch(waits, 5), Error);
   devices.resume();
   other.synchronize();
@@ -50,7 +51,7 @@ TEST_CASE("queues whose packets wait for one that has failed fail with its error
   CHECK(devices.log.began(3) == 0);
 }
 
-TEST_CASE("a wait that was over when its queue failed changes nothing", "[stream][failure]") {
+TEST_CASE("a wait that ended before its queue failed changes nothing", "[stream][failure]") {
   StreamDevices devices(paused(2));
   Stream fails(devices), waits(devices);
   launch(fails, 0);
@@ -66,7 +67,7 @@ TEST_CASE("a wait that was over when its queue failed changes nothing", "[stream
   CHECK(devices.log.ended(3) != 0);
 }
 
-TEST_CASE("no stream begins anything in a queue that has failed", "[stream][failure]") {
+TEST_CASE("no stream begins anything in a failed queue", "[stream][failure]") {
   StreamDevices devices(paused(2));
   Stream fails(devices), other(devices), idle(devices);
   REQUIRE(idle.hardware_queue() == fails.hardware_queue());
@@ -79,7 +80,7 @@ TEST_CASE("no stream begins anything in a queue that has failed", "[stream][fail
   std::deque<Stream> later;
   for (uint32_t i = 0; i < 4; ++i) {
     later.emplace_back(devices);
-    devices.resume();  // a new device, perhaps
+    devices.resume();  // possibly a new device
     launch(later.back(), 10 + i);
     later.back().synchronize();
     CHECK(devices.log.ended(10 + i) != 0);

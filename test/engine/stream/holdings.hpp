@@ -1,4 +1,5 @@
-// What is left of a Runtime and everything made in it: by the library's own accounts, and from outside by those of the driver, which on the virtual GPU can be asked.
+// Resources left by a Runtime and its objects: counted by the library and, outside it, by the
+// driver. Only the virtual GPU's driver can be queried.
 #pragma once
 
 #include <dlfcn.h>
@@ -41,7 +42,7 @@ inline Holdings holdings() {
   return held;
 }
 
-// Bytes of address space that the process has in use.
+// Bytes of address space that the process uses.
 inline uint64_t mapped_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -1,4 +1,5 @@
-// Launchers over doubles: which launches write arguments, where, and that every kernel finds its own.
+// Launchers over doubles: which launches write arguments, where, and that every kernel finds its
+// own.
 #include "engine/stream/launcher.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// number at 0, value at 8, and behind them the hidden arguments that are asked for.
+// number at 0, value at 8, then the requested hidden arguments.
 struct Hidden {
   bool queue = false;
   bool block_count = false;
@@ -41,7 +42,7 @@ Kernel<uint32_t, uint64_t> pair_kernel(Hidden hidden = {}) {
   return kernel_of<uint32_t, uint64_t>(pair);
 }
 
-// What a kernel found in its block when it ended.
+// Content of a kernel's block at its end.
 struct Found {
   uint32_t number;
   uint64_t value, queue;
@@ -49,7 +50,7 @@ struct Found {
   friend bool operator==(const Found&, const Found&) = default;
 };
 
-// In the order in which kernels ended, by the size of their grid, which tells their stream.
+// In the order in which kernels ended, by grid size, which identifies their stream.
 struct Journal {
   std::mutex mutex;
   std::map<uint32_t, std::vector<Found>> by_grid;
@@ -107,13 +108,13 @@ TEST_CASE("equal arguments are written once", "[launcher]") {
   CHECK(world.journal->by_grid[1] == std::vector<Found>(10, {7, 8, 0, 0}));
 }
 
-TEST_CASE("a block that is being read is not written: other arguments go elsewhere", "[launcher]") {
+TEST_CASE("a block that is being read is not written; other arguments use another block", "[launcher]") {
   World world(paused(), 1);
   Stream a(world.devices);
   Launcher step(world.devices, pair_kernel(), {.blocks = 3});
   const Spent spent;
   for (uint32_t i = 0; i < 20; ++i) step.launch(a, Grid{1}, i / 2, uint64_t{i / 2});
-  // Three blocks of the handle's, which serve two launches each; 14 launches with blocks of the queue's.
+  // Three blocks of the handle serve two launches each; 14 launches use blocks of the queue.
   CHECK(spent().argument_hits == 3);
   CHECK(spent().argument_misses == 17);
   CHECK(distinct(blocks_of(world.devices.ring(0))) == 17);
@@ -131,7 +132,7 @@ TEST_CASE("a block that is being read is not written: other arguments go elsewhe
   CHECK(world.journal->by_grid[1][21] == Found{100, 100, 0, 0});
 }
 
-TEST_CASE("arguments that take turns are all kept", "[launcher]") {
+TEST_CASE("arguments that alternate are all kept", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
   Launcher step(world.devices, pair_kernel());
@@ -144,8 +145,7 @@ TEST_CASE("arguments that take turns are all kept", "[launcher]") {
   }
 }
 
-TEST_CASE("arguments that come to rest after many changes are skipped from the second launch on",
-          "[launcher]") {
+TEST_CASE("arguments that stop changing are skipped from the second equal launch on", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
   Launcher step(world.devices, pair_kernel());
@@ -161,7 +161,7 @@ TEST_CASE("arguments that come to rest after many changes are skipped from the s
   a.synchronize();
 }
 
-TEST_CASE("a changed byte of any argument is found", "[launcher]") {
+TEST_CASE("a changed byte of any argument is detected", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
   Launcher step(world.devices, pair_kernel());
@@ -178,7 +178,7 @@ TEST_CASE("a changed byte of any argument is found", "[launcher]") {
   CHECK(world.journal->by_grid[1] == expected);
 }
 
-TEST_CASE("a block serves every queue, unless a hidden argument names one", "[launcher]") {
+TEST_CASE("a block serves every queue, unless a hidden argument contains the queue", "[launcher]") {
   for (const bool names_queue : {false, true}) {
     World world(paused(), 2);
     Stream a(world.devices), b(world.devices);
@@ -268,7 +268,7 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
     };
     launch(100, 64);
     launch(100, 64);
-    launch(108, 64);  // the array lies where it lay
+    launch(108, 64);  // the array keeps its place
     launch(0, 64);
     launch(109, 64);
     step.skip_arguments(false);
@@ -309,7 +309,7 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
   }
 }
 
-TEST_CASE("whatever is in flight, every kernel finds its own arguments, with skipping and without",
+TEST_CASE("with any work in flight, every kernel finds its own arguments, with skipping and without",
           "[launcher][stress]") {
   constexpr uint32_t launches = 3000, streams_count = 6;
   for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
@@ -319,7 +319,8 @@ TEST_CASE("whatever is in flight, every kernel finds its own arguments, with ski
       World world(options, 3);
       std::deque<Stream> streams;
       for (uint32_t i = 0; i < streams_count; ++i) streams.emplace_back(world.devices);
-      // The second wants to know its workgroups; the third is destroyed and made again, with launches in flight.
+      // The second kernel has hidden workgroup counts; the third is destroyed and created again
+      // with launches in flight.
       std::array<std::unique_ptr<Launcher<uint32_t, uint64_t>>, 3> handles;
       const auto make = [&](uint32_t which) {
         handles[which] = std::make_unique<Launcher<uint32_t, uint64_t>>(
@@ -380,7 +381,7 @@ TEST_CASE("a launcher outlives stream and Streams", "[launcher]") {
   CHECK(world.journal->by_grid[1] == std::vector<Found>{{1, 2, 0, 0}, {3, 4, 0, 0}});
 }
 
-TEST_CASE("in a steady state a launcher neither allocates nor makes a system call nor takes a signal",
+TEST_CASE("in steady state a launcher neither allocates nor makes a system call nor takes a signal",
           "[launcher][cost]") {
   World world({}, 1);
   Stream a(world.devices);
@@ -404,7 +405,7 @@ TEST_CASE("in a steady state a launcher neither allocates nor makes a system cal
     const support::Cost cost = support::cost_of(step);
     CHECK(cost.allocations == 0);
     if (support::sees_system_calls())
-      CHECK(cost.locks == 12);  // the queue's, once for each launch; a sanitizer hides both
+      CHECK(cost.locks == 12);  // the queue's lock, once for each launch; a sanitizer hides both
     CHECK(spent().signals_created == 0);
     CHECK(spent().kernarg_allocations == 0);
     CHECK(spent().host_waits == 0);
@@ -418,7 +419,7 @@ TEST_CASE("in a steady state a launcher neither allocates nor makes a system cal
   a.synchronize();
 }
 
-TEST_CASE("a launcher refuses streams of other Streams, and to keep nothing", "[launcher]") {
+TEST_CASE("a launcher refuses streams of other Streams, and to keep no block", "[launcher]") {
   World world({}, 1), others({}, 1);
   Stream foreign(others.devices);
   Launcher step(world.devices, pair_kernel());
@@ -431,7 +432,7 @@ TEST_CASE("a launcher refuses streams of other Streams, and to keep nothing", "[
   CHECK(step.blocks() == 0);
 }
 
-TEST_CASE("a launch that is refused leaves what lies ready as it was", "[launcher]") {
+TEST_CASE("a refused launch leaves the prepared blocks unchanged", "[launcher]") {
   World world({}, 1);
   Stream a(world.devices);
   Launcher step(world.devices, pair_kernel());
@@ -459,7 +460,7 @@ TEST_CASE("when a queue fails, blocks that its launches may read are never writt
     step.launch(a, Grid{2}, 3u, uint64_t{4});
     a.synchronize();
   }
-  // The only block holds what it held, so every other launch writes elsewhere.
+  // The only block keeps its content, so every other launch writes to other memory.
   std::vector<Found> expected;
   for (uint32_t i = 0; i < 10; ++i) expected.insert(expected.end(), {{1, 2, 0, 0}, {3, 4, 0, 0}});
   CHECK(world.journal->by_grid[2] == expected);

@@ -1,4 +1,4 @@
-// Streams that are ordered by more than events: the default stream, and waits for the host.
+// Ordering of streams without events: the default stream, and waits for the host.
 #include <random>
 #include <string>
 #include <thread>
@@ -23,7 +23,7 @@ StreamDevicesOptions legacy(uint32_t queues = 4) {
 
 }  // namespace
 
-TEST_CASE("the legacy default stream comes after and before what is put on blocking streams",
+TEST_CASE("the legacy default stream is ordered after and before the work of blocking streams",
           "[stream][default]") {
   for (const uint32_t queues : {1u, 2u, 4u}) {
     for (const uint64_t seed : {1u, 2u}) {
@@ -34,7 +34,7 @@ TEST_CASE("the legacy default stream comes after and before what is put on block
       std::deque<Stream> streams;
       for (int i = 0; i < 6; ++i) streams.emplace_back(devices, StreamOptions{.blocking = i != 0});
       std::mt19937_64 random(seed);
-      std::vector<std::optional<size_t>> stream_of;  // nothing: the default stream
+      std::vector<std::optional<size_t>> stream_of;  // no stream: the default stream
       for (uint32_t number = 0; number < 2000; ++number) {
         if (random() % 5 == 0) {
           launch(default_stream, number);
@@ -48,7 +48,8 @@ TEST_CASE("the legacy default stream comes after and before what is put on block
       }
       default_stream.synchronize();
       for (uint32_t number = 0; number < 2000; ++number)
-        if (stream_of[number] != 0) REQUIRE(devices.log.ended(number) != 0);  // synchronize() really waits
+        // synchronize() really waits
+        if (stream_of[number] != 0) REQUIRE(devices.log.ended(number) != 0);
       devices.streams().synchronize();
       std::optional<uint32_t> last_default;
       std::vector<uint32_t> since;  // on blocking streams
@@ -94,7 +95,7 @@ TEST_CASE("idle streams add no packets to launches on the default stream", "[str
     std::deque<Stream> streams;
     for (size_t i = 0; i < idle; ++i) launch(streams.emplace_back(devices), static_cast<uint32_t>(i));
     devices.streams().synchronize();
-    launch(default_stream, 999);  // comes after what was put on the streams, which is complete
+    launch(default_stream, 999);  // after the work of the streams, which is complete
     devices.pause();
     const Counters before = Counters::now();
     for (uint32_t i = 0; i < 1000; ++i) launch(default_stream, 1000 + i);
@@ -112,7 +113,7 @@ TEST_CASE("idle streams add no packets to launches on the default stream", "[str
   }
 }
 
-TEST_CASE("busy streams cost the default stream a marker for each hardware queue, and one packet",
+TEST_CASE("busy streams cost the default stream one marker per hardware queue, and one packet",
           "[stream][default]") {
   StreamDevicesOptions options = legacy(4);
   options.device.paused = true;
@@ -131,7 +132,7 @@ TEST_CASE("busy streams cost the default stream a marker for each hardware queue
   for (uint32_t i = 0; i < 32; ++i) CHECK(devices.log.is_before(i, 100));
 }
 
-TEST_CASE("a stream that waits for the host holds up nobody else", "[stream][gate]") {
+TEST_CASE("a stream that waits for the host blocks no other stream", "[stream][gate]") {
   StreamDevicesOptions options;
   options.streams.hardware_queues = 1;
   StreamDevices devices(options);
@@ -160,7 +161,7 @@ TEST_CASE("a stream that waits for the host holds up nobody else", "[stream][gat
   CHECK(devices.log.is_before(1, 2));
 }
 
-TEST_CASE("so does one that waits for an event behind such a wait", "[stream][gate]") {
+TEST_CASE("a stream that waits for an event after such a wait blocks no other stream", "[stream][gate]") {
   StreamDevicesOptions options;
   options.streams.hardware_queues = 1;
   StreamDevices devices(options);
@@ -187,7 +188,7 @@ TEST_CASE("so does one that waits for an event behind such a wait", "[stream][ga
   CHECK(devices.log.is_before(1, 2));
 }
 
-TEST_CASE("a wait for the host that would need one more queue than there are is refused, and changes nothing",
+TEST_CASE("a wait for the host that exceeds the number of hardware queues is refused and changes nothing",
           "[stream][gate]") {
   StreamDevicesOptions options;
   options.streams.own_queues = 2;
@@ -214,7 +215,7 @@ TEST_CASE("a wait for the host that would need one more queue than there are is 
   refused.synchronize();
 }
 
-TEST_CASE("a wait for a signal that is zero already costs nothing", "[stream][gate]") {
+TEST_CASE("a wait for a signal that is already zero costs nothing", "[stream][gate]") {
   StreamDevices devices;
   const SignalDouble open_gate(0);
   Stream a(devices);
@@ -222,7 +223,7 @@ TEST_CASE("a wait for a signal that is zero already costs nothing", "[stream][ga
   CHECK_FALSE(a.has_own_queue());
 }
 
-TEST_CASE("a stream that waits for the host is destroyed, and its work goes on when the host lets it",
+TEST_CASE("a stream that waits for the host may be destroyed, and its work runs when the host signals",
           "[stream][gate]") {
   StreamDevices devices;
   SignalDouble gate(1);
@@ -242,7 +243,7 @@ TEST_CASE("a stream that waits for the host is destroyed, and its work goes on w
   CHECK(devices.log.ended(0) != 0);
 }
 
-TEST_CASE("the legacy default stream behind a wait for the host takes a queue of its own, too",
+TEST_CASE("the legacy default stream after a wait for the host takes a queue of its own",
           "[stream][gate][default]") {
   StreamDevices devices(legacy(1));
   SignalDouble gate(1);
@@ -261,7 +262,7 @@ TEST_CASE("the legacy default stream behind a wait for the host takes a queue of
   CHECK(devices.log.is_before(0, 1));
 }
 
-TEST_CASE("what the default stream must follow is not forgotten when a call throws", "[stream][default]") {
+TEST_CASE("a call that throws keeps the order that the default stream requires", "[stream][default]") {
   StreamDevicesOptions options = legacy(2);
   options.streams.own_queues = 1;
   StreamDevices devices(options);
@@ -271,7 +272,7 @@ TEST_CASE("what the default stream must follow is not forgotten when a call thro
   SECTION("of blocking streams") {
     a.wait(gate.handle());
     launch(a, 0);
-    CHECK_THROWS_AS(launch(default_stream, 1), Error);  // it would need a queue of its own as well
+    CHECK_THROWS_AS(launch(default_stream, 1), Error);  // it would also need a queue of its own
     CHECK_THROWS_AS(launch(default_stream, 1), Error);
     CHECK(devices.log.began(1) == 0);
     gate.set(0);
@@ -311,7 +312,7 @@ TEST_CASE("in one hardware queue the default stream and the others cost each oth
   for (uint32_t i = 1; i < 6; ++i) CHECK(devices.log.is_before(i - 1, i));
 }
 
-TEST_CASE("a wait for a signal of the caller's is put on the stream whole, or not at all", "[stream][gate]") {
+TEST_CASE("a wait for a caller's signal is added to the stream completely or not at all", "[stream][gate]") {
   StreamDevicesOptions options;
   options.streams.queue.publications = 2;
   options.streams.patience = std::chrono::milliseconds(20);
@@ -327,7 +328,8 @@ TEST_CASE("a wait for a signal of the caller's is put on the stream whole, or no
   a.synchronize();
 }
 
-TEST_CASE("a stream behind the host, whose queue is full, is destroyed without a wait", "[stream][gate]") {
+TEST_CASE("a stream that waits for the host and has a full queue is destroyed without a wait",
+          "[stream][gate]") {
   StreamDevicesOptions options;
   options.streams.own_queues = 1;
   options.streams.queue.publications = 2;
@@ -348,11 +350,11 @@ TEST_CASE("a stream behind the host, whose queue is full, is destroyed without a
   for (const Deadline patience = Deadline::after(5s); !b.has_own_queue() && !patience.passed();) {
     try {
       b.wait(another.handle());
-    } catch (const Error&) {  // the queue of a is busy still
+    } catch (const Error&) {  // a's queue is still busy
       std::this_thread::sleep_for(1ms);
     }
   }
-  CHECK(b.has_own_queue());  // the queue of a has come back
+  CHECK(b.has_own_queue());  // a's queue is free again
   another.set(0);
   b.synchronize();
   CHECK(devices.log.is_before(0, 1));

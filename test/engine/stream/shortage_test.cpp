@@ -1,5 +1,5 @@
-// Streams whose pools are as small as they may be: two or three markers, rings of 64, kernarg memory of a few slabs. Everything is short all the time, and nothing
-// may stand still, be lost or lose its order.
+// Streams with the smallest pools: two or three markers, rings of 64, a few slabs of kernarg
+// memory. Every resource is short all the time. No stream may hang, lose work or lose its order.
 #include <random>
 #include <string>
 #include <thread>
@@ -24,7 +24,7 @@ StreamDevicesOptions tiny(uint32_t queues, uint32_t publications) {
 
 }  // namespace
 
-TEST_CASE("queues that wait for each other with two markers each always go on", "[stream][short]") {
+TEST_CASE("queues that wait for each other with two markers each always make progress", "[stream][short]") {
   for (const uint32_t publications : {2u, 3u, 4u}) {
     CAPTURE(publications);
     StreamDevicesOptions options = tiny(2, publications);
@@ -32,7 +32,8 @@ TEST_CASE("queues that wait for each other with two markers each always go on", 
     StreamDevices devices(options);
     Stream a(devices), b(devices);
     REQUIRE(a.hardware_queue() != b.hardware_queue());
-    // Each queue's signals are lent to the other's open epoch, as many as there are to lend, before either device has moved.
+    // Each queue lends its signals to the other's open epoch, as many as it can lend, before either
+    // device executes anything.
     std::thread device([&] {
       std::this_thread::sleep_for(50ms);
       devices.resume();
@@ -49,7 +50,7 @@ TEST_CASE("queues that wait for each other with two markers each always go on", 
     launch(b, 401);
     devices.streams().synchronize();
     device.join();
-    CHECK(std::chrono::steady_clock::now() - begin < 8s);  // patience, and luck, have nothing to do with it
+    CHECK(std::chrono::steady_clock::now() - begin < 8s);  // independent of patience and timing
     for (uint32_t i = 0; i < 400; ++i) {
       REQUIRE(devices.log.is_before(i, i / 2 * 2 + 2));
       REQUIRE(devices.log.is_before(i, i / 2 * 2 + 3));
@@ -57,7 +58,7 @@ TEST_CASE("queues that wait for each other with two markers each always go on", 
   }
 }
 
-TEST_CASE("two queues that could lend each other all their signals keep one back each", "[stream][short]") {
+TEST_CASE("two queues that could lend each other all their signals keep one each", "[stream][short]") {
   for (const uint32_t publications : {2u, 3u, 4u}) {
     CAPTURE(publications);
     StreamDevicesOptions options = tiny(2, publications);
@@ -72,7 +73,7 @@ TEST_CASE("two queues that could lend each other all their signals keep one back
       launch(b, 10 + i);
       of_b.push_back(b.record());
     }
-    std::thread device([&] {  // when everything that can be lent has been
+    std::thread device([&] {  // when all signals that can be lent are lent
       std::this_thread::sleep_for(50ms);
       devices.resume();
     });
@@ -102,7 +103,8 @@ TEST_CASE("two queues that could lend each other all their signals keep one back
   }
 }
 
-TEST_CASE("a stream that the host holds up takes the signals of no other queue away", "[stream][short]") {
+TEST_CASE("a stream that waits for the host does not exhaust the signals of another queue",
+          "[stream][short]") {
   StreamDevicesOptions options = tiny(1, 4);
   options.streams.patience = 50ms;
   StreamDevices devices(options);
@@ -133,7 +135,7 @@ TEST_CASE("a stream that the host holds up takes the signals of no other queue a
   CHECK(devices.log.is_before(0, 1000));
 }
 
-TEST_CASE("random streams with tiny pools keep all order there is", "[stream][short][stress]") {
+TEST_CASE("random streams with tiny pools keep every order", "[stream][short][stress]") {
   for (const uint32_t publications : {2u, 3u, 4u}) {
     for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
       CAPTURE(publications, seed);

@@ -1,4 +1,4 @@
-// Kernarg blocks larger than a slab, over doubles.
+// Kernarg blocks larger than a slab, against doubles.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A kernel of one argument, which begins with the number by which the log knows it and ends with the same number.
+// A kernel of one argument that begins and ends with the number that identifies the kernel in the
+// log.
 template <size_t Bytes>
 struct Numbered {
   explicit Numbered(uint32_t number = 0) : first(number), last(number) {}
@@ -40,10 +41,11 @@ template <size_t Bytes>
 void launch(Stream& stream, uint32_t number) {
   const auto arguments = std::make_unique<Numbered<Bytes>>(number);
   stream.launch(numbered_kernel<Bytes>(), Grid{1}, *arguments);
-  *arguments = Numbered<Bytes>(0xdeadbeef);  // the caller's again at once
+  *arguments = Numbered<Bytes>(0xdeadbeef);  // the caller may reuse it at once
 }
 
-// Each size has an object of its own, so that the device knows where the last argument lies.
+// Each size has a kernel object of its own, so that the device knows the offset of the last
+// argument.
 struct Checked {
   std::atomic<uint32_t> right{0}, wrong{0};
   void operator()(const hsa_kernel_dispatch_packet_t& packet) {
@@ -64,7 +66,8 @@ StreamDevicesOptions options_with(std::shared_ptr<Checked> checked, uint32_t que
 
 }  // namespace
 
-TEST_CASE("what fits a slab lies in it, what is larger by a byte has memory of its own", "[stream][spill]") {
+TEST_CASE("a block of slab size is in a slab, a block larger by a byte has memory of its own",
+          "[stream][spill]") {
   const auto checked = std::make_shared<Checked>();
   StreamDevices devices(options_with(checked));
   Stream a(devices);
@@ -82,7 +85,7 @@ TEST_CASE("what fits a slab lies in it, what is larger by a byte has memory of i
   CHECK(checked->wrong == 0);
 }
 
-TEST_CASE("memory of large blocks is not used again before its kernel is complete", "[stream][spill]") {
+TEST_CASE("memory of large blocks is not reused before its kernel is complete", "[stream][spill]") {
   for (const uint64_t seed : {1u, 2u, 3u}) {
     const auto checked = std::make_shared<Checked>();
     StreamDevicesOptions options = options_with(checked);
@@ -118,7 +121,7 @@ TEST_CASE("memory of large blocks is not used again before its kernel is complet
   }
 }
 
-TEST_CASE("in a steady state large blocks are not allocated", "[stream][spill]") {
+TEST_CASE("in steady state large blocks are not allocated", "[stream][spill]") {
   const auto checked = std::make_shared<Checked>();
   StreamDevices devices(options_with(checked, 1));
   Stream a(devices);
@@ -135,7 +138,7 @@ TEST_CASE("in a steady state large blocks are not allocated", "[stream][spill]")
   CHECK(checked->wrong == 0);
 }
 
-TEST_CASE("a launch without room for its large block waits for it as long as patience lasts, and names it",
+TEST_CASE("a launch without room for its large block waits until its patience ends, and the error names it",
           "[stream][spill]") {
   const auto checked = std::make_shared<Checked>();
   StreamDevicesOptions options = options_with(checked, 1);
@@ -152,9 +155,10 @@ TEST_CASE("a launch without room for its large block waits for it as long as pat
   CHECK(launched == 4);
   CHECK(contains(text, "131072 bytes for the arguments of kernel 'numbered_131056'"));
   CHECK(contains(text, "524288 bytes of blocks larger than a slab"));
-  launch<in_slab>(a, 100);  // others are not held up
+  launch<in_slab>(a, 100);  // others are not blocked
   devices.resume();
-  for (uint32_t i = 0; i < 50; ++i) launch<larger>(a, 101 + i);  // kept blocks make way for another size
+  // kept blocks are freed for another size
+  for (uint32_t i = 0; i < 50; ++i) launch<larger>(a, 101 + i);
   a.synchronize();
   CHECK(checked->right == 55);
   CHECK(checked->wrong == 0);
@@ -178,7 +182,8 @@ TEST_CASE("a kernel whose arguments never fit is refused at once, with its name,
   CHECK(checked->right == 2);
 }
 
-TEST_CASE("large blocks outlive the stream, and what is unfinished when the queues go", "[stream][spill]") {
+TEST_CASE("large blocks outlive the stream, and unfinished work when the queues are destroyed",
+          "[stream][spill]") {
   const auto checked = std::make_shared<Checked>();
   {
     StreamDevices devices(options_with(checked, 2));

@@ -1,5 +1,6 @@
-// A program under test, not a test: streams and what they use in static storage, where they outlive the Runtime and main(). Exit code 0: the results are right, and when everything has been
-// destroyed nothing is left; 1: not so, and stderr says what.
+// A program under test, not a test: streams and the objects they use in static storage, where they
+// outlive the Runtime and main(). Exit code 0: the results are right, and nothing is left after all
+// destructors. Exit code 1: otherwise; stderr has the reason.
 #include <unistd.h>
 #include <kernels/basics.hpp>
 
@@ -22,7 +23,7 @@ void fail(const char* what) {
   _exit(1);
 }
 
-// Of a process in which a Runtime has been and gone.
+// Holdings of a process in which a Runtime was created and destroyed.
 std::optional<test::Holdings> before;
 
 // Destroyed after all the others.

@@ -1,6 +1,7 @@
-// Streams over packet processor doubles: as many hardware queues as are asked for, each with a device of its own, and a note of when each kernel began and ended.
+// Streams over packet processor doubles: any number of hardware queues, each with a device of its
+// own, and a log of the begin and end of each kernel.
 //
-// Kernels carry one argument, a 32-bit number, by which they are known.
+// Kernels have one argument, a 32-bit number, which identifies them in the log.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@
 
 namespace uptempo::test {
 
-// When what began and ended: a moment later than another has a higher number. Numbers of kernels are below `kernels`.
+// Order of begins and ends: a later event has a higher number. Kernel numbers are below `kernels`.
 class Log {
  public:
   explicit Log(size_t kernels) : began_(kernels), ended_(kernels) {}
@@ -53,9 +54,9 @@ struct StreamDevicesOptions {
   PacketProcessorOptions device{};
   detail::Transfers::Parts copies{};
   size_t kernels = 1 << 16;
-  // When a hardware queue is about to be made. On the thread that makes it.
+  // Called before a hardware queue is created, on the thread that creates it.
   std::function<void()> before_queue{};
-  // When a kernel ends, while its arguments are still its own. On a thread of its device.
+  // Called when a kernel ends, while it still owns its arguments, on a thread of its device.
   std::function<void(const hsa_kernel_dispatch_packet_t& packet)> at_end{};
 };
 
@@ -94,7 +95,7 @@ class StreamDevices {
     for (Device& device : devices_) sum += device.processor.completed_count();
     return sum;
   }
-  // What was put into the queue of that device, in order, as far as its ring still has it.
+  // The packets stored in the queue of that device, in order, as far as its ring still holds them.
   std::vector<aql::Packet64> ring(size_t index) {
     QueueDouble& memory = devices_.at(index).processor.memory();
     std::vector<aql::Packet64> packets;
@@ -107,7 +108,7 @@ class StreamDevices {
       if (devices_[i].processor.queue() == stream.hardware_queue()) return ring(i);
     throw std::runtime_error("a queue without device");
   }
-  // The Streams and everything they keep; streams must have gone.
+  // Destroys the Streams and everything they keep. Every Stream must be destroyed before.
   void destroy_streams() {
     streams_.reset();
     state_.reset();
@@ -160,13 +161,13 @@ class StreamDevices {
 
   std::mutex mutex_;
   std::deque<SignalDouble>
-      signals_;  // of all devices: a queue that has failed may wait for another's until it goes
+      signals_;  // of all devices: a failed queue may wait for another's until it is destroyed
   std::deque<Device> devices_;  // outlive the queues
   std::shared_ptr<detail::StreamsState> state_;
   std::unique_ptr<Streams> streams_;
 };
 
-// Whose devices do nothing before they are resumed.
+// Devices that execute nothing before they are resumed.
 inline StreamDevicesOptions paused(uint32_t queues = 4) {
   StreamDevicesOptions options;
   options.streams.hardware_queues = queues;
@@ -179,7 +180,7 @@ inline void launch(Stream& stream, uint32_t number) {
   stream.launch(kernel, Grid{1}, number);
 }
 
-// What a part of a program cost.
+// The cost of a part of a program.
 class Spent {
  public:
   Counters operator()() const { return Counters::now() - before_; }

@@ -1,4 +1,4 @@
-// One test for each rule that streams stand on; the patches of test/mutants turn each of them red.
+// One test for each rule that streams rely on. The patches of test/mutants make each test fail.
 #include "test/engine/stream/stream_devices.hpp"
 #include "test/support/catch.hpp"
 
@@ -14,7 +14,7 @@ Barrier barrier_of_last(StreamDevices& devices) {
 
 }  // namespace
 
-TEST_CASE("Streams: a barrier bit covers what is before its packet, and not that packet") {
+TEST_CASE("Streams: a barrier bit covers the packets before its own, and not its own") {
   StreamDevices devices(paused(1));
   Stream a(devices);
   for (uint32_t i = 0; i < 3; ++i) launch(a, i);
@@ -23,7 +23,7 @@ TEST_CASE("Streams: a barrier bit covers what is before its packet, and not that
   a.synchronize();
 }
 
-TEST_CASE("Streams: a signal on loan is not used again") {
+TEST_CASE("Streams: a signal on loan is not reused") {
   StreamDevicesOptions options = paused(2);
   options.streams.queue.publications = 4;
   StreamDevices devices(options);
@@ -45,7 +45,7 @@ TEST_CASE("Streams: a signal on loan is not used again") {
   devices.streams().synchronize();
 }
 
-TEST_CASE("Streams: who waits for the host shares no hardware queue") {
+TEST_CASE("Streams: a stream that waits for the host shares no hardware queue") {
   SignalDouble gate(1);  // outlives the packets that wait for it
   StreamDevices devices(paused(1));
   Stream a(devices), b(devices);
@@ -55,7 +55,7 @@ TEST_CASE("Streams: who waits for the host shares no hardware queue") {
   devices.resume();
 }
 
-TEST_CASE("Streams: what waits for a launch that closed its epoch comes after that launch") {
+TEST_CASE("Streams: a wait for a launch that closed its epoch comes after that launch") {
   StreamDevicesOptions options = paused(1);
   options.streams.epoch_packets = 2;
   StreamDevices devices(options);

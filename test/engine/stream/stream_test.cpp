@@ -1,4 +1,4 @@
-// Streams over doubles: order, barrier bits, events, waits, and what they cost in packets.
+// Streams over doubles: order, barrier bits, events, waits, and their cost in packets.
 #include <random>
 #include <string>
 #include <thread>
@@ -16,7 +16,8 @@ using aql::FenceScope;
 
 namespace {
 
-// "D" for a dispatch, "A" for a barrier-AND with dependencies, "M" for a marker; behind it "|" with barrier bit.
+// "D" for a dispatch, "A" for a barrier-AND with dependencies, "M" for a marker; "|" follows a
+// packet with barrier bit.
 std::string text_of(const std::vector<aql::Packet64>& packets) {
   std::string text;
   for (const aql::Packet64& packet : packets) {
@@ -36,18 +37,18 @@ unsigned dependencies(const aql::Packet64& packet) {
 
 }  // namespace
 
-TEST_CASE("a packet carries its barrier bit only behind an unfinished packet of its own stream", "[stream]") {
+TEST_CASE("a packet carries its barrier bit only after an unfinished packet of its own stream", "[stream]") {
   StreamDevices devices(paused(1));
   Stream a(devices), b(devices), c(devices);
   launch(a, 0);
   launch(b, 1);
   CHECK(text_of(devices.ring(0)) == "DD");
-  launch(a, 2);  // behind 0
+  launch(a, 2);  // after 0
   CHECK(text_of(devices.ring(0)) == "DDD|");
-  launch(b, 3);  // behind 1, which the barrier bit of 2 covers
+  launch(b, 3);  // after 1, which the barrier bit of 2 covers
   launch(c, 4);
   CHECK(text_of(devices.ring(0)) == "DDD|DD");
-  launch(a, 5);  // behind 2, which has the last barrier bit and covers only what is before it
+  launch(a, 5);  // after 2, which has the last barrier bit and covers only earlier packets
   CHECK(text_of(devices.ring(0)) == "DDD|DDD|");
   launch(c, 6);
   CHECK(text_of(devices.ring(0)) == "DDD|DDD|D");
@@ -55,7 +56,7 @@ TEST_CASE("a packet carries its barrier bit only behind an unfinished packet of 
   devices.streams().synchronize();
 }
 
-TEST_CASE("a stream whose work is known to be over needs no barrier bit", "[stream]") {
+TEST_CASE("a stream whose work is known to be complete needs no barrier bit", "[stream]") {
   StreamDevices devices(paused(1));
   Stream a(devices);
   launch(a, 0);
@@ -67,9 +68,8 @@ TEST_CASE("a stream whose work is known to be over needs no barrier bit", "[stre
   devices.resume();
 }
 
-TEST_CASE(
-    "a stream's first launch after the host has waited acquires at system scope, later ones at agent scope",
-    "[stream]") {
+TEST_CASE("after a wait by the host the first launch acquires at system scope, later ones at agent scope",
+          "[stream]") {
   StreamDevices devices(paused(1));
   Stream a(devices);
   launch(a, 0);
@@ -123,9 +123,8 @@ TEST_CASE("one marker serves all streams whose work it covers", "[stream]") {
   devices.resume();
 }
 
-TEST_CASE(
-    "waiting costs a packet only for what is unfinished, in another queue, and not waited for there already",
-    "[stream]") {
+TEST_CASE("a wait costs a packet only for unfinished work of another queue that has no wait there yet",
+          "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), c(devices);  // c shares a's queue
   REQUIRE(c.hardware_queue() == a.hardware_queue());
@@ -144,7 +143,7 @@ TEST_CASE(
   CHECK(spent().waits_elided == 2);
 
   b.wait(first);
-  CHECK(text_of(devices.ring_of(b)) == "D");  // not before there is something to wait
+  CHECK(text_of(devices.ring_of(b)) == "D");  // not before there is work that must wait
   launch(b, 3);
   CHECK(text_of(devices.ring_of(b)) == "DAD|");
   b.wait(first);
@@ -166,7 +165,7 @@ TEST_CASE(
   CHECK(devices.log.is_before(1, 2));
 }
 
-TEST_CASE("a wait that another stream of the queue has put there serves this one, which then stays behind it",
+TEST_CASE("a stream uses the wait that another stream put into its queue, and is ordered after it",
           "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), c(devices), d(devices);
@@ -188,7 +187,7 @@ TEST_CASE("a wait that another stream of the queue has put there serves this one
   launch(a, 3);
   const Event later = a.record();
   b.wait(later);
-  b.record();  // puts the wait into the queue, and a marker behind it
+  b.record();  // puts the wait into the queue, and a marker after it
   d.wait(later);
   launch(d, 4);
   CHECK(text_of(devices.ring_of(b)) == "AM|D");
@@ -197,14 +196,13 @@ TEST_CASE("a wait that another stream of the queue has put there serves this one
   CHECK(devices.log.is_before(3, 4));
 }
 
-TEST_CASE("what waits for a launch that carries a signal, in the same queue, comes after that launch",
-          "[stream]") {
+TEST_CASE("a wait in the same queue for a launch that carries a signal comes after that launch", "[stream]") {
   StreamDevicesOptions options = paused(1);
   options.streams.epoch_packets = 2;
   StreamDevices devices(options);
   Stream a(devices), b(devices);
   launch(a, 0);
-  launch(b, 1);  // closes the epoch in which 0 is, too
+  launch(b, 1);  // closes the epoch that also contains 0
   a.wait(b.record());
   launch(a, 2);
   CHECK(text_of(devices.ring(0)) == "DD|D|");
@@ -225,7 +223,7 @@ TEST_CASE("an event covers all that its stream waits for, whichever wait came la
   launch(b, 2);
   const Event of_b = b.record();
   d.wait(of_b);
-  d.wait(of_a);  // in the queue already, in an epoch before that of of_b
+  d.wait(of_a);  // already in the queue, in an epoch before that of of_b
   CHECK(d.record().completion().value() >= of_b.completion().value());
   devices.resume();
   devices.streams().synchronize();
@@ -249,7 +247,7 @@ TEST_CASE("a launch after any wait of the host for the stream's work acquires at
   CHECK(acquire_of_launch() == FenceScope::agent);
 }
 
-TEST_CASE("who waits for an event acquires what that stream has not acquired itself", "[stream]") {
+TEST_CASE("a stream that waits for an event acquires what it has not acquired itself", "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices);
   launch(a, 0);
@@ -295,7 +293,7 @@ TEST_CASE("up to five events are one packet, six are two", "[stream]") {
   for (uint32_t i = 0; i < 6; ++i) CHECK(devices.log.is_before(20 + i, 11));
 }
 
-TEST_CASE("of several events of one queue the latest is waited for", "[stream]") {
+TEST_CASE("a wait for several events of one queue waits for the latest", "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices);
   for (uint32_t i = 0; i < 4; ++i) {
@@ -310,7 +308,7 @@ TEST_CASE("of several events of one queue the latest is waited for", "[stream]")
   CHECK(devices.log.is_before(3, 10));
 }
 
-TEST_CASE("a stream that only waits passes on what it waits for", "[stream]") {
+TEST_CASE("an event of a stream that only waits covers its waits", "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices);
   launch(a, 0);
@@ -324,7 +322,7 @@ TEST_CASE("a stream that only waits passes on what it waits for", "[stream]") {
   CHECK(event.ready());
 }
 
-TEST_CASE("a signal that packets wait for is not used again before they have seen it", "[stream]") {
+TEST_CASE("a signal that packets wait for is not reused before they have read it", "[stream]") {
   StreamDevicesOptions options = paused(2);
   options.streams.queue.publications = 4;
   StreamDevices devices(options);
@@ -333,7 +331,7 @@ TEST_CASE("a signal that packets wait for is not used again before they have see
   b.wait(a.record());
   launch(b, 1);
   const hsa_signal_t lent = aql::packet_as<hsa_barrier_and_packet_t>(devices.ring_of(b)[0]).dep_signal[0];
-  // a goes on for many markers, while b's queue stands still.
+  // a submits many markers while b's queue is paused.
   devices.device_of(a).resume();
   for (uint32_t i = 2; i < 50; ++i) {
     launch(a, i);
@@ -343,7 +341,7 @@ TEST_CASE("a signal that packets wait for is not used again before they have see
   devices.resume();
   devices.streams().synchronize();
   CHECK(devices.log.is_before(0, 1));
-  // Now it may be, when all of them are needed.
+  // Now the signal may be reused, when all are needed.
   b.synchronize();
   devices.pause();
   bool used = false;
@@ -356,7 +354,7 @@ TEST_CASE("a signal that packets wait for is not used again before they have see
   CHECK(used);
 }
 
-TEST_CASE("signals lent to a queue that has gone quiet come back when they are short", "[stream]") {
+TEST_CASE("signals lent to a queue that is now idle return when they are short", "[stream]") {
   StreamDevicesOptions options;
   options.streams.hardware_queues = 2;
   options.streams.queue.publications = 4;
@@ -371,7 +369,7 @@ TEST_CASE("signals lent to a queue that has gone quiet come back when they are s
   for (uint32_t i = 0; i < 400; ++i) REQUIRE(devices.log.is_before(2 * i, 2 * i + 1));
 }
 
-TEST_CASE("streams that share queues keep each their order, whatever overlaps", "[stream][stress]") {
+TEST_CASE("streams that share queues each keep their order, whatever overlaps", "[stream][stress]") {
   for (const bool aside : {false, true}) {
     for (const uint64_t seed : {1u, 2u, 3u}) {
       StreamDevicesOptions options;
@@ -381,7 +379,8 @@ TEST_CASE("streams that share queues keep each their order, whatever overlaps", 
       std::mt19937_64 random(seed);
       std::deque<Stream> streams;
       for (int i = 0; i < 7; ++i) streams.emplace_back(devices);
-      // What each kernel must come after: the last kernels of streams, as its own stream knows them.
+      // The kernels that each kernel must follow: the last kernels of the streams that its own
+      // stream has waited for.
       std::vector<std::vector<uint32_t>> after;
       std::vector<std::vector<uint32_t>> known(streams.size());
       struct Recorded {
@@ -444,7 +443,7 @@ TEST_CASE("a stream with nothing unfinished moves from a busy queue to an idle o
   devices.resume();
 }
 
-TEST_CASE("no more hardware queues are made than asked for, and each when a stream first needs it",
+TEST_CASE("no more hardware queues are created than requested, each when a stream first needs it",
           "[stream]") {
   StreamDevices devices(paused(3));
   CHECK(devices.streams().hardware_queues() == 0);
@@ -463,7 +462,7 @@ TEST_CASE("no more hardware queues are made than asked for, and each when a stre
   }
 }
 
-TEST_CASE("kernarg memory and slots come back without anybody waiting", "[stream]") {
+TEST_CASE("kernarg memory and slots are reclaimed without a wait", "[stream]") {
   StreamDevices devices;
   Stream a(devices);
   const Spent spent;
@@ -474,7 +473,7 @@ TEST_CASE("kernarg memory and slots come back without anybody waiting", "[stream
   for (uint32_t i = 1; i < 20000; ++i) REQUIRE(devices.log.is_before(i - 1, i));
 }
 
-TEST_CASE("a full ring is waited for as long as patience lasts, and then named", "[stream]") {
+TEST_CASE("a full ring is waited for until patience ends, then the error names it", "[stream]") {
   StreamDevicesOptions options = paused(1);
   options.streams.patience = 20ms;
   StreamDevices devices(options);
@@ -491,12 +490,12 @@ TEST_CASE("a full ring is waited for as long as patience lasts, and then named",
   devices.resume();
   a.synchronize();
   for (uint32_t i = 1; i < 64; ++i) CHECK(devices.log.is_before(i - 1, i));
-  launch(a, 100);  // nothing was lost by it
+  launch(a, 100);  // nothing was lost
   a.synchronize();
   CHECK(devices.log.ended(100) != 0);
 }
 
-TEST_CASE("a stream is destroyed with work in flight, which goes on and holds up nobody", "[stream]") {
+TEST_CASE("a stream is destroyed with work in flight, which continues and blocks no other", "[stream]") {
   StreamDevices devices(paused(1));
   Stream other(devices);
   Event event;
@@ -514,7 +513,7 @@ TEST_CASE("a stream is destroyed with work in flight, which goes on and holds up
   CHECK(devices.log.is_before(0, 1));
 }
 
-TEST_CASE("the queues live until the last stream has gone, and finish their work", "[stream]") {
+TEST_CASE("the queues exist until the last stream is destroyed, and finish their work", "[stream]") {
   StreamDevices devices;
   {
     Stream a(devices);
@@ -524,7 +523,7 @@ TEST_CASE("the queues live until the last stream has gone, and finish their work
   for (uint32_t i = 0; i < 100; ++i) CHECK(devices.log.ended(i) != 0);
 }
 
-TEST_CASE("hardware queues that hang are given up after one time for all of them", "[stream]") {
+TEST_CASE("hardware queues that hang are given up after one common time limit", "[stream]") {
   constexpr uint32_t queues = 8;
   StreamDevicesOptions options = paused(queues);
   options.streams.queue.drain = 500ms;
@@ -544,10 +543,11 @@ TEST_CASE("hardware queues that hang are given up after one time for all of them
   const auto took = std::chrono::steady_clock::now() - start;
   for (const Event& event : lost) CHECK_THROWS_AS(event.ready(), Error);
   CHECK(took >= options.streams.queue.drain);
-  CHECK(took < queues * options.streams.queue.drain);  // what waiting for one after the other takes at least
+  // the least time of waiting for one after another
+  CHECK(took < queues * options.streams.queue.drain);
 }
 
-TEST_CASE("a hardware queue that hangs without room for a marker keeps no other from finishing", "[stream]") {
+TEST_CASE("a hardware queue that hangs without room for a marker lets the others finish", "[stream]") {
   StreamDevicesOptions options = paused(2);
   options.streams.queue.publications = 2;
   options.streams.queue.drain = 500ms;
@@ -582,7 +582,7 @@ TEST_CASE("an event outlives streams and queues", "[stream]") {
   CHECK(event.ready());
 }
 
-TEST_CASE("who waits for an event while its Streams are destroyed learns how it ended", "[stream]") {
+TEST_CASE("a wait for an event reports how it ended when its Streams are destroyed meanwhile", "[stream]") {
   for (const bool ends : {true, false}) {
     CAPTURE(ends);
     StreamDevicesOptions options = paused(1);
@@ -616,8 +616,7 @@ TEST_CASE("who waits for an event while its Streams are destroyed learns how it 
   }
 }
 
-TEST_CASE("an event of Streams that have gone is nothing to wait for, or an error, on streams of others",
-          "[stream]") {
+TEST_CASE("a wait for an event of destroyed Streams costs nothing, or throws their error", "[stream]") {
   StreamDevices others;
   Stream stream(others);
   for (const bool ends : {true, false}) {
@@ -644,7 +643,7 @@ TEST_CASE("an event of Streams that have gone is nothing to wait for, or an erro
   }
 }
 
-TEST_CASE("when a queue fails its streams end with the error, and others go on", "[stream]") {
+TEST_CASE("when a queue fails its streams end with the error, and others continue", "[stream]") {
   StreamDevices devices(paused(2));
   Stream a(devices), b(devices), waits(devices);
   REQUIRE(waits.hardware_queue() == a.hardware_queue());
@@ -662,7 +661,7 @@ TEST_CASE("when a queue fails its streams end with the error, and others go on",
   CHECK(devices.log.ended(2) != 0);
 }
 
-TEST_CASE("the current stream of a thread is the innermost chosen one of these Streams", "[stream]") {
+TEST_CASE("the current stream of a thread is the innermost one selected of these Streams", "[stream]") {
   StreamDevices devices, others;
   Stream a(devices), b(devices), c(others);
   Stream& default_stream = devices.streams().default_stream();

@@ -1,4 +1,5 @@
-// Streams of several threads: each its own, over common hardware queues, with events between them. Of most use under a thread sanitizer.
+// Streams of several threads: one per thread, over common hardware queues, with events between
+// them. Most useful under ThreadSanitizer.
 #include <array>
 #include <atomic>
 #include <functional>
@@ -15,8 +16,7 @@ using namespace uptempo;
 using namespace uptempo::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("threads with a stream each, and events between them, keep all order there is",
-          "[stream][stress]") {
+TEST_CASE("threads with a stream each, and events between them, keep every order", "[stream][stress]") {
   constexpr uint32_t threads = 4, each = 600;
   for (const auto order : {DefaultStreamOrder::independent, DefaultStreamOrder::legacy}) {
     StreamDevicesOptions options;
@@ -26,7 +26,7 @@ TEST_CASE("threads with a stream each, and events between them, keep all order t
     StreamDevices devices(options);
     struct Board {
       std::mutex mutex;
-      std::vector<std::pair<Event, uint32_t>> events;  // and what each covers
+      std::vector<std::pair<Event, uint32_t>> events;  // and the launches that each covers
     } board;
     std::vector<std::vector<std::pair<uint32_t, uint32_t>>> before(threads);
     std::atomic<uint32_t> failed{0};
@@ -82,7 +82,7 @@ TEST_CASE("threads with a stream each, and events between them, keep all order t
   }
 }
 
-TEST_CASE("while a hardware queue is made, other threads make, use and destroy streams of those there are",
+TEST_CASE("while a hardware queue is created, other threads create, use and destroy streams of existing ones",
           "[stream]") {
   StreamDevicesOptions options;
   options.streams.hardware_queues = 2;
@@ -112,7 +112,7 @@ TEST_CASE("while a hardware queue is made, other threads make, use and destroy s
   CHECK(devices.streams().hardware_queues() == 2);
 }
 
-TEST_CASE("threads that need hardware queues at the same time make no more than there may be", "[stream]") {
+TEST_CASE("threads that need hardware queues at the same time create no more than the limit", "[stream]") {
   constexpr uint32_t threads = 8;
   const auto in_each = [](auto&& f) {
     std::vector<std::thread> all;

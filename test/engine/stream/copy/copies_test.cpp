@@ -1,4 +1,4 @@
-// Copies of streams over doubles: order, pageable memory, and what happens when something is short or fails.
+// Copies of streams over doubles: order, pageable memory, shortage and failure.
 #include <random>
 #include <string>
 #include <thread>
@@ -37,7 +37,7 @@ bool comes(F&& is_there) {
 
 }  // namespace
 
-TEST_CASE("a copy begins after the kernels before it, and kernels behind it begin after it",
+TEST_CASE("a copy begins after the kernels before it, and kernels after it begin after it",
           "[stream][copy]") {
   CopyEngine engine;
   StreamDevicesOptions options = with(engine);
@@ -79,7 +79,7 @@ TEST_CASE("copies that follow each other on one lane need no packets and no wait
   CHECK(c == a);
 }
 
-TEST_CASE("bytes for pageable memory arrive with whoever learns that they are due, and once",
+TEST_CASE("bytes for pageable memory arrive once, in the first call that sees the copy complete",
           "[stream][copy]") {
   CopyEngine engine(true);
   StreamDevices devices(with(engine));
@@ -94,7 +94,7 @@ TEST_CASE("bytes for pageable memory arrive with whoever learns that they are du
   CHECK_FALSE(done.ready());
   engine.resume();
   CHECK(comes([&] { return devices.log.ended(0) != 0; }));
-  CHECK(to == Bytes(3000));  // nobody has asked
+  CHECK(to == Bytes(3000));  // no call has queried it
   SECTION("by an event of another stream") {
     CHECK(comes([&] { return behind.ready(); }));
   }
@@ -109,7 +109,7 @@ TEST_CASE("bytes for pageable memory arrive with whoever learns that they are du
   CHECK(to == Bytes(3000, 1));
 }
 
-TEST_CASE("of two copies into the same pageable memory the later one stays", "[stream][copy]") {
+TEST_CASE("the later of two copies into the same pageable memory determines its content", "[stream][copy]") {
   CopyEngine engine;
   StreamDevices devices(with(engine));
   Stream a(devices), b(devices);
@@ -136,14 +136,13 @@ TEST_CASE("a copy from pageable memory waits for the copy that has yet to write 
     engine.resume();
   });
   stream.copy(device(to), std::span<const uint8_t>(between));
-  std::ranges::fill(between, uint8_t{0});  // it has been taken
+  std::ranges::fill(between, uint8_t{0});  // the bytes were taken
   stream.synchronize();
   later.join();
   CHECK(to == from);
 }
 
-TEST_CASE("staging memory that is all in use is waited for, and then an error that names it",
-          "[stream][copy]") {
+TEST_CASE("a copy waits for staging memory when all is in use, then the error names it", "[stream][copy]") {
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
   options.streams.copies.engine_copies = 64;
@@ -160,7 +159,8 @@ TEST_CASE("staging memory that is all in use is waited for, and then an error th
   engine.resume();
   for (int i = 0; i < 100; ++i) stream.copy(device(to), std::span(from));
   Bytes back(1024);
-  for (int i = 0; i < 100; ++i) stream.copy(std::span(back), from_device(to));  // nobody waits but for room
+  // waits for room only
+  for (int i = 0; i < 100; ++i) stream.copy(std::span(back), from_device(to));
   stream.synchronize();
   CHECK(back == from);
 }
@@ -181,7 +181,7 @@ TEST_CASE("small copies share a piece of staging memory", "[stream][copy]") {
   CHECK(to == from);
 }
 
-TEST_CASE("a lane with as many copies as it has signals waits for the first, and then says so",
+TEST_CASE("a lane with as many copies as signals waits for the first, then the error says so",
           "[stream][copy]") {
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
@@ -198,8 +198,7 @@ TEST_CASE("a lane with as many copies as it has signals waits for the first, and
   CHECK(b == a);
 }
 
-TEST_CASE("a copy that reports failure fails its lane, and nothing is brought to the host",
-          "[stream][copy]") {
+TEST_CASE("a copy that reports failure fails its lane, and no bytes reach the host", "[stream][copy]") {
   CopyEngine engine(true);
   StreamDevices devices(with(engine));
   Stream stream(devices), other(devices);
@@ -217,7 +216,7 @@ TEST_CASE("a copy that reports failure fails its lane, and nothing is brought to
     CHECK(contains(error_of<Error>([&] { failed.wait({.mode = WaitMode::active}); }),
                    "the copy engine reported that a copy has failed"));
   }
-  SECTION("a host that asks") {
+  SECTION("a host that queries") {
     CHECK(comes([&] { return contains(error_of<Error>([&] { failed.ready(); }), "a copy has failed"); }));
   }
   CHECK(to == Bytes(512));
@@ -248,7 +247,8 @@ TEST_CASE("copy engines that hang are given up together with the hardware queues
   devices.destroy_streams();
   const auto took = std::chrono::steady_clock::now() - start;
   for (const Event& event : lost) CHECK_THROWS_AS(event.ready(), Error);
-  CHECK(took < 4 * options.streams.queue.drain);  // what three lanes and one queue take one after the other
+  // the least time of three lanes and one queue one after another
+  CHECK(took < 4 * options.streams.queue.drain);
 }
 
 TEST_CASE("a copy that ROCr refuses changes nothing", "[stream][copy]") {
@@ -267,7 +267,7 @@ TEST_CASE("a copy that ROCr refuses changes nothing", "[stream][copy]") {
   CHECK(b == a);
 }
 
-TEST_CASE("the host's stores to device memory are followed by a flush of the host data path, others are not",
+TEST_CASE("only the host's stores to device memory are followed by a flush of the host data path",
           "[stream][copy]") {
   CopyEngine engine;
   volatile uint32_t hdp_flush = 0;
@@ -289,7 +289,8 @@ TEST_CASE("the host's stores to device memory are followed by a flush of the hos
   CHECK(on_device[39] == 9);
 }
 
-TEST_CASE("without kernels for the agent copies go by engine, and what cannot is refused", "[stream][copy]") {
+TEST_CASE("without kernels for the agent copies use engines, and what they cannot do is refused",
+          "[stream][copy]") {
   CopyEngine engine;
   StreamDevices devices(with(engine));
   Stream stream(devices), held(devices);
@@ -309,7 +310,7 @@ TEST_CASE("without kernels for the agent copies go by engine, and what cannot is
   held.synchronize();
 }
 
-TEST_CASE("the legacy default stream follows copies, and is followed by them", "[stream][copy][default]") {
+TEST_CASE("the legacy default stream is ordered after and before copies", "[stream][copy][default]") {
   CopyEngine engine(true);
   StreamDevicesOptions options = with(engine);
   options.streams.default_order = DefaultStreamOrder::legacy;
@@ -327,9 +328,8 @@ TEST_CASE("the legacy default stream follows copies, and is followed by them", "
   CHECK(c == a);
 }
 
-TEST_CASE(
-    "threads with a stream each copy through common lanes and staging memory, and each reads what it wrote",
-    "[stream][copy][stress]") {
+TEST_CASE("threads with a stream each copy through common lanes and staging memory, and read their own bytes",
+          "[stream][copy][stress]") {
   CopyEngine engine;
   StreamDevicesOptions options = with(engine);
   options.streams.hardware_queues = 2;

@@ -1,4 +1,5 @@
-// A copy engine in this process: carries copies out one after the other on a thread of its own, each when all that it waits for is zero.
+// A copy engine in this process: executes copies one after another on a thread of its own, each
+// when all signals that it waits for are zero.
 #pragma once
 
 #include <atomic>
@@ -39,7 +40,7 @@ class CopyEngine {
 
   void pause() { set(paused_, true); }
   void resume() { set(paused_, false); }
-  // The next copies report failure, or are not even begun.
+  // The next copies report failure, or are refused.
   void fail() { set(fails_, true); }
   void refuse(bool refuses) { set(refuses_, refuses); }
   uint64_t carried_out() const { return carried_out_; }
@@ -95,7 +96,7 @@ class CopyEngine {
       const Begun next = copies_.front();
       const bool is_due = std::ranges::all_of(
           next.after, [](hsa_signal_t signal) { return value(signal).load(std::memory_order_acquire) == 0; });
-      if (!is_due) {  // and those behind it wait, too
+      if (!is_due) {  // and the copies after it wait, too
         changed_.wait_for(lock, std::chrono::microseconds(50));
         continue;
       }

@@ -1,4 +1,4 @@
-// Copies, fills and frees in the order of streams, on a device.
+// Copies, fills and frees in stream order, on a device.
 #include <dlfcn.h>
 #include <hsa/hsa_ext_amd.h>
 
@@ -37,7 +37,8 @@ std::vector<uint8_t> some_bytes(size_t count, uint64_t seed) {
   return bytes;
 }
 
-// The register that flushes the host data path. That of the virtual GPU is a word of memory and keeps what was stored; of hardware's nothing can be read, so it is null there.
+// The register that flushes the host data path. On the virtual GPU it is a word of memory that
+// keeps stored values. On hardware it cannot be read, so it is null there.
 volatile uint32_t* readable_hdp_flush(const Agent& gpu) {
   if (dlsym(RTLD_DEFAULT, "uptempo_vgpu_packets") == nullptr) return nullptr;
   constexpr int attribute = HSA_AMD_AGENT_INFO_HDP_FLUSH;
@@ -86,7 +87,7 @@ TEST_CASE("every path copies every size and alignment, and not a byte more", "[d
   }
 }
 
-TEST_CASE("a kernel, a copy and a kernel of one stream, and of several, see each other's bytes",
+TEST_CASE("kernels and copies of one stream, and of several, read each other's bytes",
           "[device][stream][copy]") {
   Device device;
   Streams streams(device.gpu);
@@ -133,7 +134,7 @@ TEST_CASE("a kernel, a copy and a kernel of one stream, and of several, see each
   }
 }
 
-TEST_CASE("what was staged may change when the call returns", "[device][stream][copy]") {
+TEST_CASE("a staged source may change when the call returns", "[device][stream][copy]") {
   Device device;
   Streams streams(device.gpu);
   Stream stream(streams);
@@ -259,7 +260,7 @@ TEST_CASE("patterns of 1 to 16 bytes fill memory and rows", "[device][stream][co
   CHECK_THROWS_AS(stream.fill(CopyTarget::device(memory.data(), 6), uint32_t{1}), Error);
 }
 
-TEST_CASE("a stream behind the host copies by kernel, and holds up no other stream's copies",
+TEST_CASE("a stream that waits for the host copies by kernel, and blocks no other stream's copies",
           "[device][stream][copy]") {
   Device device;
   Streams streams(device.gpu);
@@ -284,7 +285,7 @@ TEST_CASE("a stream behind the host copies by kernel, and holds up no other stre
   CHECK(back == sent);
 }
 
-TEST_CASE("the host copies small things of an idle stream, where it reaches both ends",
+TEST_CASE("the host copies small data of an idle stream if it can access both ends",
           "[device][stream][copy]") {
   Device device;
   Streams streams(device.gpu);
@@ -298,7 +299,7 @@ TEST_CASE("the host copies small things of an idle stream, where it reaches both
   CHECK(std::ranges::equal(pinned, bytes));
   CHECK((Counters::now() - before).copies_by_host == 1);
   CHECK((Counters::now() - before).packets == 0);
-  // Device memory once the host has been given access.
+  // Device memory that the host has been given access to.
   CHECK(stream.copy(memory, std::span(bytes)) != CopyPath::host);
   CHECK_THROWS_AS(stream.copy(memory, std::span(bytes), {.path = CopyPath::host}), Error);
   stream.synchronize();
@@ -315,7 +316,7 @@ TEST_CASE("the host copies small things of an idle stream, where it reaches both
   CHECK(back == bytes);
 }
 
-TEST_CASE("buffers are given back in the order of their stream, and by no other stream",
+TEST_CASE("buffers are freed in the order of their stream, and by no other stream",
           "[device][stream][free]") {
   Device device;
   Streams streams(device.gpu);
@@ -329,7 +330,8 @@ TEST_CASE("buffers are given back in the order of their stream, and by no other 
     CAPTURE(who);
     std::optional<Stream> stream(streams);
     Stream other(streams);
-    DeviceBuffer<uint32_t> values(device.gpu, 1 << 20);  // ROCr cuts small ones from blocks that stay
+    // ROCr allocates small ones from larger blocks
+    DeviceBuffer<uint32_t> values(device.gpu, 1 << 20);
     PinnedBuffer<uint32_t> result(device.gpu, 1000), source(device.gpu, 1000);
     for (uint32_t& value : source) value = 1;
     const void* const freed = values.data();
@@ -377,7 +379,7 @@ TEST_CASE("buffers are given back in the order of their stream, and by no other 
   }
 }
 
-TEST_CASE("a copy engine that meets an address which is nobody's ends its copies with an error",
+TEST_CASE("an engine copy with an unmapped address ends the copies of its engine with an error",
           "[device][stream][copy]") {
   Device device;
   Streams streams(device.gpu, {.queue = {.drain = 1s}});
@@ -420,7 +422,7 @@ TEST_CASE("random programs of kernels, copies and fills on several streams compu
     for (uint32_t& value : pinned) value = 0;
     for (auto& buffer : memory) all[0].fill(buffer, uint32_t{0});
     Event last = all[0].record();
-    // Buffers 0 to 3 lie on the device, 4 is pinned, 5 pageable.
+    // Buffers 0 to 3 are on the device, 4 is pinned, 5 pageable.
     const auto target = [&](size_t i, size_t from, size_t n) {
       if (i < buffers) return CopyTarget::device(memory[i].data() + from, n * 4);
       return i == buffers ? CopyTarget::pinned(pinned.data() + from, n * 4)
@@ -504,7 +506,7 @@ TEST_CASE("copies in flight outlive their stream, and complete with the Streams 
   CHECK(detail::HostDuties::of_process().owed() == 0);
 }
 
-TEST_CASE("copies that cannot be are refused by name", "[device][stream][copy]") {
+TEST_CASE("the error of an impossible copy names the reason", "[device][stream][copy]") {
   Device device;
   Streams streams(device.gpu);
   Stream stream(streams);
@@ -543,7 +545,7 @@ TEST_CASE("Streams with copies in flight may outlive the Runtime", "[device][str
   const Event done = stream.record();
   while (!done.completion().ready()) {
   }
-  CHECK(back != bytes);  // nobody has asked the event
+  CHECK(back != bytes);  // no call has queried the event
   device.reset();
   CHECK(back == bytes);
   CHECK(done.ready());
