@@ -7,7 +7,8 @@
 // header. The first packet of the batch stays in memory because it is the gate of all others
 // (writer.hpp); publication copies it into its slot.
 //
-// Thread safety: thread-compatible. Cost: one addition and one comparison per added packet.
+// Thread safety: thread-compatible.
+// Cost: one addition and one comparison per added packet.
 #pragma once
 
 #include <cstddef>

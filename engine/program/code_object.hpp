@@ -1,11 +1,12 @@
 // Code objects: AMDGPU ELF files, alone or in a clang offload bundle. Functions that select one and
 // find its metadata.
 //
-// Thread safety: pure functions. Lifetime: views refer to the caller's bytes, which must outlive
-// them. Errors: every offset and count is checked against the input size. Truncated, foreign or
-// damaged input throws an Error that names the defect; no read goes outside the span. Sources: LLVM
-// AMDGPU User Guide, "Header" and "Note Records" (ELF identification, e_flags, notes); Clang
-// documentation, "Clang Offload Bundler", "Bundled Code Object Layout".
+// Thread safety: pure functions.
+// Lifetime: views refer to the caller's bytes, which must outlive them.
+// Errors: every offset and count is checked against the input size. Truncated, foreign or damaged
+// input throws an Error that names the defect; no read goes outside the span.
+// Sources: LLVM AMDGPU User Guide, "Header" and "Note Records" (ELF identification, e_flags,
+// notes); Clang documentation, "Clang Offload Bundler", "Bundled Code Object Layout".
 #pragma once
 
 #include <cstddef>

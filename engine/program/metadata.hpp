@@ -1,6 +1,7 @@
 // Kernel metadata of a code object: NT_AMDGPU_METADATA, a MessagePack map.
 //
-// Thread safety: pure functions. Source: LLVM AMDGPU User Guide, "Code Object V3 Metadata" to "V5".
+// Thread safety: pure functions.
+// Source: LLVM AMDGPU User Guide, "Code Object V3 Metadata" to "V5".
 #pragma once
 
 #include <cstddef>

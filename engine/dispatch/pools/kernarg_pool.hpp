@@ -6,9 +6,9 @@
 // slabs of its blocks. A slab is free when no batch and no publication holds it. The bookkeeping is
 // a few words per slab and none per block, so taking a block costs an addition.
 //
-// Thread safety: thread-compatible. No function allocates, waits or calls HSA. Lifetime: a block
-// may be rewritten only after the completion of the dispatch that reads it, when the timeline
-// returns the publication's slabs.
+// Thread safety: thread-compatible. No function allocates, waits or calls HSA.
+// Lifetime: a block may be rewritten only after the completion of the dispatch that reads it, when
+// the timeline returns the publication's slabs.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,8 @@
 // Allocations are kept up to the limit, so a steady state does not allocate. All sizes are 64-bit.
 //
 // Thread safety: thread-compatible. No function waits. The caller allocates, and may do so without
-// holding its lock. Lifetime: the pool must outlive the queue whose packets read the blocks.
+// holding its lock.
+// Lifetime: the pool must outlive the queue whose packets read the blocks.
 #pragma once
 
 #include <cstddef>
