@@ -17,15 +17,15 @@ Bindings& Bindings::add(std::string name, const void* data, size_t size_bytes) {
                  .found = std::move(found),
                  .remedy = std::move(remedy)});
   };
-  if (name.empty()) refuse("no name", "give it one that loading will ask for");
+  if (name.empty()) refuse("no name", "pass the name that loading will look up");
   if (begin == 0 || size_bytes == 0 || size_bytes - 1 > UINTPTR_MAX - begin)
-    refuse("no memory", "pass where it begins and how many bytes it has");
+    refuse("no memory", "pass its address and its size in bytes");
   if (names_.contains(name)) refuse("the name is taken", "give each range a name of its own");
   const auto next = ranges_.upper_bound(begin + (size_bytes - 1));
   if (next != ranges_.begin()) {
     const MemoryRange& before = std::prev(next)->second;
     if (before.begin + (before.size_bytes - 1) >= begin)
-      refuse(fmt::format("some of them are in '{}' already: {} bytes at 0x{:x}", before.name,
+      refuse(fmt::format("some of them already belong to '{}': {} bytes at 0x{:x}", before.name,
                          before.size_bytes, before.begin),
              "name each byte once");
   }

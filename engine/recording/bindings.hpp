@@ -1,9 +1,11 @@
-// Names for memory: what a saved recording says instead of addresses, which another process does not share.
+// Bindings: names for memory ranges. A saved recording refers to memory by these names, because
+// addresses differ between processes.
 //
 //   Bindings memory;
-//   memory.add("positions", positions).add("forces", forces);    // buffers; or address and bytes
+//   memory.add("positions", positions).add("forces", forces);  // buffers, or address and size
 //
-// Thread safety: as a vector. Lifetime: nothing is kept but names, addresses and sizes.
+// Thread safety: thread-compatible.
+// Lifetime: stores only names, addresses and sizes; the memory itself is not referenced.
 #pragma once
 
 #include <cstddef>
@@ -24,24 +26,26 @@ struct MemoryRange {
 
 class Bindings {
  public:
-  // Throws Error for a name that is empty or taken, and for no memory, no bytes, or bytes that have a name already.
+  // Throws Error if the name is empty or taken, if there is no memory, and if a byte already has a
+  // name.
   Bindings& add(std::string name, const void* data, size_t size_bytes);
-  // A DeviceBuffer, a PinnedBuffer, or whatever else has data() and size_bytes().
+  // `buffer`: a DeviceBuffer, a PinnedBuffer, or any other type with data() and size_bytes().
   template <class Buffer>
   Bindings& add(std::string name, const Buffer& buffer) {
     return add(std::move(name), buffer.data(), buffer.size_bytes());
   }
 
-  // Null if there is none. One past the last byte of a range is not in it: it may be the first one of another.
+  // Null if there is none. The address one past a range does not belong to it: another range may
+  // begin there.
   const MemoryRange* find(std::string_view name) const noexcept;
   const MemoryRange* find(uintptr_t address) const noexcept;
 
-  // "'positions' of 4096 bytes, ...", for errors.
+  // Returns "'positions' of 4096 bytes, ...", for error messages.
   std::string list() const;
 
  private:
-  std::map<uintptr_t, MemoryRange> ranges_;              // by their first byte
-  std::map<std::string, uintptr_t, std::less<>> names_;  // where they begin
+  std::map<uintptr_t, MemoryRange> ranges_;              // key: first byte
+  std::map<std::string, uintptr_t, std::less<>> names_;  // value: first byte
 };
 
 }  // namespace uptempo

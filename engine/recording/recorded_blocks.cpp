@@ -23,7 +23,8 @@ std::byte* RecordedBlocks::cut(uint32_t size) noexcept {
   return block;
 }
 
-// As many places as there may ever be blocks of a size: giving one back never allocates.
+// Reserves a place for every possible block of each size, so that returning a block never
+// allocates.
 void RecordedBlocks::reserve() {
   for (size_t lines = 1; lines < free_.size(); ++lines) free_[lines].reserve(blocks_ / lines);
 }
@@ -36,12 +37,14 @@ void RecordedBlocks::expect(uint32_t size) {
 
 std::byte* RecordedBlocks::take_first(uint32_t size) {
   if (std::byte* const block = cut(size)) return block;
-  grow(std::max({size_t{size}, smallest_chunk, blocks_ * line}));  // doubles: few allocations for many nodes
+  // doubles: few allocations for many nodes
+  grow(std::max({size_t{size}, smallest_chunk, blocks_ * line}));
   return cut(size);
 }
 
 void RecordedBlocks::keep_spare(size_t bytes) {
-  if (static_cast<size_t>(end_ - next_) < bytes) grow(std::max(bytes, blocks_ * line));  // doubles, as above
+  // doubles, as above
+  if (static_cast<size_t>(end_ - next_) < bytes) grow(std::max(bytes, blocks_ * line));
 }
 
 std::byte* RecordedBlocks::take_spare(uint32_t size) noexcept {

@@ -1,10 +1,12 @@
-// The kernarg blocks of a recording: taken while it is made, replaced when one that the device may still read is patched.
-// Private to engine/dispatch.
+// RecordedBlocks: the kernarg blocks of a recording. It allocates them while the recording is made,
+// and replaces a block that is patched while the device may still read it. Private to
+// engine/recording.
 //
-// A block that was replaced is used again when every replay that used it has completed. Replays are numbered from 1; the owner tells up to which
-// one all have completed.
+// A replaced block is reused when every replay that used it has completed. Replays are numbered
+// from 1; the owner reports the number up to which all have completed.
 //
-// Thread safety: one owner. Only expect(), take_first() and keep_spare() allocate.
+// Thread safety: thread-compatible.
+// Cost: only expect(), take_first() and keep_spare() allocate.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +22,22 @@ namespace uptempo::detail {
 
 class RecordedBlocks {
  public:
-  // Memory that lives as long as this, 64-byte aligned.
+  // Returns memory that lives as long as this object, 64-byte aligned.
   using Allocate = std::function<std::span<std::byte>(size_t bytes)>;
   explicit RecordedBlocks(Allocate allocate) : allocate_(std::move(allocate)) {}
 
-  // There will be blocks of this size, a multiple of 64.
+  // Announces blocks of this size, a multiple of 64.
   void expect(uint32_t size);
-  // A block while the recording is made, of an expected size. Allocates as needed. Throws Error.
+  // Returns a block of an announced size for recording. Allocates as needed. Throws Error.
   std::byte* take_first(uint32_t size);
-  // Sees to it that `bytes` are left for blocks to replace others with. Throws Error.
+  // Ensures that `bytes` are left for replacement blocks. Throws Error.
   void keep_spare(size_t bytes);
 
-  // A block of an expected size to replace another one with; null if there is none yet.
+  // Returns a replacement block of an announced size. Null if none is free yet.
   std::byte* take_spare(uint32_t size) noexcept;
-  // Replays up to `last_used_by` may read this block.
+  // Retires a block that replays up to `last_used_by` may read.
   void retire(std::byte* block, uint32_t size, uint64_t last_used_by) noexcept;
-  // All replays up to this one have completed.
+  // Reuses the blocks of replays up to `completed`, which have all completed.
   void recycle(uint64_t completed) noexcept;
 
   size_t retired() const noexcept { return retired_count_; }
@@ -56,9 +58,10 @@ class RecordedBlocks {
   Allocate allocate_;
   std::byte* next_ = nullptr;  // of the chunk that is being cut
   std::byte* end_ = nullptr;
-  size_t blocks_ = 0;                          // at most, of the smallest size: what the lists are made for
-  std::vector<std::vector<std::byte*>> free_;  // by size in lines
-  std::vector<Retired> retired_;               // a ring, oldest at retired_first_
+  // maximum number of blocks of the smallest size; the lists have this capacity
+  size_t blocks_ = 0;
+  std::vector<std::vector<std::byte*>> free_;  // by size in 64-byte lines
+  std::vector<Retired> retired_;               // ring buffer; oldest at retired_first_
   size_t retired_first_ = 0, retired_count_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// One node of a recording, for what reads recordings or makes them without knowing its types: a description without kernarg block and handle.
-// Private to engine/dispatch.
+// RecordedNode: an untyped description of one node, for code that reads or makes recordings without
+// their types. It has no kernarg block and no handle. Private to engine/recording.
 //
-// Thread safety: as a vector; of() reads the recording, append() changes it.
+// Thread safety: thread-compatible; of() reads the recording, append() changes it.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,20 @@
 namespace uptempo::detail {
 
 struct RecordedNode {
-  std::shared_ptr<const KernelInfo> kernel;  // null: no dispatch
+  std::shared_ptr<const KernelInfo> kernel;  // null: not a dispatch
   Grid grid{1};
-  std::vector<std::byte> arguments{};  // as the kernarg block; of hidden arguments nothing is said
+  // contents of the kernarg block; bytes of hidden arguments are undefined
+  std::vector<std::byte> arguments{};
   uint32_t group_segment_size = 0;
-  Declarations declarations{};  // but for the place of its accesses
+  Declarations declarations{};  // without the position of its accesses
   std::vector<AccessRange> accesses{};
-  // A finished packet, with its header. If neither it nor a kernel is there, the node is the barrier packet with which a replay completes a recording that ends
-  // with a finished packet.
+  // A finished packet with its header. A node with neither kernel nor finished packet is the
+  // barrier packet that a replay appends to a recording that ends with a finished packet.
   std::optional<aql::Packet64> finished{};
 
-  // `index` is less than the recording's size.
+  // Requires `index` less than the recording's size.
   static RecordedNode of(const Recording& recording, size_t index);
-  // Throws Error as Recording::dispatch and raw do.
+  // Throws Error as Recording::dispatch() and raw().
   static void append(Recording& recording, const RecordedNode& node);
 };
 

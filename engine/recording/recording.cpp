@@ -13,7 +13,7 @@
 namespace uptempo {
 namespace {
 
-// Numbers tell recordings apart, also from one that had the same address before.
+// Distinguishes recordings, also those at a reused address.
 uint64_t next_id() noexcept {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -33,7 +33,8 @@ std::optional<Agent> agent_of(const detail::BatchQueue& state) {
 
 constexpr auto drain = std::chrono::seconds(10);
 
-// Kernels that may still run after their recording has gone stay loaded until the end of the Runtime, which unloads all code.
+// Keeps kernels that may still run after their recording was destroyed. They stay loaded until the
+// end of the Runtime, which unloads all code.
 void leave_loaded(std::set<std::shared_ptr<const KernelInfo>>&& kernels) {
   static std::mutex mutex;
   static auto* const left = new std::vector<std::set<std::shared_ptr<const KernelInfo>>>;
@@ -52,7 +53,7 @@ Recording::Recording(detail::BatchQueue& state, std::span<std::byte> kernargs,
     : Recording(state, options, [rest = kernargs](size_t bytes) mutable {
         if (rest.size() < bytes)
           refuse(fmt::format("{} bytes of kernargs", bytes), fmt::format("{} bytes are left", rest.size()),
-                 "lend the recording more memory");
+                 "pass more kernarg memory to the recording");
         const std::span<std::byte> chunk = rest.first(bytes);
         rest = rest.subspan(bytes);
         return chunk;
@@ -72,9 +73,9 @@ Recording::Recording(detail::BatchQueue& state, const RecordingOptions& options,
   partly_out_.publication = &publication_;
   if (!agent_) return;
   if (!state.usable())
-    refuse("a recording for a queue", "the Runtime of that queue has gone",
+    refuse("a recording for a queue", "the Runtime of that queue was destroyed",
            "make a new Runtime and a new Queue");
-  (void)detail::BatchQueue::ended();  // made where it may fail
+  (void)detail::BatchQueue::ended();  // here, where it may throw
   session_end_.start([this]() noexcept {
     publication_.end(detail::Ending::runtime);
     if (partly_out_.state == nullptr) partly_out_.state = &detail::BatchQueue::ended();
@@ -100,14 +101,14 @@ void Recording::require_not_ended() const {
   if (publication_.ended != detail::Ending::none) detail::BatchQueue::refuse_ended(publication_);
 }
 
-// After the end of the Runtime partly_out_ has a queue, so this one look is for both.
+// After the end of the Runtime partly_out_ has a queue, so one test covers both cases.
 void Recording::require_not_partly_out(const char* asked) const {
   if (partly_out_.state == nullptr) return;
   require_not_ended();
   refuse(
       asked,
-      fmt::format("{} of its {} packets are in a ring", publication_.published, publication_.packets.size()),
-      "replay it to its end on the same queue, or abandon() that replay");
+      fmt::format("{} of its {} packets are already published", publication_.published, publication_.packets.size()),
+      "finish that replay on the same queue, or abandon() it");
 }
 
 Recording::Recorded& Recording::find(uint64_t recording, uint32_t index, uint32_t generation) {
@@ -115,7 +116,7 @@ Recording::Recorded& Recording::find(uint64_t recording, uint32_t index, uint32_
   require_not_partly_out("a patch");
   if (recording != id_)
     refuse(fmt::format("node {} of another recording", index), fmt::format("this one has {} nodes", size()),
-           "patch a node where it was recorded");
+           "patch a node through the recording that it belongs to");
   Recorded& recorded = nodes_[index];
   if (recorded.generation != generation)
     refuse(fmt::format("node {} as it was before replace()", index),
@@ -135,7 +136,7 @@ uint32_t Recording::generation_of_dispatch(size_t index, std::span<const Argumen
   return nodes_[index].generation;
 }
 
-// A replay that ends with a finished packet got a barrier packet behind it.
+// A replay that ends with a finished packet has appended a barrier packet.
 void Recording::keep_in_step() {
   publication_.touched.next();
   nodes_.resize(publication_.packets.size());
@@ -178,14 +179,15 @@ void Recording::raw(const aql::Packet64& packet) {
   keep_in_step();
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid)
     refuse(fmt::format("a packet with header 0x{:04x}", packet.header()),
-           "its type is INVALID: the queue would wait for it for ever", "give the packet its final header");
+           "its type is INVALID: the packet processor would wait for it forever", "give the packet its final header");
   if (publication_.packets.full()) publication_.packets.grow();
   nodes_.emplace_back();
   publication_.put(packet);
   publication_.replan();
 }
 
-// What a replay does with a recording that ends with a finished packet, beforehand.
+// Appends the barrier packet that a replay would append to a recording that ends with a finished
+// packet.
 void Recording::complete_finished() {
   keep_in_step();
   if (publication_.packets.full()) publication_.packets.grow();
@@ -196,7 +198,7 @@ void Recording::complete_finished() {
 
 void Recording::change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid) {
   const detail::DispatchShape& shape =
-      shapes_.of(*kernel, grid);  // throws, if at all, before anything changes
+      shapes_.of(*kernel, grid);  // may throw, so before any change
   kernels_.insert(kernel);
   Recorded& recorded = nodes_[index];
   std::byte* block = nullptr;
@@ -227,7 +229,7 @@ void Recording::change_grid(uint32_t index, const Grid& grid) {
       place_local_arrays(index, shape.packet.group_segment_size(), recorded.block, nullptr);
   detail::require_group_segment(*recorded.kernel, grid.lds_bytes, group_segment);
   std::byte* const block = shape.block_bytes == 0 ? nullptr : writable_block(index);
-  // Words of hidden arguments may hold explicit ones as well.
+  // A word with hidden arguments may also hold explicit ones.
   const std::span<const std::byte> old(block, shape.block_bytes);
   std::copy(old.begin(), old.end(), scratch_.begin());
   place_local_arrays(index, shape.packet.group_segment_size(), scratch_.data(), scratch_.data());
@@ -259,7 +261,7 @@ uint64_t Recording::place_local_arrays(uint32_t index, uint64_t begin, const std
         next < layout.explicit_count() ? offset_at(next) : publication_.packets[index].group_segment_size();
     const uint32_t bytes = array_end - offset_at(i);
     const uint64_t offset = detail::align_local(end);
-    if (block != nullptr) {  // may be `arguments`: what is written has been read
+    if (block != nullptr) {  // may equal `arguments`: every byte written here has been read
       const auto offset_argument = static_cast<uint32_t>(offset);
       std::memcpy(block + layout.offset(i), &offset_argument, sizeof offset_argument);
     }
@@ -273,7 +275,7 @@ void Recording::refuse_if_declared(uint32_t index, size_t argument) const {
   if (!publication_.is_declared(index)) return;
   refuse(fmt::format("another address for argument {} of node {}", argument, index),
          "the node's accesses are declared, and the plan relies on them",
-         "replace() the node and declare what it touches now");
+         "replace() the node and declare its new accesses");
 }
 
 std::byte* Recording::writable_block(uint32_t index) {
@@ -315,8 +317,8 @@ std::byte* Recording::wait_for_spare(uint32_t size) {
          .asked = fmt::format("a kernarg block of {} bytes for a patched node", size),
          .found = fmt::format("none of {} spare bytes is free; {} replays are in flight and hold {} blocks{}",
                               options_.spare_kernarg_bytes, flight_count_, blocks_.retired(),
-                              lost_ ? ", because a queue failed that had not finished one" : ""),
-         .remedy = lost_ ? "record it anew"
+                              lost_ ? ", because a queue failed before it had finished one" : ""),
+         .remedy = lost_ ? "record it again"
                          : "give the recording more spare_kernarg_bytes, or have fewer replays in flight"});
   }
 }
@@ -328,7 +330,7 @@ bool Recording::all_landed() noexcept {
       if (!oldest.timeline->failed() || oldest.timeline->is_done(oldest.value)) break;
       lost_ = true;
     }
-    // Nobody knows when the packets of a lost replay are over: of what was in use up to then nothing is used again.
+    // It is unknown when the packets of a lost replay end, so no block in use until then is reused.
     if (!lost_) blocks_.recycle(oldest.replay);
     first_flight_ = (first_flight_ + 1) % flights_.size();
     --flight_count_;
@@ -338,7 +340,7 @@ bool Recording::all_landed() noexcept {
   return true;
 }
 
-// Before a replay: once its packets are out nothing may fail.
+// Called before a replay: after its packets are published nothing may fail.
 void Recording::make_room_for_flight() {
   if (flight_count_ < flights_.size()) return;
   all_landed();
@@ -368,7 +370,7 @@ void Recording::require_queue(detail::BatchQueue& state) const {
     return recorded.kernel != nullptr && recorded.kernel->arguments.names_queue();
   });
   refuse("a replay on another queue",
-         fmt::format("kernel '{}' is told by a hidden argument which queue it runs in", naming->kernel->name),
+         fmt::format("a hidden argument of kernel '{}' holds the address of its queue", naming->kernel->name),
          "replay it on the queue that it was recorded for, or record it for this one too");
 }
 
@@ -383,7 +385,7 @@ std::optional<Completion> Recording::submit(detail::BatchQueue& state, Deadline 
   try {
     value = state.submit(publication_, deadline);
   } catch (...) {
-    // Partly out; or the queue has failed, with some of the packets out perhaps.
+    // The replay is partly published, or the queue failed, possibly with some packets published.
     const uint64_t begun = state.timeline().last_begun();
     if (fresh && begun != before) note_flight(state, begun);
     detail::BatchQueue::leave(partly_out_);
@@ -398,7 +400,7 @@ std::optional<Completion> Recording::submit(detail::BatchQueue& state, Deadline 
   }
   nodes_.resize(
       publication_.packets
-          .size());  // a barrier packet may have been added, to complete a replay that ends with a finished one
+          .size());  // a barrier packet may have been appended to complete a final finished packet
   if (fresh && size() != 0) note_flight(state, *value);
   return Completion{state.timeline(), *value};
 }
@@ -414,7 +416,7 @@ std::optional<Completion> Recording::try_replay(detail::BatchQueue& state) {
 
 Completion Recording::replay(Queue& queue) {
   detail::BatchQueue& state = queue.state("Recording::replay");
-  // The common case finds room at once and reads no clock.
+  // Common case: there is room at once, and the clock is not read.
   if (publication_.packets.size() < state.ring_size()) {
     if (const std::optional<Completion> completion = submit(state, Deadline::now())) return *completion;
   }

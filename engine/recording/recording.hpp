@@ -1,4 +1,5 @@
-// Recording: a batch that is kept. Recorded once with its kernarg blocks, planned once, replayed any number of times at the cost of copying packets.
+// Recording: a batch that is recorded and planned once and replayed any number of times, at the
+// cost of copying its packets.
 //
 //   Recording step{queue};
 //   Node force = step.dispatch(force_kernel, Grid{n}.by(256), x, f, dt).reads(x, n).writes(f, n);
@@ -7,27 +8,36 @@
 //   step.set<2>(force, dt / 2);                    // from the next replay on
 //   step.replay(queue).wait();
 //
-// Replay. To the queue a replay is a batch: one publication, one completion signal, fences as planned for a batch that the host has
-// prepared. It goes to any queue of the agent that the recording was made for; several replays may be in flight, in one queue or in
-// several. What is said in queue.hpp and batch_submitter.hpp of room, deadlines and a publication longer than the ring holds here too: a replay that is cut off by
-// its deadline is partly out, goes on with the next replay() on the same queue, and can be given up with abandon().
+// Replay: for the queue, a replay is a batch: one publication with one completion signal. Its
+// fences are planned for a batch that the host has prepared. Any queue of the recording's agent can
+// replay it. Several replays may be in flight, in one queue or several. The rules of queue.hpp and
+// batch_submitter.hpp about room, deadlines and publications longer than the ring apply. A replay
+// that its deadline cuts off is partly published. The next replay() on the same queue continues it;
+// abandon() drops the rest.
 //
-// Patching. Changes hold from the next replay on; replays in flight go on with what they were given. A block that a replay in flight may still read is not
-// written: the node gets another one from RecordingOptions::spare_kernarg_bytes, and the old one is used again when those replays have completed. If none is
-// left, patching waits up to RecordingOptions::patience and then throws Error. A patch costs what it changes: an argument its bytes (and, with replays in flight,
-// a copy of the node's block), a grid or a kernel one packet and one block. Only what bears on fences (accesses, scopes, more nodes) makes
-// the next replay plan anew.
+// Patching: changes apply from the next replay on; replays in flight keep their values. A block
+// that a replay in flight may still read is not changed. Its node gets another block from
+// RecordingOptions::spare_kernarg_bytes, and the old block is reused when those replays have
+// completed. If no block is left, patching waits up to RecordingOptions::patience and then throws
+// Error.
 //
-// Nodes. A Node names a dispatch of one recording and knows its argument types. replace() may change them: the old handle is refused from
-// then on, as is a handle of another recording, with Error.
+// Nodes: a Node identifies a dispatch of one recording and has its argument types. replace() may
+// change the types and invalidates the old handle. A stale handle, or one of another recording,
+// throws Error.
 //
-// Cost of a replay in the steady state: no allocation, no system call, no HSA call but doorbells: one for the first `lead` packets, so that execution starts
-// early, then one for each chunk.
+// Cost: a replay in steady state makes no allocation, no system call and no HSA call except
+// doorbells. One doorbell follows the first `lead` packets, so that execution starts early; each
+// further chunk has one. A patch costs what it changes: for an argument its bytes (with replays in
+// flight, also a copy of the node's block), for a grid or kernel one packet and one block. Only
+// changes that affect fences (accesses, scopes, additional nodes) make the next replay plan again.
 //
-// Thread safety: one owner at a time, who owns the queue of a replay as well. Lifetime: kernels are kept loaded by the recording; buffers live until the last
-// replay has completed; the destructor waits up to 10 s for replays in flight, and what is not finished then keeps its memory until the end of
-// the Runtime. A queue that goes while a replay is partly out in it ends that replay as abandon()
-// does. After the Runtime has gone, everything that records, patches or replays throws Error.
+// Thread safety: one owner at a time, which must also own the queue of a replay.
+//
+// Lifetime: the recording keeps its kernels loaded. Buffers must live until the last replay has
+// completed. The destructor waits up to 10 s for replays in flight; the memory of an unfinished one
+// stays until the end of the Runtime. If a queue is destroyed while a replay is partly published in
+// it, that replay ends as with abandon(). After the end of the Runtime, every call that records,
+// patches or replays throws Error.
 #pragma once
 
 #include <array>
@@ -65,11 +75,12 @@ struct RecordingOptions {
   Timing timing = Timing::none;
   aql::Chunking chunking{.lead = 8, .chunk = 1024};
   size_t spare_kernarg_bytes =
-      64 << 10;  // at least, of blocks for nodes that are patched while replays are in flight
-  std::chrono::nanoseconds patience = std::chrono::seconds(30);  // of patches and of a plain replay()
+      64 << 10;  // minimum, for blocks of nodes that are patched while replays are in flight
+  // longest wait of a patch, and of replay() without a deadline
+  std::chrono::nanoseconds patience = std::chrono::seconds(30);
 };
 
-// A recorded dispatch.
+// Handle of a recorded dispatch.
 template <class... Args>
 class Node {
  public:
@@ -84,11 +95,12 @@ class Node {
   uint32_t generation_;
 };
 
-// The dispatch just recorded or replaced, for saying more about it. Becomes a Node.
+// The dispatch just recorded or replaced, for declarations about it. Converts to a Node.
 template <class... Args>
 class NodeRef : public detail::Declaring<NodeRef<Args...>, detail::PacketRef> {
  public:
-  operator Node<Args...>() const noexcept { return node_; }  // NOLINT: a NodeRef is a Node with more to say
+  // NOLINT: implicit, because a NodeRef is a Node plus declarations
+  operator Node<Args...>() const noexcept { return node_; }
   Node<Args...> node() const noexcept { return node_; }
 
  private:
@@ -102,16 +114,17 @@ Node(const NodeRef<Args...>&) -> Node<Args...>;
 
 class Recording {
  public:
-  // For the queue's agent. Throws Error.
+  // For queues of this queue's agent. Throws Error.
   explicit Recording(Queue& queue, const RecordingOptions& options = {});
-  // Over a queue without ROCr; kernarg memory is `kernargs`, spare bytes included. See batch_queue.hpp.
+  // For a queue without ROCr; `kernargs` is the kernarg memory, including spare bytes. See
+  // batch_queue.hpp.
   Recording(detail::BatchQueue& state, std::span<std::byte> kernargs, const RecordingOptions& options);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Records one dispatch. Throws Error for a geometry or an amount of group memory that kernel or
-  // agent cannot run, and while a replay is partly out.
+  // Records one dispatch. Throws Error if the kernel or the agent cannot run the geometry or the
+  // amount of group memory, and while a replay is partly published.
   template <class... Args>
   NodeRef<Args...> dispatch(const Kernel<Args...>& kernel, const Grid& grid,
                             const std::type_identity_t<Args>&... args) {
@@ -120,11 +133,12 @@ class Recording {
     store(index, args...);
     return {publication_.ref_of(index), Node<Args...>(id_, index, nodes_[index].generation)};
   }
-  // Records a finished packet, as BatchSubmitter::raw. Its kernarg block and its completion signal are the caller's, for every replay.
+  // Records a finished packet, as BatchSubmitter::raw(). The caller keeps its kernarg block and
+  // completion signal valid for every replay.
   void raw(const aql::Packet64& packet);
 
-  // Gives argument `I` of a node another value. Throws Error for an address if the accesses of the node are declared: they would speak of other memory; use
-  // replace() and declare them again.
+  // Changes argument `I` of a node. Throws Error for an address if the node's accesses are
+  // declared, because they would describe other memory. Use replace() and declare them again.
   template <size_t I, class... Args>
   void set(const Node<Args...>& node,
            const std::type_identity_t<std::tuple_element_t<I, std::tuple<Args...>>>& value) {
@@ -136,16 +150,15 @@ class Recording {
     uint32_t none = 0;
     detail::store_argument(writable_block(node.index_), recorded.kernel->arguments.offset(I), value, none);
   }
-  // Gives a node another grid. What was declared of its accesses must hold for that one too.
-  // LocalBytes arguments keep their sizes (but the last of several are rounded up to 16 bytes,
-  // which is where the next one lay); their offsets follow Grid::lds_bytes. Throws Error as
-  // dispatch().
+  // Changes the grid of a node. Its declared accesses must hold for the new grid, too. LocalBytes
+  // arguments keep their sizes; all but the last are rounded up to 16 bytes, the offset of the next
+  // one. Their offsets follow Grid::lds_bytes. Throws Error as dispatch().
   template <class... Args>
   void set_grid(const Node<Args...>& node, const Grid& grid) {
     find(node.recording_, node.index_, node.generation_);
     change_grid(node.index_, grid);
   }
-  // Makes a node another dispatch, of which nothing is said yet. The old handle is not valid any more.
+  // Replaces a node by another dispatch, which has no declarations yet. Invalidates the old handle.
   template <class... Old, class... Args>
   NodeRef<Args...> replace(const Node<Old...>& node, const Kernel<Args...>& kernel, const Grid& grid,
                            const std::type_identity_t<Args>&... args) {
@@ -157,20 +170,23 @@ class Recording {
             Node<Args...>(id_, node.index_, nodes_[node.index_].generation)};
   }
 
-  // Publishes. Throws Error as BatchSubmitter::submit does, for a queue of another agent, and for another queue than the one that a kernel of the
-  // recording names in a hidden argument. An empty recording gives the completion of what was submitted before.
+  // Publishes. For an empty recording, returns the completion of the last submission. Throws Error
+  // as BatchSubmitter::submit(), for a queue of another agent, and for another queue if a kernel
+  // has its queue's address as a hidden argument.
   Completion replay(Queue& queue);
   Completion replay(Queue& queue, Deadline deadline);
-  // Empty if it would have to wait. A recording longer than the ring cannot be replayed without waiting: throws Error.
+  // Returns empty instead of waiting. Throws Error for a recording longer than the ring, which
+  // cannot be replayed without waiting.
   std::optional<Completion> try_replay(Queue& queue);
-  // The same over a queue without ROCr.
+  // As above, for a queue without ROCr.
   Completion replay(detail::BatchQueue& state, Deadline deadline);
   std::optional<Completion> try_replay(detail::BatchQueue& state);
-  // Ends a replay that is partly out, with a barrier packet (waiting for a slot); otherwise does nothing.
+  // Ends a partly published replay with a barrier packet, for which it waits for a slot. Otherwise
+  // does nothing.
   void abandon() noexcept;
 
-  // A node that was recorded elsewhere: of a recording that comes from a file (recording_file.hpp). Throws Error unless there is such a dispatch and it
-  // takes arguments of these types.
+  // Returns the handle of a node that was recorded elsewhere, for a recording from a file
+  // (recording_file.hpp). Throws Error unless node `index` is a dispatch with these argument types.
   template <class... Args>
   Node<Args...> node(size_t index) const {
     static constexpr std::array<ArgumentType, sizeof...(Args)> types{argument_type<Args>()...};
@@ -179,7 +195,7 @@ class Recording {
 
   size_t size() const noexcept { return nodes_.size(); }
   uint64_t replays() const noexcept { return replays_; }
-  // The fence plan, packet by packet, and in words. Of the last replay.
+  // Fence plan of the last replay, one entry per packet, and the same in words.
   std::span<const PacketPlan> plan() { return publication_.last_plan(); }
   std::string explain();
 
@@ -210,19 +226,19 @@ class Recording {
   uint32_t add(const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   void change(uint32_t index, const std::shared_ptr<const KernelInfo>& kernel, const Grid& grid);
   void change_grid(uint32_t index, const Grid& grid);
-  // Puts the node's LocalBytes arrays behind `begin` bytes of group memory, into `block` where that
-  // is not null. Returns the size of the group segment.
+  // Places the node's LocalBytes arrays after `begin` bytes of group memory, and stores their
+  // offsets in `block` unless it is null. Returns the size of the group segment.
   uint64_t place_local_arrays(uint32_t index, uint64_t begin, const std::byte* arguments,
                               std::byte* block) const noexcept;
   void complete_finished();
   void put_packet(uint32_t index, const detail::DispatchShape& shape);
   void refuse_if_declared(uint32_t index, size_t argument) const;
-  // The node's block, or a copy of it that no replay uses.
+  // Returns the node's block, or a copy of it that no replay uses.
   std::byte* writable_block(uint32_t index);
   std::byte* wait_for_spare(uint32_t size);
   void require_queue(detail::BatchQueue& state) const;
   std::optional<Completion> submit(detail::BatchQueue& state, Deadline deadline);
-  // Takes note of replays that have completed; true if all have.
+  // Recycles the blocks of completed replays. Returns true if all replays have completed.
   bool all_landed() noexcept;
   void keep_spare();
   void make_room_for_flight();
@@ -238,7 +254,7 @@ class Recording {
     publication_.edit(index).set_group_segment_size(group_segment);
   }
 
-  const std::optional<Agent> agent_;  // none without ROCr
+  const std::optional<Agent> agent_;  // empty without ROCr
   const QueueFacts facts_;
   const RecordingOptions options_;
   const uint64_t id_;
@@ -246,21 +262,23 @@ class Recording {
   detail::DispatchShapes shapes_;
   std::vector<Recorded> nodes_;
   std::set<std::shared_ptr<const KernelInfo>>
-      kernels_;  // of all nodes there are and were: replays in flight may run any
+      kernels_;  // of all current and earlier nodes, because replays in flight may run any of them
   std::vector<KernargBuffer> memory_;
   detail::RecordedBlocks blocks_;
-  std::vector<std::byte> scratch_;  // as large as the largest block
+  std::vector<std::byte> scratch_;  // size of the largest block
   bool spare_kept_ = false;
-  size_t naming_queue_ = 0;  // nodes whose kernel is told its queue
-  // What all_landed() said after replay `asked_after_`.
+  // number of nodes whose kernel has its queue's address as a hidden argument
+  size_t naming_queue_ = 0;
+  // Result of all_landed() after replay `asked_after_`.
   uint64_t asked_after_ = UINT64_MAX;
   bool had_landed_ = false;
-  bool lost_ = false;  // a queue failed that had not finished a replay
+  bool lost_ = false;  // a queue failed before it had finished a replay
 
-  std::vector<Flight> flights_;  // a ring, oldest at first_flight_
+  std::vector<Flight> flights_;  // ring buffer; oldest at first_flight_
   size_t first_flight_ = 0, flight_count_ = 0;
   uint64_t replays_ = 0;
-  detail::QueueGuest partly_out_;   // its queue: that in which a replay is partly out; null: none
+  // state: the queue in which a replay is partly published; null: none
+  detail::QueueGuest partly_out_;
   detail::SessionEnd session_end_;  // last: it uses the others
 };
 

@@ -25,7 +25,8 @@ namespace {
 
 constexpr std::string_view magic = "uptempo-recording ";
 using detail::newest_version;
-constexpr size_t longest_line = 80;  // 18 characters, three numbers of at most 20 digits, two spaces
+// 18 characters, three numbers of at most 20 digits, two spaces
+constexpr size_t longest_line = 80;
 constexpr size_t portion = 64 << 10;
 
 uint64_t hash_of(std::string_view payload) noexcept {
@@ -54,7 +55,7 @@ std::string file_of(const Recording& recording, const Bindings& memory) {
   refuse(origin, std::move(found), "the file was damaged: copy or save it again");
 }
 
-// The whole text as a number, written as std::to_string writes it.
+// Parses the whole text as a number, in the form that std::to_string writes.
 std::optional<uint64_t> decimal(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -62,7 +63,7 @@ std::optional<uint64_t> decimal(std::string_view text) {
   return number;
 }
 
-// The text up to the next space, or all of it; `rest` goes on behind the space.
+// Returns the text up to the next space, or all of it, and removes it and the space from `rest`.
 std::string_view word_of(std::string_view& rest) {
   const size_t space = rest.find(' ');
   const std::string_view word = rest.substr(0, space);
@@ -73,12 +74,12 @@ std::string_view word_of(std::string_view& rest) {
 struct FirstLine {
   uint64_t version;
   uint64_t payload_bytes;
-  std::string_view hash;  // into the line
+  std::string_view hash;  // refers to the line
 };
 
-// `line` as far as it could be read: its end, or the end of everything, or longest_line characters.
+// `line`: what could be read: up to its end, the end of the input, or longest_line characters.
 FirstLine parse_first_line(std::string_view line, bool at_end, const std::string& origin) {
-  if (line.empty()) refuse_cut_off(origin, "no bytes at all");
+  if (line.empty()) refuse_cut_off(origin, "an empty input");
   if (line.substr(0, magic.size()) != magic.substr(0, line.size()))
     refuse(origin, fmt::format("bytes that do not begin with '{}'", magic),
            "pass a file that save_recording() wrote");
@@ -97,7 +98,7 @@ FirstLine parse_first_line(std::string_view line, bool at_end, const std::string
   const std::string_view hash = rest;
   if (!ended || !version || *version == 0 || !bytes || hash.size() != 16 ||
       hash.find_first_not_of("0123456789abcdef") != std::string_view::npos)
-    refuse_damaged(origin, "a first line that is not '<version> <bytes> <hash>' behind its name");
+    refuse_damaged(origin, "a first line that is not '<version> <bytes> <hash>' after its name");
   return {*version, *bytes, hash};
 }
 
@@ -107,7 +108,7 @@ detail::Payload read_payload(std::istream& in, const std::string& origin) {
   if (in.bad()) refuse(origin, "it cannot be read", "pass a regular file that may be read");
   const FirstLine first = parse_first_line(line, in.eof(), origin);
   std::string payload;
-  // In portions: the number of bytes is a claim until they have come.
+  // In portions: the size in the first line is only a claim until the bytes have been read.
   while (payload.size() < first.payload_bytes && in) {
     const size_t before = payload.size();
     payload.resize(before + static_cast<size_t>(std::min<uint64_t>(portion, first.payload_bytes - before)));
@@ -116,11 +117,11 @@ detail::Payload read_payload(std::istream& in, const std::string& origin) {
   }
   if (payload.size() < first.payload_bytes)
     refuse_cut_off(origin,
-                   fmt::format("{} of {} bytes behind the first line", payload.size(), first.payload_bytes));
+                   fmt::format("{} of {} bytes after the first line", payload.size(), first.payload_bytes));
   const std::string hash = fmt::format("{:016x}", hash_of(payload));
   if (hash != first.hash)
     refuse_damaged(origin,
-                   fmt::format("bytes whose hash is {} where the first line says {}", hash, first.hash));
+                   fmt::format("bytes whose hash is {}, but the first line has {}", hash, first.hash));
   return {first.version, std::move(payload)};
 }
 
@@ -130,7 +131,7 @@ std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, boo
   const detail::Payload payload = read_payload(in, origin);
   if (to_its_end && in.peek() != std::istream::traits_type::eof())
     refuse_damaged(origin,
-                   fmt::format("more than the {} bytes that the first line says", payload.text.size()));
+                   fmt::format("more than the {} bytes that the first line announces", payload.text.size()));
   const std::vector<detail::RecordedNode> nodes =
       detail::read_payload(payload.text, payload.version, origin, kernels, memory);
   std::unique_ptr<Recording> recording = make();
@@ -147,16 +148,16 @@ std::unique_ptr<Recording> load(std::istream& in, const std::string& origin, boo
                          "there is unchanged"});
 }
 
-// A new file beside `file`, which goes when this does unless it has taken the other's place.
+// A temporary file beside `file`. Its destructor removes it unless it has replaced `file`.
 class FileBeside {
  public:
   explicit FileBeside(const std::filesystem::path& file) : file_(file) {
     static std::atomic<unsigned> last{0};
-    do {  // a name may be left from a process of the same number that did not end well
+    do {  // a crashed process with the same number may have left this name
       beside_ = file.string() + fmt::format(".{}-{}", getpid(), last.fetch_add(1, std::memory_order_relaxed));
       descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
-    if (descriptor_ < 0) fail("it cannot be made beside it");
+    if (descriptor_ < 0) fail("a temporary file cannot be created beside it");
   }
   ~FileBeside() {
     if (descriptor_ < 0) return;
@@ -175,9 +176,9 @@ class FileBeside {
     }
   }
   void take_its_place() {
-    // Before the name: a name that survives a crash must not name a file without its bytes.
+    // Before the rename: a name that survives a crash must not refer to a file without its bytes.
     if (fsync(descriptor_) != 0) fail("it cannot be flushed");
-    if (rename(beside_.c_str(), file_.c_str()) != 0) fail("it cannot be given its name");
+    if (rename(beside_.c_str(), file_.c_str()) != 0) fail("the temporary file cannot be renamed");
     close(std::exchange(descriptor_, -1));
   }
 
@@ -201,18 +202,18 @@ void save_recording(const Recording& recording, std::ostream& out, const Binding
                  .call = "save_recording",
                  .asked = fmt::format("{} bytes to a stream", file.size()),
                  .found = "the stream has failed",
-                 .remedy = "look at what is behind the stream"});
+                 .remedy = "check the device or file of the stream"});
 }
 
 void save_recording(const Recording& recording, const std::filesystem::path& file, const Bindings& memory) {
   const std::string bytes = file_of(recording, memory);
   std::error_code error;
-  // A link goes on naming the file that it names, and a device is not replaced by a file.
+  // A link stays a link to its file, and a device is not replaced by a file.
   std::filesystem::path place = std::filesystem::weakly_canonical(file, error);
   if (error) place = file;
   const std::filesystem::file_status status = std::filesystem::status(place, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    refuse_to_write(file, "there is something that is no regular file");
+    refuse_to_write(file, "the path names something that is not a regular file");
   FileBeside written(place);
   written.write(bytes);
   written.take_its_place();

@@ -31,7 +31,7 @@ struct Origin {
 
 uint64_t number(const Origin& origin, const std::string& where, const json& value, uint64_t least,
                 uint64_t most) {
-  if (!value.is_number_unsigned()) origin.nonsense(fmt::format("{} is no whole number", where));
+  if (!value.is_number_unsigned()) origin.nonsense(fmt::format("{} is not a whole number", where));
   const auto found = value.get<uint64_t>();
   if (found < least || found > most)
     origin.nonsense(fmt::format("{} is {}, not from {} to {}", where, found, least, most));
@@ -39,7 +39,7 @@ uint64_t number(const Origin& origin, const std::string& where, const json& valu
 }
 
 const std::string& text(const Origin& origin, const std::string& where, const json& value) {
-  if (!value.is_string()) origin.nonsense(fmt::format("{} is no text", where));
+  if (!value.is_string()) origin.nonsense(fmt::format("{} is not a string", where));
   return value.get_ref<const std::string&>();
 }
 
@@ -49,16 +49,17 @@ bool flag(const Origin& origin, const std::string& where, const json& value) {
 }
 
 const json& list(const Origin& origin, const std::string& where, const json& value) {
-  if (!value.is_array()) origin.nonsense(fmt::format("{} is no list", where));
+  if (!value.is_array()) origin.nonsense(fmt::format("{} is not a list", where));
   return value;
 }
 
-// One map of the file: members are asked for one by one, and what nobody asked for is refused.
+// One map of the file. Members are read one by one; require_no_more() refuses members that were not
+// read.
 class Map {
  public:
   Map(const Origin& origin, std::string where, const json& value)
       : origin_(origin), where_(std::move(where)), value_(value) {
-    if (!value.is_object()) origin_.nonsense(fmt::format("{} is no map", where_));
+    if (!value.is_object()) origin_.nonsense(fmt::format("{} is not a map", where_));
   }
 
   std::string path(const char* key) const { return fmt::format("'{}' of {}", key, where_); }
@@ -84,7 +85,7 @@ class Map {
   }
   void require_no_more() const {
     if (asked_ == value_.size()) return;
-    origin_.nonsense(fmt::format("{} has members that do not belong there", where_));
+    origin_.nonsense(fmt::format("{} has unknown members", where_));
   }
 
  private:
@@ -97,21 +98,21 @@ class Map {
 uint64_t hash(const Origin& origin, Map& map, const char* key) {
   const std::string& digits = map.text(key);
   if (digits.size() != 16 || digits.find_first_not_of("0123456789abcdef") != std::string::npos)
-    origin.nonsense(fmt::format("{} is no hash", map.path(key)));
+    origin.nonsense(fmt::format("{} is not a hash", map.path(key)));
   return std::stoull(digits, nullptr, 16);
 }
 
-// Bytes from hexadecimal text, exactly as many as fit.
+// Parses exactly as many bytes as fit from hexadecimal text.
 void unhex(const Origin& origin, const std::string& where, const std::string& digits,
            std::span<std::byte> into) {
   const auto digit = [&](char c) -> unsigned {
     if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
     if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
-    origin.nonsense(fmt::format("{} has a character that is no hexadecimal digit", where));
+    origin.nonsense(fmt::format("{} has a character that is not a hexadecimal digit", where));
   };
   if (digits.size() != 2 * into.size())
     origin.nonsense(
-        fmt::format("{} has {} digits where the kernel takes {} bytes", where, digits.size(), into.size()));
+        fmt::format("{} has {} digits, but the kernel takes {} bytes", where, digits.size(), into.size()));
   for (size_t i = 0; i < into.size(); ++i)
     into[i] = static_cast<std::byte>(digit(digits[2 * i]) << 4 | digit(digits[2 * i + 1]));
 }
@@ -138,15 +139,15 @@ std::shared_ptr<const KernelInfo> find_kernel(const Origin& origin, const std::s
   }
   if (others.empty())
     origin.refuse(HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
-                  fmt::format("it needs kernel '{}' of {}; what was given has {}", name, to_string(wanted),
+                  fmt::format("it needs kernel '{}' of {}; the caller passed {}", name, to_string(wanted),
                               all.empty() ? "no kernels" : all),
                   "pass the program that the recording was made with");
   const bool other_target = others.find(wanted.target + ",") == std::string::npos;
   origin.refuse(HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
-                fmt::format("it needs kernel '{}' of {}; what was given has it {} code object: {}", name,
+                fmt::format("it needs kernel '{}' of {}; the caller passed one {} code object: {}", name,
                             to_string(wanted),
-                            other_target ? "for another target and of another" : "of another", others),
-                "pass the program that the recording was made with, or record and save it anew");
+                            other_target ? "for another target and from another" : "from another", others),
+                "pass the program that the recording was made with, or record and save it again");
 }
 
 struct Range {
@@ -160,7 +161,7 @@ Range find_memory(const Origin& origin, Map map, const Bindings& memory) {
   map.require_no_more();
   const MemoryRange* const found = memory.find(range.name);
   const char* const remedy =
-      "name the memory that the recording is to use, as large as it was when it was saved";
+      "name memory of at least that size in the Bindings";
   if (found == nullptr)
     origin.refuse(HSA_STATUS_ERROR_INVALID_ARGUMENT,
                   fmt::format("it uses memory '{}' of {} bytes; named are {}", range.name, range.size_bytes,
@@ -247,13 +248,13 @@ class Reader {
     }
     Grid grid = Grid(sizes[0][0], sizes[0][1], sizes[0][2]).by(sizes[1][0], sizes[1][1], sizes[1][2]);
     grid.dimensions = static_cast<uint16_t>(dimensions);
-    // In version 1 it is a member that does not belong there.
+    // Version 1 has no such member.
     if (version_ >= 2 && map.has("lds"))
       grid.lds_bytes = static_cast<uint32_t>(map.number("lds", 1, UINT32_MAX));
     return grid;
   }
 
-  // An address from `memory` and `offset`, at which `bytes` have to lie.
+  // Returns the address at `memory` and `offset`. Requires `bytes` bytes from there in the range.
   uintptr_t place(Map& map, uint64_t bytes) const {
     const Range& range = ranges_[index(map.path("memory"), map.at("memory"), ranges_.size())];
     const uint64_t offset = map.number("offset", 0, range.size_bytes - 1);
@@ -278,7 +279,7 @@ class Reader {
       if (kind != ArgumentType::Kind::value &&
           bytes.size() != (kind == ArgumentType::Kind::address ? sizeof(uintptr_t) : sizeof(uint32_t)))
         origin_.nonsense(
-            fmt::format("{} is of {} bytes, which is no address and no LDS array", where, bytes.size()));
+            fmt::format("{} is of {} bytes, which is neither an address nor an LDS array", where, bytes.size()));
       switch (kind) {
         case ArgumentType::Kind::address: {
           if (list[i].is_null()) break;
@@ -346,7 +347,7 @@ std::vector<RecordedNode> read_payload(std::string_view payload, uint64_t versio
                                        const std::vector<KernelSource>& kernels, const Bindings& memory) {
   const Origin origin{origin_name};
   const json root = json::parse(payload, nullptr, /*allow_exceptions=*/false);
-  if (root.is_discarded()) origin.nonsense("bytes that are no JSON");
+  if (root.is_discarded()) origin.nonsense("bytes that are not JSON");
   Map map(origin, "the recording", root);
   Reader reader(origin, version, kernels, memory);
   reader.tables(map);

@@ -43,7 +43,8 @@ T load_from(const std::byte* from) noexcept {
   return value;
 }
 
-// Turns nodes into JSON, and keeps the lists of kernels and memory to which they refer by number.
+// Converts nodes to JSON and collects the lists of kernels and memory ranges that they refer to by
+// number.
 class Writer {
  public:
   explicit Writer(const Bindings& memory) : memory_(memory) {}
@@ -96,8 +97,8 @@ class Writer {
     if (!is_and && packet != aql::to_packet(aql::BarrierOr{.flags = flags}))
       refuse_to_save(
           fmt::format("{}, a finished packet with header 0x{:04x}", name_, packet.header()),
-          "it is no barrier packet without signals: signals and addresses mean nothing to another process",
-          "save what does not need the packet, and record the packet after loading");
+          "it is not a barrier packet without signals: signals and addresses are not valid in another process",
+          "save the recording without the packet, and record the packet after loading");
     json object{{"barrier", is_and ? "and" : "or"}, {"waits", flags.barrier == aql::Barrier::on}};
     put_scopes(object, flags.acquire, flags.release);
     return object;
@@ -113,13 +114,13 @@ class Writer {
 
   void put_sizes(json& object, const Grid& grid) {
     if (grid.dimensions < 1 || grid.dimensions > 3)
-      refuse_to_save(name_, fmt::format("a grid of {} dimensions", grid.dimensions), "make it of 1 to 3");
+      refuse_to_save(name_, fmt::format("a grid of {} dimensions", grid.dimensions), "use 1 to 3 dimensions");
     const auto sizes = [&](const aql::Size3& size) {
       const uint32_t all[] = {size.x, size.y, size.z};
       for (size_t d = grid.dimensions; d < 3; ++d)
         if (all[d] != 1)
           refuse_to_save(name_, fmt::format("size {} in dimension {} of {}", all[d], d + 1, grid.dimensions),
-                         "make grids with as many sizes as they have dimensions");
+                         "leave sizes beyond the grid's dimensions at 1");
       return json(std::vector<uint32_t>(all, all + grid.dimensions));
     };
     object["grid"] = sizes(grid.items);
@@ -171,7 +172,7 @@ class Writer {
       }
       case ArgumentType::Kind::local: {
         const auto begin = load_from<uint32_t>(block + offset);
-        uint32_t end = node.group_segment_size;  // or where the next array begins
+        uint32_t end = node.group_segment_size;  // or the beginning of the next array
         for (size_t next = layout.explicit_count(); next-- > i + 1;)
           if (layout.kind(next) == ArgumentType::Kind::local)
             end = load_from<uint32_t>(block + layout.offset(next));
@@ -186,17 +187,17 @@ class Writer {
         refuse_to_save(what,
                        fmt::format("a value whose bytes {} to {} are an address in '{}'", at - offset,
                                    at - offset + 7, hidden->name),
-                       "give the kernel addresses as arguments of their own");
+                       "pass each address as an argument of its own");
     }
     return json::object({{"value", hex({block + offset, layout.size(i)})}});
   }
 
   const Bindings& memory_;
   uint64_t version_ = 1;
-  std::string name_;  // of the node at hand, for errors
+  std::string name_;  // of the current node, for errors
   json kernels_ = json::array(), ranges_ = json::array(), nodes_ = json::array();
-  std::vector<uint64_t> numbered_;         // identities, as kernels_
-  std::vector<const MemoryRange*> named_;  // as ranges_
+  std::vector<uint64_t> numbered_;         // kernel numbers, parallel to kernels_
+  std::vector<const MemoryRange*> named_;  // parallel to ranges_
 };
 
 }  // namespace

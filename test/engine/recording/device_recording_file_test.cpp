@@ -110,7 +110,7 @@ TEST_CASE("a recording that another process saved runs here, in memory of this p
   CHECK(program.identity() == CodeIdentity(program.target(), bytes.size(), content_hash(bytes)));
   bytes[15] ^= std::byte{1};
   CHECK(contains(refusal({Program(gpu, bytes)}),
-                 "what was given has it of another code object: " + program.target()));
+                 "the caller passed one from another code object: " + program.target()));
   CHECK(refusal({Program(gpu, bytes), program}) == "no error");
   CHECK(contains(error_of([&] { load_recording(queue, directory.file("none"), {program}, buffers.memory); }),
                  "No such file or directory"));

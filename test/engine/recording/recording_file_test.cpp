@@ -241,7 +241,7 @@ TEST_CASE("a kernel must come from the recorded code object", "[recording-file]"
     const std::string error = error_of<Error>([&] { World(0x2000, 0, code).load(file); });
     CHECK(contains(error, "kernel 'scale' of gfx90a, 4711 bytes, hash 0123456789abcdef"));
     CHECK(contains(
-        error, "what was given has it of another code object: gfx90a, 4711 bytes, hash 0123456789abcdee"));
+        error, "the caller passed one from another code object: gfx90a, 4711 bytes, hash 0123456789abcdee"));
   }
   SECTION("another size") {
     code.size_bytes = 4712;
@@ -250,7 +250,7 @@ TEST_CASE("a kernel must come from the recorded code object", "[recording-file]"
   SECTION("another target") {
     code.target = "gfx906";
     CHECK(contains(error_of<Error>([&] { World(0x2000, 0, code).load(file); }),
-                   "for another target and of another code object: gfx906"));
+                   "for another target and from another code object: gfx906"));
   }
   SECTION("no such kernel") {
     const std::string error = error_of<Error>([&] {
@@ -297,7 +297,7 @@ TEST_CASE("errors distinguish a foreign file, another version, a truncated file 
   const std::string payload = payload_of(file);
   const auto error = [&](const std::string& bytes) { return error_of<Error>([&] { here.load(bytes); }); };
   CHECK(error(file) == "no error");
-  CHECK(contains(error(""), "no bytes at all"));
+  CHECK(contains(error(""), "an empty input"));
   for (const char* foreign : {"\x7f"
                               "ELF",
                               "{\"nodes\": []}", "uptempo_recording 1 ", "\n", "u\n", "uptempo-recordings 1"})
@@ -327,9 +327,9 @@ TEST_CASE("errors distinguish a foreign file, another version, a truncated file 
        {"", "nodes", "[1, 2", "{\"a\": 1e999}", "{\"a\": \"\xff\"}", "[]]", "\xef\xbb\xbf[", "nul"})
     CHECK(contains(error(framed(bad)), "no JSON"));
   for (const char* wrong : {"[]", "null", "1", "\"text\""})
-    CHECK(contains(error(framed(wrong)), "is no map"));
+    CHECK(contains(error(framed(wrong)), "is not a map"));
   CHECK(contains(error(framed(std::string(200000, '['))), "no JSON"));
-  CHECK(contains(error(framed(std::string(200000, '[') + std::string(200000, ']'))), "is no map"));
+  CHECK(contains(error(framed(std::string(200000, '[') + std::string(200000, ']'))), "is not a map"));
 }
 
 TEST_CASE("an invalid value in a complete file is reported with its position", "[recording-file]") {
@@ -341,7 +341,7 @@ TEST_CASE("an invalid value in a complete file is reported with its position", "
     });
   };
   CHECK(contains(error("/nodes/0/kernel", 3), "'kernel' of node 0 is 3, not from 0 to 2"));
-  CHECK(contains(error("/nodes/0/kernel", -1), "'kernel' of node 0 is no whole number"));
+  CHECK(contains(error("/nodes/0/kernel", -1), "'kernel' of node 0 is not a whole number"));
   CHECK(contains(error("/nodes/0/kernel", 0.0), "no whole number"));
   CHECK(contains(error("/nodes/0/kernel", "0"), "no whole number"));
   CHECK(contains(error("/nodes/0/kernel", 2), "has 4 entries; kernel 'empty' takes 0"));
@@ -351,19 +351,19 @@ TEST_CASE("an invalid value in a complete file is reported with its position", "
   CHECK(contains(error("/nodes/0/grid/0", 4294967296), "is 4294967296"));
   CHECK(contains(error("/nodes/0/grid/0", 0), "a size of zero"));
   CHECK(contains(error("/nodes/0/workgroup/0", 2048), "node 0, a dispatch of 'scale'"));
-  CHECK(contains(error("/nodes/0/grid", "512"), "is no list"));
+  CHECK(contains(error("/nodes/0/grid", "512"), "is not a list"));
   CHECK(contains(error("/nodes/0/arguments", json::array()), "has 0 entries; kernel 'scale' takes 4"));
-  CHECK(contains(error("/nodes/0/arguments/0", nullptr), "argument 0 of 'arguments' of node 0 is no map"));
-  CHECK(contains(error("/nodes/0/arguments/0/value", "2a0000"), "6 digits where the kernel takes 4 bytes"));
-  CHECK(contains(error("/nodes/0/arguments/0/value", "2A000000"), "no hexadecimal digit"));
+  CHECK(contains(error("/nodes/0/arguments/0", nullptr), "argument 0 of 'arguments' of node 0 is not a map"));
+  CHECK(contains(error("/nodes/0/arguments/0/value", "2a0000"), "6 digits, but the kernel takes 4 bytes"));
+  CHECK(contains(error("/nodes/0/arguments/0/value", "2A000000"), "not a hexadecimal digit"));
   CHECK(contains(error("/nodes/0/arguments/0", {{"memory", 0}, {"offset", 0}}), "has no 'value'"));
   CHECK(contains(error("/nodes/0/arguments/1", {{"value", "0000000000000000"}}), "has no 'memory'"));
   CHECK(contains(error("/nodes/0/arguments/1/memory", 2), "is 2, not from 0 to 1"));
   CHECK(contains(error("/nodes/0/arguments/1/offset", 4000), "is 4000, not from 0 to 3999"));
   CHECK(contains(error("/nodes/0/arguments/1/offset", -4), "no whole number"));
   CHECK(contains(error("/nodes/2/arguments/0/local", 4294967295), "not from 0 to 4294967135"));
-  CHECK(contains(error("/nodes/2/arguments/0", nullptr), "is no map"));
-  CHECK(contains(error("/nodes/0/accesses", nullptr), "'accesses' of node 0 is no list"));
+  CHECK(contains(error("/nodes/2/arguments/0", nullptr), "is not a map"));
+  CHECK(contains(error("/nodes/0/accesses", nullptr), "'accesses' of node 0 is not a list"));
   CHECK(contains(error("/nodes/0/accesses/1/offset", 3700), "leaves 'forces' of 4000 bytes"));
   CHECK(contains(error("/nodes/0/accesses/1/size_bytes", UINT64_MAX), "leaves 'forces' of 4000 bytes"));
   CHECK(contains(error("/nodes/0/accesses/1/size_bytes", 0), "is 0, not from 1"));
@@ -375,18 +375,18 @@ TEST_CASE("an invalid value in a complete file is reported with its position", "
   CHECK(contains(error("/nodes/5/without_barrier", "yes"), "neither true nor false"));
   CHECK(contains(error("/nodes/3/barrier", "xor"), "'barrier' of node 3 is 'xor', which is unknown"));
   CHECK(contains(error("/nodes/3/waits", nullptr), "neither true nor false"));
-  CHECK(contains(error("/nodes/3/kernel", 0), "members that do not belong there"));
-  CHECK(contains(error("/nodes/0/later", 0), "members that do not belong there"));
-  CHECK(contains(error("/later", 0), "members that do not belong there"));
-  CHECK(contains(error("/nodes", json::object()), "'nodes' of the recording is no list"));
-  CHECK(contains(error("/nodes/0", 5), "node 0 is no map"));
+  CHECK(contains(error("/nodes/3/kernel", 0), "unknown members"));
+  CHECK(contains(error("/nodes/0/later", 0), "unknown members"));
+  CHECK(contains(error("/later", 0), "unknown members"));
+  CHECK(contains(error("/nodes", json::object()), "'nodes' of the recording is not a list"));
+  CHECK(contains(error("/nodes/0", 5), "node 0 is not a map"));
   CHECK(contains(error("/memory", json::array()), "refers to an empty list"));
-  CHECK(contains(error("/memory/0/name", 5), "is no text"));
+  CHECK(contains(error("/memory/0/name", 5), "is not a string"));
   CHECK(contains(error("/memory/0/size_bytes", 0), "is 0, not from 1"));
   CHECK(contains(error("/kernels", json::array()), "refers to an empty list"));
   CHECK(contains(error("/kernels/0/code_bytes", 0), "is 0, not from 1"));
-  CHECK(contains(error("/kernels/0/code_hash", "1"), "is no hash"));
-  CHECK(contains(error("/kernels/0/target", nullptr), "is no text"));
+  CHECK(contains(error("/kernels/0/code_hash", "1"), "is not a hash"));
+  CHECK(contains(error("/kernels/0/target", nullptr), "is not a string"));
 }
 
 TEST_CASE("several recordings follow each other in a stream", "[recording-file]") {
@@ -402,7 +402,7 @@ TEST_CASE("several recordings follow each other in a stream", "[recording-file]"
     CHECK(load_recording(here.device.state(), {}, in, here.kernels(), here.memory)->size() == nodes);
   CHECK(contains(
       error_of<Error>([&] { load_recording(here.device.state(), {}, in, here.kernels(), here.memory); }),
-      "no bytes at all"));
+      "an empty input"));
 }
 
 TEST_CASE("a recording is written to a file completely or not at all", "[recording-file]") {
@@ -446,9 +446,9 @@ TEST_CASE("a recording is written to a file completely or not at all", "[recordi
   }
   SECTION("only a regular file is replaced") {
     CHECK(contains(error_of<Error>([&] { save_recording(*recording, directory.file(""), here.memory); }),
-                   "no regular file"));
+                   "not a regular file"));
     CHECK(contains(error_of<Error>([&] { save_recording(*recording, "/dev/null", here.memory); }),
-                   "no regular file"));
+                   "not a regular file"));
     CHECK(!std::filesystem::is_regular_file("/dev/null"));
     CHECK(contains(
         error_of<Error>([&] { save_recording(*recording, directory.file("none/file"), here.memory); }),

@@ -40,7 +40,7 @@ TEST_CASE("a file of version 1 loads, and its grids have no dynamic group memory
   json with_lds = json::parse(payload);
   with_lds["nodes"][0]["lds"] = 16;
   CHECK(contains(error_of<Error>([&] { here.load(framed(with_lds.dump(), 1)); }),
-                 "node 0 has members that do not belong there"));
+                 "node 0 has unknown members"));
   const auto newer = here.load(framed(with_lds.dump(), 2));
   CHECK(contains(here.replay(*newer), "group 116 "));
 }
@@ -56,7 +56,7 @@ TEST_CASE("dynamic group memory in a file is checked as in a dispatch", "[record
     return error_of<Error>([&] { here.load(framed(payload.dump(), 2)); });
   };
   CHECK(contains(error(0), "'lds' of node 0 is 0, not from 1"));
-  CHECK(contains(error(-1), "'lds' of node 0 is no whole number"));
+  CHECK(contains(error(-1), "'lds' of node 0 is not a whole number"));
   CHECK(contains(error(uint64_t{1} << 32), "'lds' of node 0 is 4294967296"));
   CHECK(contains(error("48"), "no whole number"));
 

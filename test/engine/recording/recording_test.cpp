@@ -453,8 +453,8 @@ TEST_CASE("a recording outlives a failed queue, but never rewrites memory that t
     CHECK(recording->replay(alive.device.state(), soon()).wait(soon(), actively));
     error = error_of([&] { recording->set<0>(node, 100u); });
   }
-  CHECK(contains(error, "a queue failed that had not finished one"));
-  CHECK(contains(error, "record it anew"));
+  CHECK(contains(error, "a queue failed before it had finished one"));
+  CHECK(contains(error, "record it again"));
 }
 
 TEST_CASE("a recording of one finished packet replays any number of times and leaves ring space to others",
