@@ -11,7 +11,7 @@ void TimelineWatch::start(Timeline& timeline, const Agent& gpu, const std::atomi
   end_ = Owned(session_, Session::Kind::listener, reinterpret_cast<uint64_t>(&timeline),
                [](uint64_t handle) noexcept {
                  auto* const ended = reinterpret_cast<Timeline*>(handle);
-                 ended->fail(HSA_STATUS_ERROR_NOT_INITIALIZED, "the Runtime has gone");
+                 ended->fail(HSA_STATUS_ERROR_NOT_INITIALIZED, "the Runtime was destroyed");
                  ended->close();
                });
   faults_ = session_->listen([this](const Session::MemoryFault& fault) {

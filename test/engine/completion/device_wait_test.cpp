@@ -231,7 +231,7 @@ TEST_CASE("the completion thread ends with the runtime and reports the pending c
     runtime.reset();
     CHECK(threads_named("uptempo-waiter").empty());
     CHECK(task.done());
-    CHECK(contains(task.error(), "the Runtime has gone"));
+    CHECK(contains(task.error(), "the Runtime was destroyed"));
     REQUIRE(readable(notifier.fd(), 0ms));
     CHECK(notifier.take()->failed);
     CHECK(count == 0);
@@ -253,7 +253,7 @@ TEST_CASE("the last runtime may be destroyed on the completion thread", "[wait]"
   open(gate);
   REQUIRE(eventually([&] { return ends.done(); }));
   CHECK(lost.done());
-  CHECK(contains(lost.error(), "the Runtime has gone"));
+  CHECK(contains(lost.error(), "the Runtime was destroyed"));
 }
 
 // The next test case runs these in processes of their own.

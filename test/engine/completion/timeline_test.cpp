@@ -143,7 +143,7 @@ TEST_CASE("a timeline that lost no publication is reused, failed or not", "[time
   SignalDouble signal(0);
   const uint64_t complete = timeline.begin(signal.handle());
   CHECK(timeline.is_done(complete));
-  CHECK_FALSE(timeline.fail(HSA_STATUS_ERROR, "the Runtime has gone"));
+  CHECK_FALSE(timeline.fail(HSA_STATUS_ERROR, "the Runtime was destroyed"));
   timeline.release();
 
   Timeline& next = Timeline::acquire(capacity_of_reuse);

@@ -399,7 +399,7 @@ TEST_CASE("threads that wait while the runtime is destroyed get an error that sa
     std::this_thread::sleep_for(10ms);
     runtime.reset();
     for (std::thread& thread : threads) thread.join();
-    for (const std::string& text : outcome) CHECK(contains(text, "the Runtime has gone"));
+    for (const std::string& text : outcome) CHECK(contains(text, "the Runtime was destroyed"));
   }
 }
 
