@@ -7,9 +7,9 @@
 namespace uptempo::vgpu {
 namespace {
 
-// Every agent that ROCr describes has this limit (HSA_AGENT_INFO_WORKGROUP_MAX_SIZE).
+// The limit of every agent that ROCr describes (HSA_AGENT_INFO_WORKGROUP_MAX_SIZE).
 constexpr uint64_t kMaxWorkgroupSize = 1024;
-// Likewise HSA_AGENT_INFO_GRID_MAX_SIZE, work-items of all dimensions together (amd_gpu_agent.cpp:830).
+// HSA_AGENT_INFO_GRID_MAX_SIZE: work-items of all dimensions together (amd_gpu_agent.cpp:830).
 constexpr uint64_t kMaxGridSize = 0xffffffff;
 
 constexpr uint16_t kReservedHeaderBits = 0xe000;
@@ -17,7 +17,7 @@ constexpr uint16_t kReservedSetupBits = 0xfffc;
 
 PacketError refuse(QueueError error, std::string reason) { return {error, std::move(reason)}; }
 
-// Built for messages only: a well-formed packet costs comparisons, no text.
+// Called for messages only: a well-formed packet costs comparisons and no text.
 std::string text(const std::array<uint32_t, 3>& sizes) {
   std::string result = "(";
   for (const uint32_t size : sizes) result.append(std::to_string(size)).push_back(',');
@@ -58,7 +58,8 @@ std::optional<PacketError> check_header(AqlHeader header) {
   return std::nullopt;
 }
 
-// reserved2, the eight bytes ahead of the completion signal, is not looked at in any packet: AMD's runtimes pass a correlation id for profilers in it.
+// reserved2, the eight bytes before the completion signal, is not checked in any packet, because
+// AMD's runtimes store a correlation id for profilers there.
 std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& packet,
                                           const DeviceDescription& device) {
   if ((packet.setup & kReservedSetupBits) != 0)
@@ -78,7 +79,8 @@ std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& pa
                     "a dispatch of " + std::to_string(dimensions) + " dimension(s) has grid " + text(grid) +
                         " and workgroup " + text(group) + "; unused ones must be 1");
   }
-  // A product of two sizes fits into 64 bits; one of three does once that of two is no more than 32 bits.
+  // The product of two sizes fits into 64 bits. The product of three fits if that of two has at
+  // most 32 bits.
   const uint64_t plane = uint64_t{grid[0]} * grid[1];
   if (plane > kMaxGridSize || plane * grid[2] > kMaxGridSize)
     return refuse(QueueError::invalid_dimensions, "grid " + text(grid) + " has more than " +

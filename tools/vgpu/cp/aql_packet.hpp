@@ -1,7 +1,8 @@
-// AQL packets as the packet processor reads them: fields and the rules that a well-formed packet keeps.
+// AQL packets as the packet processor reads them: fields, and the rules for well-formed packets.
+// Pure functions.
 //
-// Rules from the HSA System Architecture Specification 1.2, section 2.9, and the field documentation in hsa.h; packet formats of AMD's own from
-// hsa_ext_amd.h and ROCr (amd_aql_queue.cpp, ExecutePM4). Pure functions.
+// Sources: HSA System Architecture Specification 1.2, section 2.9; the field documentation in
+// hsa.h. AMD's packet formats: hsa_ext_amd.h and ROCr (amd_aql_queue.cpp, ExecutePM4).
 #pragma once
 
 #include <hsa/hsa.h>
@@ -29,7 +30,7 @@ struct AqlHeader {
   uint32_t release() const noexcept { return bits >> HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & 3u; }
 };
 
-// AMD's packet that runs a list of PM4 commands: how ROCr invalidates code caches.
+// AMD's packet that executes a list of PM4 commands. ROCr invalidates code caches with it.
 struct Pm4IbPacket {
   uint16_t header;
   uint16_t vendor_format;
@@ -46,28 +47,29 @@ static_assert(sizeof(hsa_amd_barrier_value_packet_t) == kAqlPacketBytes);
 inline constexpr uint32_t kVendorFormatPm4Ib = 1;
 inline constexpr uint32_t kVendorFormatBarrierValue = HSA_AMD_PACKET_TYPE_BARRIER_VALUE;
 
-// What a packet is, for messages and the trace: "kernel_dispatch", "barrier_and", "barrier_or", "agent_dispatch", "vendor".
+// Returns the packet's name in messages and traces: "kernel_dispatch", "barrier_and", "barrier_or",
+// "agent_dispatch", "vendor".
 std::string_view packet_type_name(uint32_t type) noexcept;
 std::string_view fence_scope_name(uint32_t scope) noexcept;
 
-// Why a packet is refused.
+// The reason why a packet is refused.
 struct PacketError {
   QueueError error = QueueError::none;
   std::string reason;
 };
 
-// Header bits that mean nothing, and fence scopes that do not exist.
+// Checks reserved header bits and undefined fence scopes.
 std::optional<PacketError> check_header(AqlHeader header);
 
-// Everything about a dispatch that can be judged without its kernel.
+// Checks everything about a dispatch that does not depend on its kernel.
 std::optional<PacketError> check_dispatch(const hsa_kernel_dispatch_packet_t& packet,
                                           const DeviceDescription& device);
 
-// Reserved fields of barrier packets (barrier-AND and barrier-OR have the same layout).
+// Checks the reserved fields of barrier packets. Barrier-AND and barrier-OR have the same layout.
 std::optional<PacketError> check_barrier(const hsa_barrier_and_packet_t& packet);
 std::optional<PacketError> check_barrier_value(const hsa_amd_barrier_value_packet_t& packet);
 
-// hsa_signal_condition_t applied to a dependency's value.
+// Applies a hsa_signal_condition_t to a dependency's value.
 bool condition_holds(hsa_signal_condition32_t condition, int64_t value, int64_t reference) noexcept;
 
 }  // namespace uptempo::vgpu

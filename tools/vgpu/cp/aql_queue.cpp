@@ -18,7 +18,7 @@ namespace {
 
 static_assert(offsetof(amd_queue_t, read_dispatch_id) == 0x80 &&
                   offsetof(amd_queue_t, write_dispatch_id) == 0x38,
-              "KFD passes the addresses of these two; amd_queue_t is found from them");
+              "KFD passes the addresses of these two fields; amd_queue_t's address follows from them");
 
 template <typename T>
 T load_acquire(T* word) noexcept {
@@ -87,7 +87,8 @@ bool AqlQueue::executing() const noexcept {
   });
 }
 
-// The program may unmap memory between sections, so what the queue touches is translated anew in each.
+// The program may unmap memory between sections, so each section translates the queue's addresses
+// anew.
 bool AqlQueue::attach() {
   const uint64_t section = context_.memory.section();
   if (attached_in_ == section) return true;
@@ -162,12 +163,13 @@ bool AqlQueue::reap() {
 bool AqlQueue::launch_next() {
   if (scratch_once_used_ && !scratch_is_reclaimed()) return false;
   if (next_ >= admitted_) return wait_for(Waiting::doorbell);
-  // Looked at when it is needed only: the producer stores to that line for every packet.
+  // Loads the index only when needed, because the producer stores to that line for every packet.
   if (next_ >= written_) written_ = load_acquire(write_index_);
   if (next_ >= written_) return wait_for(Waiting::memory);
   if (next_ - oldest_ >= kMaxInFlight || next_ - retired_ >= packets_) return wait_for(Waiting::workers);
   const std::byte* packet = slot(next_);
-  // acquire: the header is stored last, so the other 60 bytes are complete once it is valid.
+  // acquire: the producer stores the header last, so a valid header means that the other 60 bytes
+  // are complete.
   const AqlHeader header{static_cast<uint16_t>(
       std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(const_cast<std::byte*>(packet)))
           .load(std::memory_order_acquire))};
@@ -207,7 +209,7 @@ bool AqlQueue::has_property(amd_queue_properties_t property) const noexcept {
 void AqlQueue::begin_packet() {
   if (start_ticks_ != 0) return;
   const bool tracing = context_.device.trace.enabled();
-  // Two clock reads cost as much as the rest of an empty packet: taken only for those who look.
+  // Two clock reads cost as much as the rest of an empty packet, so they are made only when needed.
   if (tracing || has_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING)) {
     start_ticks_ = gpu_clock_ticks();
     start_ns_ = tracing ? host_clock_ns() : 0;
@@ -310,8 +312,9 @@ std::shared_ptr<gfx9::DispatchState> AqlQueue::make_state(const hsa_kernel_dispa
   return state;
 }
 
-// The handshake for private segments larger than the queue's scratch: ROCr reads the packet at the read index, frees the old backing and allocates
-// another one, so nothing of this queue may be running meanwhile (amd_aql_queue.cpp, DynamicScratchHandler).
+// Handshake for private segments larger than the queue's scratch. ROCr reads the packet at the read
+// index, frees the old backing and allocates a new one, so nothing of this queue may run meanwhile
+// (amd_aql_queue.cpp, DynamicScratchHandler).
 bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet) {
   if (scratch_requested_) {
     const amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle);
@@ -335,8 +338,8 @@ bool AqlQueue::scratch_is_ready(const hsa_kernel_dispatch_packet_t& packet) {
   return wait_for(Waiting::memory);
 }
 
-// After a dispatch with scratch that was allocated for it alone, the runtime is told to take the scratch back before anything else is launched:
-// other queues may be waiting for that memory.
+// After a dispatch with scratch that ROCr allocated for it alone, asks ROCr to reclaim the scratch
+// before launching anything else, since other queues may wait for that memory.
 bool AqlQueue::scratch_is_reclaimed() {
   constexpr uint64_t kReclaim = 0x200;
   if (blocked_on_earlier()) return wait_for(Waiting::workers);
@@ -377,7 +380,8 @@ bool AqlQueue::launch_barrier(const std::byte* bytes, AqlHeader header) {
   bool all = true;
   bool any = false;
   for (const hsa_signal_t& signal : packet.dep_signal) {
-    // A null handle is a satisfied dependency of an AND and an unsatisfied one of an OR (hsa.h, dep_signal).
+    // A null handle is a satisfied dependency of an AND and an unsatisfied one of an OR (hsa.h,
+    // dep_signal).
     if (signal.handle == 0) continue;
     const auto holds = dependency_holds(signal, HSA_SIGNAL_CONDITION_EQ, 0, -1);
     if (!holds) return false;
@@ -420,7 +424,7 @@ bool AqlQueue::launch_pm4(const std::byte* bytes, AqlHeader header) {
   return complete_in_place(header, packet.completion_signal, nullptr, nullptr);
 }
 
-// Nothing when the signal is no signal; the queue is stopped then.
+// Returns nullopt and stops the queue if the handle does not refer to a signal.
 std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_condition32_t condition,
                                                int64_t value, int64_t mask) {
   const amd_signal_t* signal = find_signal(context_.memory, handle.handle);
@@ -439,7 +443,7 @@ std::optional<bool> AqlQueue::dependency_holds(hsa_signal_t handle, hsa_signal_c
   return holds;
 }
 
-// A packet that is complete as soon as it is launched.
+// For a packet that completes when it is launched.
 bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   if (delays_ != nullptr && completes_late(header, signal, dispatch, kernel)) [[unlikely]]
@@ -447,7 +451,7 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
   const uint64_t index = next_++;
   const Begun packet{header, signal, std::exchange(start_ticks_, 0), start_ns_};
   fences_.complete(header, index, signal);
-  if (oldest_ == index) {  // nothing is in flight: no entry needed
+  if (oldest_ == index) {  // nothing is in flight, so no entry is needed
     ++oldest_;
   } else {
     InFlight& entry = in_flight(index);
@@ -461,7 +465,7 @@ bool AqlQueue::complete_in_place(AqlHeader header, hsa_signal_t signal,
   return signal_completion(index, packet, dispatch, kernel);
 }
 
-// False: the signal cannot be written, and the queue is stopped.
+// Returns false and stops the queue if the signal cannot be written.
 bool AqlQueue::signal_completion(uint64_t index, const Begun& packet,
                                  const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   const bool tracing = context_.device.trace.enabled();
@@ -502,7 +506,8 @@ void AqlQueue::retire() {
       const InFlight& packet = in_flight(retired_);
       if (!packet.complete && !packet.retire_early) break;
     }
-    // relaxed: the read index's release below orders it before a producer's reuse of the slot.
+    // relaxed: the release store of the read index below orders this before a producer's reuse of
+    // the slot.
     std::atomic_ref<uint16_t>(*reinterpret_cast<uint16_t*>(slot(retired_)))
         .store(HSA_PACKET_TYPE_INVALID, std::memory_order_relaxed);
     ++retired_;
@@ -513,7 +518,7 @@ void AqlQueue::retire() {
 void AqlQueue::publish_read_index() noexcept {
   if (read_index_published_ == retired_) return;
   read_index_published_ = retired_;
-  // release: the headers of the slots that are given back are INVALID for who sees it.
+  // release: a producer that sees the index sees INVALID headers in the released slots.
   std::atomic_ref<uint64_t>(*read_index_).store(retired_, std::memory_order_release);
 }
 
@@ -536,7 +541,7 @@ void AqlQueue::halt(uint64_t index, uint32_t type, const std::string& reason) {
 
 void AqlQueue::send_inactive(uint64_t value) {
   if (value == 0 || amd_queue_ == nullptr || amd_queue_->queue_inactive_signal.handle == 0) return;
-  publish_read_index();  // ROCr's handler reads the packet there
+  publish_read_index();  // ROCr's handler reads the packet at the read index
   if (amd_signal_t* signal = find_signal(context_.memory, amd_queue_->queue_inactive_signal.handle))
     set_signal(context_.device, context_.memory, *signal, static_cast<int64_t>(value));
 }

@@ -1,19 +1,26 @@
-// A compute queue: AQL packets in order of their index, as far as doorbell and write index allow.
+// A compute queue. It processes AQL packets in index order, as far as doorbell and write index
+// allow.
 //
-// Order. Packets are launched in order. A dispatch without barrier bit may run beside earlier ones and complete before them; a barrier bit waits for all
-// earlier packets of this queue to complete; a barrier packet (AND, OR, value) holds back everything behind it until its condition holds (HSA
-// System Architecture Specification 1.2, 2.9).
+// Ordering: packets are launched in order. A dispatch without barrier bit may run beside earlier
+// ones and complete before them. A barrier bit waits until all earlier packets of this queue are
+// complete. A barrier packet (AND, OR, value) blocks all later packets until its condition holds
+// (HSA System Architecture Specification 1.2, 2.9).
 //
-// How far. A doorbell's value is the index of the last packet, but producers of a shared queue ring out of order and overwrite one another's
-// doorbells, so each change of the doorbell admits everything up to the write index of that moment, and never anything beyond the write
-// index. A header that still reads INVALID is waited for.
+// Limit: a doorbell's value is the index of the last packet. Producers of a shared queue ring out
+// of order and overwrite one another's doorbells. Each change of the doorbell therefore admits all
+// packets up to the write index of that moment, and never one beyond the write index. The queue
+// waits for a header that is still INVALID.
 //
-// Retirement. A slot is given back in order: INVALID into its header, then the read index - before the completion signal, so that who has waited for a
-// packet finds its slot free. For packets without signal the read index follows at the end of the turn: its line is one that producers read. With early_read_index, on queues of the user's own, a seeded choice of dispatches is retired at launch.
+// Retirement: slots are released in order. The queue stores INVALID into the header, then the read
+// index, then the completion signal, so a thread that has waited for a packet finds its slot free.
+// For packets without signal, the read index is stored at the end of the turn, because producers
+// read its line. With early_read_index, queues of the program retire a seeded choice of dispatches
+// at launch.
 //
-// Errors. A malformed or unsupported packet, a fault or an unsupported instruction stops the queue: everything running on it is abandoned,
-// queue_inactive_signal gets the bit that ROCr's handler understands (none for memory faults, which ROCr learns from its event), and one
-// line on stderr names packet and reason. No packet of it completes any more.
+// Errors: a malformed or unsupported packet, a fault or an unsupported instruction stops the queue.
+// The queue abandons everything that runs on it and sets the bit of queue_inactive_signal that
+// ROCr's handler understands. It sets none for memory faults, which ROCr learns from its event. One
+// line on stderr names packet and reason. No packet completes afterwards.
 #pragma once
 
 #include <hsa/amd_hsa_queue.h>
@@ -32,10 +39,12 @@ namespace uptempo::vgpu {
 
 class AqlQueue final : public Queue {
  public:
-  // At most, so that a full ring does not hold up the other queues. Half as many would cost 2 ns a packet more.
+  // The limit bounds the time that a full ring takes from other queues. Half of it would cost 2 ns
+  // more per packet.
   static constexpr unsigned kPacketsPerTurn = 16;
 
-  // `runtime_owned`: ROCr's own queue, whose kernargs are recycled with the ring: its read index is never early.
+  // `runtime_owned`: a queue of ROCr, which recycles kernargs with the ring. Its read index is
+  // never early.
   AqlQueue(QueueContext& context, uint32_t ordinal, const ComputeQueueConfig& config,
            bool runtime_owned);
   ~AqlQueue() override;
@@ -46,20 +55,21 @@ class AqlQueue final : public Queue {
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const uint64_t* doorbell() const noexcept override { return config_.doorbell; }
 
-  // Suspends with a ring of size 0 or percentage 0. The ring of a live queue cannot move: false when another one is given.
+  // Ring size 0 or percentage 0 suspends the queue. Returns false if `ring` differs from the ring
+  // of a live queue, since that ring cannot move.
   bool update(GpuAddress ring, uint64_t ring_bytes, uint32_t percentage, uint32_t priority);
 
  private:
-  // Dispatches that run beside one another at most; more wait in the ring.
+  // Maximum number of dispatches that run concurrently. Others wait in the ring.
   static constexpr uint64_t kMaxInFlight = 64;
 
-  // What the completion of a packet needs.
+  // Data that the completion of a packet needs.
   struct Begun {
     AqlHeader header;
     hsa_signal_t completion_signal{0};
     uint64_t start_ticks = 0, start_ns = 0;
   };
-  // A launched packet, until it is complete and its slot is given back.
+  // A launched packet, until it is complete and its slot is released.
   struct InFlight {
     std::unique_ptr<Dispatch> dispatch;        // null once complete
     std::unique_ptr<WatchedDispatch> watched;  // null while fences are not checked
@@ -67,10 +77,11 @@ class AqlQueue final : public Queue {
     std::optional<GpuAddress> packet_copy;
     bool complete = false;
     bool retire_early = false;
-    std::optional<uint64_t> late_until_ns;  // once it has ended, where completions are delayed
+    std::optional<uint64_t> late_until_ns;  // set when it ends, if completions are delayed
   };
 
-  // A packet that completes as soon as it is launched, and whose completion is delayed: nothing behind it is looked at.
+  // A packet that completes when it is launched and whose completion is delayed. It blocks all
+  // later packets.
   struct LateCompletion {
     AqlHeader header;
     hsa_signal_t signal{0};
@@ -99,13 +110,14 @@ class AqlQueue final : public Queue {
   bool signal_completion(uint64_t index, const Begun& packet,
                          const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel);
 
-  // With delays only (aql_queue_delayed.cpp). What launch_next() answers while the next packet's launch or completion is late, or when it has just
-  // completed late; nothing: the packet may be launched.
+  // For delays only (aql_queue_delayed.cpp). Returns launch_next()'s result while the next packet's
+  // launch or completion is delayed, or when its delayed completion has just happened. Returns
+  // nullopt if the packet may be launched.
   std::optional<bool> hold_back();
   bool is_late(InFlight& packet, uint64_t index);
   bool completes_late(AqlHeader header, hsa_signal_t signal, const hsa_kernel_dispatch_packet_t* dispatch,
                       const std::string* kernel);
-  std::string drawn_delays(uint64_t index) const;  // as a field of its line in the trace
+  std::string drawn_delays(uint64_t index) const;  // a field of the packet's trace line
 
   void retire();
   void publish_read_index() noexcept;
@@ -136,7 +148,7 @@ class AqlQueue final : public Queue {
   bool stopped_ = false;
   bool suspended_ = false;
 
-  // Valid inside one section of the address space, this one.
+  // Valid inside one section of the address space: this one.
   uint64_t attached_in_ = 0;
   std::byte* ring_ = nullptr;
   amd_queue_t* amd_queue_ = nullptr;
@@ -144,20 +156,21 @@ class AqlQueue final : public Queue {
   uint64_t* write_index_ = nullptr;
 
   uint64_t doorbell_seen_ = ~uint64_t{0};
-  uint64_t written_ = 0;  // the write index when it was looked at last
+  uint64_t written_ = 0;  // the last value loaded from the write index
   uint64_t admitted_ =
-      0;                       // packets below this index may be taken, if they are below the write index too
+      0;                       // packets below this index and below the write index may be taken
   uint64_t oldest_ = 0;   // first packet in in_flight_
-  uint64_t retired_ = 0;  // slots below it have been given back
+  uint64_t retired_ = 0;  // slots below it are released
   uint64_t read_index_published_ = 0;
-  uint64_t next_ = 0;     // the packet to be launched next
+  uint64_t next_ = 0;     // the next packet to launch
   uint64_t running_ = 0;  // launched and not complete
   ScratchSlots scratch_slots_;
   std::array<InFlight, kMaxInFlight> in_flight_;
 
   std::optional<LateCompletion> late_completion_;
 
-  uint64_t start_ticks_ = 0, start_ns_ = 0;  // when next_ was begun; 0: not, or nobody looks at times
+  // start of packet next_; 0: not started, or times are not needed
+  uint64_t start_ticks_ = 0, start_ns_ = 0;
   bool scratch_requested_ = false;
   unsigned scratch_requests_ = 0;
   bool scratch_once_used_ = false;

@@ -1,4 +1,4 @@
-// What a compute queue does under --delay only.
+// Behaviour of a compute queue under --delay only.
 #include <utility>
 
 #include "cp/aql_queue.hpp"
@@ -13,13 +13,14 @@ std::optional<bool> AqlQueue::hold_back() {
   return complete_in_place(late.header, late.signal, late.dispatch ? &*late.dispatch : nullptr, &late.kernel);
 }
 
-// Until a dispatch counts as complete its slot, its signal and packets with a barrier bit wait for it, as they do while it runs.
+// Until the delay ends, the packet's slot, its signal and packets with a barrier bit wait as they
+// do while the dispatch runs.
 bool AqlQueue::is_late(InFlight& packet, uint64_t index) {
   if (!packet.late_until_ns) packet.late_until_ns = delays_->begin(DelayPlace::completion, index);
   return !delays_->reached(*packet.late_until_ns);
 }
 
-// It has been carried out, and is not once more: a dependency that was met once is met.
+// The packet has executed; it is not executed again. A dependency that was met once stays met.
 bool AqlQueue::completes_late(AqlHeader header, hsa_signal_t signal,
                               const hsa_kernel_dispatch_packet_t* dispatch, const std::string* kernel) {
   if (delays_->over(DelayPlace::completion, next_)) return false;

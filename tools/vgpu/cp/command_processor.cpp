@@ -57,7 +57,8 @@ uint32_t worker_count(const Options& options) {
 
 bool is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
-// Turns that each queue gets in one section of the address space, whose beginning and end then cost 2 ns a packet less than with one.
+// Turns per queue in one section of the address space. Compared with one turn, four save 2 ns a
+// packet for the section's begin and end.
 constexpr unsigned kRounds = 4;
 
 std::chrono::nanoseconds now() { return std::chrono::nanoseconds(host_clock_ns()); }
@@ -74,7 +75,7 @@ struct CommandProcessor::Impl {
         packet_copies(device.memory, device.options.early_read_index),
         random(device.options.seed),
         late_interrupts(device.options.delay ? std::make_unique<LateInterrupts>(device.interrupts) : nullptr),
-        // Ahead of the workers, which the device can do without.
+        // Started before the workers, because the device can run without workers.
         thread(start_device_thread("vgpu-cp",
                                    [this] {
                                      complete.wait(false, std::memory_order_acquire);
@@ -96,7 +97,8 @@ struct CommandProcessor::Impl {
       throw std::system_error(EAGAIN, std::generic_category(), "the device's thread cannot be started");
     if (device.trace.enabled()) watch.record_all();
     catch_lost_host_memory();
-    complete.store(true, std::memory_order_release);  // all that run() uses
+    // release: all members that run() uses are initialised
+    complete.store(true, std::memory_order_release);
     complete.notify_one();
   }
 
@@ -106,7 +108,8 @@ struct CommandProcessor::Impl {
     thread.join();
   }
 
-  // Runs `work` on the command processor's thread, between two turns, and waits for it: queues need no locks that way.
+  // Runs `work` on the command processor's thread between two turns and waits for it. Queues
+  // therefore need no locks.
   template <typename Work>
   void on_thread(Work work) {
     if (std::this_thread::get_id() == thread.get_id()) return work();
@@ -119,7 +122,7 @@ struct CommandProcessor::Impl {
         work();
         const std::lock_guard done_lock(done_mutex);
         done = true;
-        done_changed.notify_one();  // under the lock: the waiter may not go before this is over
+        done_changed.notify_one();  // under the lock, so that the waiter cannot return earlier
       });
       requested.store(true, std::memory_order_release);
     }
@@ -134,7 +137,8 @@ struct CommandProcessor::Impl {
     {
       const std::lock_guard lock(requests_mutex);
       taken.swap(requests);
-      requested.store(false, std::memory_order_relaxed);  // orders with requests through the mutex
+      // relaxed: the mutex orders it with requests
+      requested.store(false, std::memory_order_relaxed);
     }
     for (auto& request : taken) request();
   }
@@ -144,10 +148,12 @@ struct CommandProcessor::Impl {
     while (!stop.load(std::memory_order_acquire)) {
       serve_requests();
       bool progressed = advance_queues();
-      // Deterministic: what has been launched ends before new packets are looked at, unless it spins on what only they can change.
+      // Deterministic: launched dispatches end before new packets are read, unless they wait for
+      // something that only new packets can change.
       const unsigned slices = device.options.deterministic ? 256 : 1;
       for (unsigned slice = 0; slice < slices && scheduler.run_slice(); ++slice) progressed = true;
-      // Which queue's work it was is not known any more. ROCr ends the process on memory faults, unless the program handles them.
+      // The queue that caused the access is no longer known. ROCr ends the process on memory faults
+      // unless the program handles them.
       if (const auto lost = take_lost_host_memory()) device.interrupts.memory_fault(*lost);
       if (progressed) {
         policy.progressed();
@@ -175,13 +181,13 @@ struct CommandProcessor::Impl {
     return progressed;
   }
 
-  // With delays only. Whether an interrupt was due.
+  // For delays only. Returns whether an interrupt was due.
   [[gnu::cold]] bool begin_delayed_pass() {
     for (const Entry& entry : queues) entry.queue->begin_pass();
     return late_interrupts->raise_due(host_clock_ns());
   }
 
-  // In the same order always: between two turns of a queue every other one has exactly one.
+  // Always in the same order: between two turns of a queue, every other queue has exactly one.
   bool advance_each() {
     bool progressed = false;
     for (const Entry& entry : queues) progressed = entry.queue->advance() || progressed;
@@ -200,8 +206,8 @@ struct CommandProcessor::Impl {
     for (const Entry& entry : queues) entry.queue->look_for_checker(host_ns);
   }
 
-  // Something to be polled for, beside the program's stores to doorbells: a word in memory, a doorbell that no attached page shows, or one
-  // that a running kernel may ring.
+  // Whether anything besides the program's doorbell stores must be polled: a word in memory, a
+  // doorbell outside the attached pages, or a doorbell that a running kernel may ring.
   bool must_poll() const {
     return std::any_of(queues.begin(), queues.end(), [this](const Entry& entry) {
       const Queue& queue = *entry.queue;
@@ -215,7 +221,7 @@ struct CommandProcessor::Impl {
     const bool polls = must_poll();
     IdlePolicy::Decision decision = policy.decide(now(), polls);
     if (!polls && late_interrupts != nullptr && is_delayed_for_long())
-      decision = {IdlePolicy::Action::sleep};  // nothing but a doorbell can come sooner
+      decision = {IdlePolicy::Action::sleep};  // only a doorbell can come earlier
     switch (decision.action) {
       case IdlePolicy::Action::spin:
         for (int turn = 0; turn < 8; ++turn) __builtin_ia32_pause();
@@ -226,41 +232,40 @@ struct CommandProcessor::Impl {
         break;
     }
     watch.arm();
-    // What happened before arming must be looked for once more: nobody wakes us for it.
+    // Changes before arming do not wake the processor, so it checks once more.
     const bool nothing_new = !stop.load(std::memory_order_acquire) &&
                              !requested.load(std::memory_order_acquire) && !host_memory_was_lost() &&
                              !scheduler.busy() && !advance_queues();
-    // A doorbell seen just now may have left its queue waiting for a header: that is polled for.
+    // A doorbell seen just now may have left its queue waiting for a header, which must be polled.
     if (nothing_new && (polls || !must_poll())) {
       const auto begin = now();
       const bool dozes = decision.action == IdlePolicy::Action::doze;
       const auto limit = dozes ? decision.duration : std::chrono::nanoseconds(0);
       const bool delays = late_interrupts != nullptr && next_look_ns() != LateInterrupts::kNever;
       watch.sleep(delays ? until_next_look(begin, limit) : limit);
-      // How long a delay lasts says nothing about when doorbells come.
+      // The length of a delay does not predict when doorbells come.
       if (!dozes && !delays) policy.slept(now() - begin);
-      if (advance_queues())
-        policy
-            .progressed();  // before disarm(), which interrupts the other cores: the doorbell has waited long enough
+      // Before disarm(), which interrupts the other cores and would delay the doorbell further.
+      if (advance_queues()) policy.progressed();
     }
     watch.disarm();
   }
 
-  // When the first delay of all queues and interrupts is over.
+  // The end of the first delay of all queues and interrupts.
   [[gnu::cold]] uint64_t next_look_ns() const {
     uint64_t first = late_interrupts->next_ns();
     for (const Entry& entry : queues) first = std::min(first, entry.queue->next_look_ns());
     return first;
   }
 
-  // Longer than falling asleep and waking up takes.
+  // Whether the delay is longer than falling asleep and waking up.
   [[gnu::cold]] bool is_delayed_for_long() const {
     const uint64_t look_ns = next_look_ns();
     return look_ns != LateInterrupts::kNever &&
            std::chrono::nanoseconds(look_ns) > now() + 2 * IdlePolicy::kMinSpin;
   }
 
-  // For DoorbellWatch::sleep(): `limit` (0: none), or less.
+  // The timeout for DoorbellWatch::sleep(): at most `limit` (0: no limit).
   [[gnu::cold]] std::chrono::nanoseconds until_next_look(std::chrono::nanoseconds from,
                                                          std::chrono::nanoseconds limit) const {
     const auto left = std::chrono::nanoseconds(next_look_ns()) - from;
@@ -309,7 +314,7 @@ struct CommandProcessor::Impl {
   Scheduler scheduler;
   QueueContext context;
 
-  // Of the command processor's thread.
+  // Used only by the command processor's thread.
   std::vector<Entry> queues;
   QueueId last_id = 0;
   bool runtime_queue_seen = false;
@@ -326,7 +331,7 @@ struct CommandProcessor::Impl {
 CommandProcessor::CommandProcessor(Device& device) : impl_(std::make_unique<Impl>(device)) {}
 
 CommandProcessor::~CommandProcessor() {
-  // After fork() the child has the object but none of its threads: there is nobody to join.
+  // After fork() the child has the object but none of its threads, so it joins none.
   if (impl_->creator != getpid()) [[maybe_unused]]
     Impl* leaked = impl_.release();
 }
@@ -334,9 +339,10 @@ CommandProcessor::~CommandProcessor() {
 QueueId CommandProcessor::create_compute_queue(const ComputeQueueConfig& config) {
   if (config.ring_bytes != 0 && (!is_power_of_two(config.ring_bytes) || config.ring_bytes < kAqlPacketBytes))
     throw std::invalid_argument("a compute queue's ring of " + std::to_string(config.ring_bytes) +
-                                " bytes is no power of two of whole packets");
+                                " bytes is not a power of two of whole packets");
   return impl_->add([&](uint32_t ordinal) {
-    // ROCr makes its utility queue ahead of the first queue of the program (amd_gpu_agent.cpp, QueueCreate).
+    // ROCr creates its utility queue before the program's first queue (amd_gpu_agent.cpp,
+    // QueueCreate).
     const bool runtime_owned = !std::exchange(impl_->runtime_queue_seen, true);
     return std::make_unique<AqlQueue>(impl_->context, ordinal, config, runtime_owned);
   });
@@ -345,7 +351,7 @@ QueueId CommandProcessor::create_compute_queue(const ComputeQueueConfig& config)
 QueueId CommandProcessor::create_sdma_queue(const SdmaQueueConfig& config) {
   if (config.ring_bytes != 0 && !is_power_of_two(config.ring_bytes))
     throw std::invalid_argument("an SDMA queue's ring of " + std::to_string(config.ring_bytes) +
-                                " bytes is no power of two");
+                                " bytes is not a power of two");
   return impl_->add(
       [&](uint32_t ordinal) { return std::make_unique<SdmaQueue>(impl_->context, ordinal, config); });
 }
@@ -378,7 +384,7 @@ bool CommandProcessor::update_queue(QueueId id, GpuAddress ring, uint64_t ring_b
 }
 
 bool CommandProcessor::set_cu_mask(QueueId id, std::span<const uint32_t>) {
-  // Every worker can run every compute unit's waves, so a mask restricts nothing that a program could observe.
+  // Every worker executes waves of every compute unit, so a mask has no observable effect.
   bool found = false;
   impl_->on_thread([&] { found = impl_->find(id) != nullptr; });
   return found;
@@ -405,7 +411,8 @@ void CommandProcessor::unmap(GpuAddress begin) {
     impl_->device.memory.unmap(begin);
     return;
   }
-  // In one turn of the thread that runs kernels, too: none of them can fetch a line of it in between.
+  // Runs in one turn of the thread that also executes kernels, so no kernel can fetch a line of the
+  // mapping in between.
   impl_->on_thread([&] {
     impl_->memory.enter();
     const Mapping* mapping = impl_->memory.find(begin);

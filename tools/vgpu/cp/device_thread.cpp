@@ -17,14 +17,14 @@ namespace {
 
 thread_local bool is_device_thread = false;
 
-// struct sched_attr of linux/sched/types.h, first version; glibc has it from 2.41 on.
+// struct sched_attr of linux/sched/types.h, first version. glibc declares it from 2.41 on.
 struct SchedulingAttributes {
   uint32_t size_bytes;
   uint32_t policy;
   uint64_t flags;
   int32_t nice;
   uint32_t priority;
-  uint64_t slice_ns;  // `sched_runtime`: for SCHED_OTHER the slice, from 6.12 on
+  uint64_t slice_ns;  // `sched_runtime`: the slice of SCHED_OTHER, from Linux 6.12 on
   uint64_t deadline_ns;
   uint64_t period_ns;
 };
@@ -32,17 +32,18 @@ static_assert(sizeof(SchedulingAttributes) == 48);
 
 struct ProcessCores {
   cpu_set_t set;
-  uint32_t count = 0;  // 0: not known
+  uint32_t count = 0;  // 0: unknown
 
   ProcessCores() noexcept {
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) == 0) count = static_cast<uint32_t>(CPU_COUNT(&set));
   }
 };
-// Read when the library is loaded: later the program may have pinned the thread that opens the device.
+// Read when the library is loaded, because the program may later pin the thread that opens the
+// device.
 const ProcessCores cores;
 
-// A thread inherits its signal mask from the one that starts it.
+// Sets the caller's signal mask while it starts a thread, since the thread inherits it.
 class MaskForNewThread {
  public:
   MaskForNewThread() noexcept {
@@ -63,7 +64,7 @@ class MaskForNewThread {
 
 void prefer_latency() noexcept {
   SchedulingAttributes attributes{};
-  // What the thread inherited (policy, nice) stays.
+  // Keeps the inherited policy and nice value.
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
   attributes.slice_ns = 100'000;
   syscall(SYS_sched_setattr, 0, &attributes, 0);
@@ -78,7 +79,7 @@ std::thread start_device_thread(const char* name, std::function<void()> body) no
   try {
     std::thread thread([run = std::move(body)] {
       is_device_thread = true;
-      // Refused where the machine has taken the cores away since: then the thread stays where it is.
+      // Fails if the system has removed the cores since. The thread then keeps its affinity.
       if (cores.count != 0) sched_setaffinity(0, sizeof cores.set, &cores.set);
       run();
     });

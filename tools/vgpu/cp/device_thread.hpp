@@ -1,4 +1,4 @@
-// Threads of the device inside the program's process: invisible to it as far as possible.
+// Threads of the device inside the program's process, hidden from the program as far as possible.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,22 @@
 
 namespace uptempo::vgpu {
 
-// A thread that handles none of the program's signals, under a name that debuggers show. Synchronous faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL)
-// stay enabled: they are ours. It may use every core that the process was started on, wherever the caller is pinned. Not joinable: the
-// system has refused another thread.
+// Starts a thread that handles none of the program's signals and has a name for debuggers.
+// Synchronous faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL) stay enabled, because the device handles
+// them. The thread may use every core that the process was started on, whatever the caller's
+// affinity. Returns a thread that is not joinable if the system refuses another one.
 std::thread start_device_thread(const char* name, std::function<void()> body) noexcept;
 
-// How many cores the process was started on: its affinity when this library was loaded.
+// Returns the number of cores that the process was started on: its affinity when this library was
+// loaded.
 uint32_t process_cores() noexcept;
 
-// Asks the scheduler for time slices of 0.1 ms instead of some 3 ms: where every core is busy, a thread that has yielded comes back after its own slice, and
-// one with short slices may preempt others when it wakes. Linux from 6.12; changes nothing on older kernels.
+// Asks the scheduler for time slices of 0.1 ms instead of some 3 ms. On a fully loaded machine, a
+// thread that has yielded then continues after its own slice, and may preempt others when it wakes.
+// Needs Linux 6.12; no effect on older kernels.
 void prefer_latency() noexcept;
 
-// Whether the caller is such a thread. Async-signal-safe.
+// Whether the caller is a device thread. Async-signal-safe.
 bool on_device_thread() noexcept;
 
 }  // namespace uptempo::vgpu

@@ -1,9 +1,10 @@
-// Which doorbells of a queue have their line in the trace: each exactly one.
+// Gives each doorbell of a queue exactly one line in the trace.
 //
-// A doorbell of the program is noted by the fault handler (DoorbellWatch) and, unless another one overwrites it first, found in its slot when the queue looks.
-// Either may come first. One that a kernel rings is only found, and one that the handler could not decode too.
+// The fault handler notes a doorbell of the program (DoorbellWatch). The queue finds the same
+// doorbell in its slot, unless another one overwrites it first. Either may happen first. A doorbell
+// that a kernel rings, or whose store the handler cannot decode, is only found.
 //
-// Thread safety: none; it belongs to its queue.
+// Thread safety: none; the queue owns it.
 #pragma once
 
 #include <algorithm>
@@ -15,21 +16,21 @@ namespace uptempo::vgpu {
 
 class DoorbellLines {
  public:
-  // `value` was noted when it was rung. False: it has its line, from when it was found.
+  // Reports a noted doorbell. Returns false if it already has a line because it was found.
   bool noted(uint64_t value, uint64_t rung_ns) {
     return !drop([&](const Line& line) {
       return !line.noted && line.value == value && line.ns >= rung_ns;
     }) && keep({value, rung_ns, true});
   }
 
-  // `value` is in the slot. False: it has its line, from when it was noted.
+  // Reports a value found in the slot. Returns false if it already has a line because it was noted.
   bool found(uint64_t value, uint64_t found_ns) {
     return !drop([&](const Line& line) { return line.noted && line.value == value; }) &&
            keep({value, found_ns, false});
   }
 
  private:
-  // A line that the other side has not asked for yet. For most it never will.
+  // A line that the other side has not asked for yet. For most lines it never asks.
   struct Line {
     uint64_t value;
     uint64_t ns;

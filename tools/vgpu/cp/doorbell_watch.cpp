@@ -22,7 +22,8 @@
 namespace uptempo::vgpu {
 namespace {
 
-// What the handler knows. Process-wide because a handler has no other argument; written under registry_mutex, read without.
+// State of the handler. Process-wide, because a handler receives no other argument. Written under
+// registry_mutex, read without it.
 struct AttachedPage {
   std::atomic<uintptr_t> begin{0};  // 0: free
   std::atomic<size_t> size_bytes{0};
@@ -45,7 +46,8 @@ long futex(std::atomic<uint32_t>& word, int operation, uint32_t value,
 
 // The part of DoorbellWatch that runs in the fault handler.
 struct DoorbellFault {
-  // Does what the store at the interrupted instruction would have done, through the alias. False: it is none that decode_store() knows.
+  // Performs the interrupted store through the alias. Returns false if decode_store() does not
+  // recognise the instruction.
   static bool carry_out(DoorbellWatch& watch, std::byte* alias, ucontext_t& context) noexcept {
     constexpr std::array<int, 16> kRegisters{REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                              REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
@@ -57,7 +59,7 @@ struct DoorbellFault {
     const auto value =
         static_cast<uint64_t>(store->immediate ? store->constant : registers[kRegisters[store->reg]]);
     if (watch.recording()) watch.note({&doorbell, value, host_clock_ns()});
-    // seq_cst serves MOV and XCHG alike.
+    // seq_cst is correct for both MOV and XCHG.
     const uint64_t before =
         std::atomic_ref<uint64_t>(doorbell).exchange(value, std::memory_order_seq_cst);
     if (store->exchanges) registers[kRegisters[store->reg]] = static_cast<greg_t>(before);
@@ -66,7 +68,8 @@ struct DoorbellFault {
     return true;
   }
 
-  // True: the fault was a store to a protected doorbell page, which has been carried out or may now be executed again.
+  // Returns true if the fault was a store to a protected doorbell page. The store has then taken
+  // effect or can be executed again.
   static bool resolve(uintptr_t address, ucontext_t& context) noexcept {
     for (AttachedPage& page : registry) {
       const uintptr_t begin = page.begin.load(std::memory_order_acquire);
@@ -77,13 +80,14 @@ struct DoorbellFault {
       const bool alias_is_writable = reinterpret_cast<uintptr_t>(alias) != begin;
       if (watch != nullptr && alias_is_writable && carry_out(*watch, alias + (address - begin), context))
         return true;
-      // Another instruction: it is executed again, on a page that may be written.
+      // Any other instruction executes again on a page that is now writable.
       if (watch != nullptr) watch->recording_.store(false, std::memory_order_release);
       page.write_protected.store(false, std::memory_order_seq_cst);
       if (mprotect(reinterpret_cast<void*>(begin), page.size_bytes.load(std::memory_order_relaxed),
                    PROT_READ | PROT_WRITE) != 0)
         return false;
-      // After mprotect: the sleeper may have armed anew in between, and that protection has just been undone.
+      // After mprotect(), because the sleeper may have armed again in between and mprotect() has
+      // undone that protection.
       if (watch != nullptr) watch->wake();
       return true;
     }
@@ -118,7 +122,7 @@ void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, size_t 
       if (page.begin.load(std::memory_order_relaxed) == 0) free_page = &page;
     if (free_page == nullptr)
       throw std::runtime_error("cannot watch another doorbell mapping: " + std::to_string(kMaxPages) +
-                               " are attached already");
+                               " are already attached");
     free_page->size_bytes.store(size_bytes, std::memory_order_relaxed);
     free_page->alias.store(alias, std::memory_order_relaxed);
     free_page->watch.store(this, std::memory_order_relaxed);
@@ -128,7 +132,8 @@ void DoorbellWatch::attach(std::byte* program_address, std::byte* alias, size_t 
   }
   install_fault_chain(FaultRank::doorbell, &DoorbellFault::settle);
   if (recording()) {
-    // From its first doorbell on. Not by arm(): the processor may be asleep, and armed_ is what wakes it.
+    // Protects the page now, so that its first doorbell is recorded. arm() cannot do it: the
+    // processor may be asleep, and armed_ wakes it.
     const std::lock_guard pages(pages_mutex_);
     protect_pages();
   }
@@ -167,7 +172,8 @@ bool DoorbellWatch::watches(const void* alias_address) const noexcept {
 
 void DoorbellWatch::arm() {
   const std::lock_guard pages(pages_mutex_);
-  armed_.store(1, std::memory_order_seq_cst);  // before the protection: a fault from here on wakes
+  // before the protection, so that every later fault wakes
+  armed_.store(1, std::memory_order_seq_cst);
   protect_pages();
 }
 
@@ -176,7 +182,7 @@ void DoorbellWatch::protect_pages() {
     return page.watch.load(std::memory_order_relaxed) == this;
   };
   if (std::any_of(registry.begin(), registry.end(), attached_here))
-    install_fault_chain(FaultRank::doorbell, &DoorbellFault::settle);  // before the protection, too
+    install_fault_chain(FaultRank::doorbell, &DoorbellFault::settle);  // also before the protection
   for (AttachedPage& page : registry) {
     if (!attached_here(page)) continue;
     page.write_protected.store(true, std::memory_order_seq_cst);
@@ -195,7 +201,7 @@ void DoorbellWatch::sleep(std::chrono::nanoseconds timeout) {
 void DoorbellWatch::disarm() {
   const std::lock_guard pages(pages_mutex_);
   armed_.store(0, std::memory_order_seq_cst);
-  if (recording()) return;  // the pages stay as they are
+  if (recording()) return;  // recording keeps the pages protected
   for (AttachedPage& page : registry) {
     if (page.watch.load(std::memory_order_relaxed) != this) continue;
     if (page.write_protected.exchange(false, std::memory_order_seq_cst))
@@ -206,19 +212,21 @@ void DoorbellWatch::disarm() {
 
 void DoorbellWatch::note(const Record& record) noexcept {
   const uint64_t index = noted_.fetch_add(1, std::memory_order_acq_rel);
-  // Full: the processor is behind by kRecords doorbells; it never waits for the thread that rings.
+  // The buffer is full: the processor is kRecords doorbells behind. It never waits for the thread
+  // that rings.
   while (index - taken_.load(std::memory_order_acquire) >= kRecords) sched_yield();
   Slot& slot = records_[index % kRecords];
   slot.record = record;
-  slot.filled.store(index + 1, std::memory_order_release);  // the record is complete
+  slot.filled.store(index + 1, std::memory_order_release);  // release: the record is complete
 }
 
 std::optional<DoorbellWatch::Record> DoorbellWatch::take_record() noexcept {
-  const uint64_t index = taken_.load(std::memory_order_relaxed);  // only the processor's thread takes
+  // relaxed: only the processor's thread takes records
+  const uint64_t index = taken_.load(std::memory_order_relaxed);
   Slot& slot = records_[index % kRecords];
   if (slot.filled.load(std::memory_order_acquire) != index + 1) return std::nullopt;
   const Record record = slot.record;
-  taken_.store(index + 1, std::memory_order_release);  // the slot may be used again
+  taken_.store(index + 1, std::memory_order_release);  // release: the slot is free
   return record;
 }
 

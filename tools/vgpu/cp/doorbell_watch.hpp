@@ -1,18 +1,25 @@
-// Sleeping until a doorbell is rung.
+// Blocks until a doorbell is rung.
 //
-// A doorbell is a plain store into shared memory: nothing tells the device about it. While there is work the command processor polls. When there is
-// none it takes write permission from the doorbell pages in the program's mapping and sleeps; the first store faults, the fault handler carries
-// it out through the device's own mapping and wakes the sleeper, which gives permission back. The store comes before the wake-up because the
-// sleeper may be woken on the very core of the thread that rings, and must find the doorbell rung. A store that the handler cannot decode
-// (store_instruction.hpp) is executed again on a page that has been made writable. An idle device costs nothing; the first doorbell
-// afterwards costs its producer a fault and a futex wake-up.
+// A doorbell is a plain store into shared memory that does not notify the device. While it has
+// work, the command processor polls. When it has none, it write-protects the doorbell pages in the
+// program's mapping and sleeps. The first store faults. The fault handler performs the store
+// through the device's own mapping and wakes the sleeper, which makes the pages writable again. The
+// store precedes the wake-up, because the sleeper may wake on the core of the thread that rings and
+// must find the doorbell rung. A store that the handler cannot decode (store_instruction.hpp)
+// executes again on a page that has been made writable.
 //
-// The handler is device/fault_chain.hpp's, which looks after the program's own SIGSEGV action; arm() puts it back in front.
+// Cost: an idle device costs nothing. The first doorbell afterwards costs its producer a fault and
+// a futex wake-up.
 //
-// Recording. For a trace every doorbell counts, also one that is overwritten before anybody has looked. With record_all() the pages stay protected,
-// and the handler notes each store's value. A store that it cannot decode ends the recording.
+// The handler belongs to device/fault_chain.hpp, which preserves the program's own SIGSEGV action.
+// arm() installs it again as the first handler.
 //
-// Thread safety: attach(), detach() and wake() from any thread; wake() is async-signal-safe. arm(), sleep() and disarm() belong to one thread.
+// Recording: a trace needs every doorbell, also one that is overwritten before the processor reads
+// it. With record_all() the pages stay protected and the handler notes the value of each store. A
+// store that it cannot decode ends the recording.
+//
+// Thread safety: attach(), detach() and wake() from any thread; wake() is async-signal-safe. arm(),
+// sleep() and disarm() from one thread.
 #pragma once
 
 #include <array>
@@ -35,11 +42,12 @@ class DoorbellWatch {
   DoorbellWatch(const DoorbellWatch&) = delete;
   DoorbellWatch& operator=(const DoorbellWatch&) = delete;
 
-  // The alias is the device's own mapping, or the program's address again: then every store is executed again instead of being carried out.
-  // Throws std::runtime_error when kMaxPages are attached already in the process.
+  // `alias` is the device's own mapping, or equals `program_address`; in the latter case every
+  // store executes again. Throws std::runtime_error if the process already has kMaxPages attached
+  // mappings.
   void attach(std::byte* program_address, std::byte* alias, size_t size_bytes);
 
-  // The mapping is writable again and forgotten when this returns. Returns its alias range, or an empty one.
+  // detach() makes the mapping writable and removes it. Returns its alias range, or an empty range.
   struct Range {
     const std::byte* begin = nullptr;
     size_t size_bytes = 0;
@@ -53,24 +61,27 @@ class DoorbellWatch {
   // Whether a store to the program's view of this slot of the alias would wake sleep().
   bool watches(const void* alias_address) const noexcept;
 
-  // From here on a store to an attached page, or wake(), ends sleep(). Doorbells rung before this call must be looked for after it.
+  // After this call a store to an attached page, or wake(), ends sleep(). The caller must check
+  // afterwards for doorbells that were rung before.
   void arm();
 
-  // Returns at once if something happened since arm(). A timeout of zero means: none.
+  // Returns at once if something happened since arm(). A zero timeout means no timeout.
   void sleep(std::chrono::nanoseconds timeout);
 
-  // Gives write permission back. Cheap when the handler has done so.
+  // Makes the pages writable. Cheap if the handler has already done so.
   void disarm();
 
   void wake() noexcept;
-  // Every watch that has an attached page. Async-signal-safe; on a device thread, which no watch outlives.
+  // Wakes every watch that has an attached page. Async-signal-safe. Call it on a device thread,
+  // since no watch outlives those.
   static void wake_all() noexcept;
 
-  // From now on every doorbell is noted; drain with take_record(). Before the first attach().
+  // Notes every doorbell from now on; drain the records with take_record(). Call it before the
+  // first attach().
   void record_all() noexcept { recording_.store(true, std::memory_order_relaxed); }
   bool recording() const noexcept { return recording_.load(std::memory_order_acquire); }
 
-  // The next doorbell in the order in which they were rung. A doorbell is noted before its value is stored.
+  // The next doorbell in ringing order. A doorbell is noted before its value is stored.
   struct Record {
     const uint64_t* doorbell;  // in the alias
     uint64_t value;
@@ -81,7 +92,7 @@ class DoorbellWatch {
  private:
   friend struct DoorbellFault;
 
-  void protect_pages();  // pages_mutex_ held
+  void protect_pages();  // requires pages_mutex_
 
   static constexpr uint64_t kRecords = 1024;
   struct Slot {
@@ -94,7 +105,8 @@ class DoorbellWatch {
   std::atomic<bool> recording_{false};
   std::atomic<uint64_t> noted_{0}, taken_{0};
   std::array<Slot, kRecords> records_;
-  mutable std::mutex pages_mutex_;  // attach, detach against arm, disarm; never taken by the handler
+  // orders attach, detach with arm, disarm; the handler never takes it
+  mutable std::mutex pages_mutex_;
 };
 
 }  // namespace uptempo::vgpu

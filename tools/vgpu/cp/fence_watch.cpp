@@ -19,7 +19,8 @@ fences::Path path_of(const ObservedAccess& access) noexcept {
 
 using Range = fences::Checker::Range;
 
-// What a packet copies, row by row: visit(source, destination). Nothing for packets that move no data.
+// Calls visit(source, destination) for each row that a packet copies. Calls nothing for packets
+// that move no data.
 template <typename Visit>
 void for_ranges(const sdma::Decoded& packet, Visit visit) {
   if (const auto* linear = std::get_if<sdma::CopyLinear>(&packet.packet)) {
@@ -45,7 +46,7 @@ void for_pages(Range range, Visit visit) {
     visit(page);
 }
 
-// All lanes, one behind the other: most accesses of most kernels.
+// Whether all lanes are active and contiguous, as in most accesses of most kernels.
 bool is_one_run(const ObservedAccess& access) noexcept {
   if (access.lanes != kAllLanes) return false;
   uint64_t difference = 0;
@@ -92,7 +93,8 @@ void WatchedDispatch::end(fences::Checker& checker, const fences::Checker::Packe
     running_.accesses->for_each([&](GpuAddress page, const fences::PageAccesses& accesses) {
       if (!std::binary_search(closed.begin(), closed.end(), page)) return;
       host_pages_->device_wrote(page, &accesses.written);
-      // What it has written the host must not read unnoticed, also where it stored to the page meanwhile.
+      // Closes the page: the host's reads of what the dispatch has written must be observed, also
+      // where the host stored to the page meanwhile.
       if (accesses.written != PageMask{} && host_pages_->close(page, true))
         host_pages_->device_wrote(page, nullptr);
     });
@@ -113,13 +115,13 @@ void WatchedDispatch::add(const ObservedAccess& access, GpuAddress address, uint
 
 void WatchedDispatch::access(const ObservedAccess& access) noexcept {
   const fences::Path path = path_of(access);
-  // Tells workgroups apart as long as there are fewer than 2^32 of them, which a grid cannot exceed.
+  // Unique for fewer than 2^32 workgroups, which a grid cannot exceed.
   const uint32_t workgroup =
       access.workgroup[0] + groups_[0] * (access.workgroup[1] + groups_[1] * access.workgroup[2]);
   if (access.scalar) return add(access, access.address[0], access.size_bytes, path, workgroup);
   if (is_one_run(access))
     return add(access, access.address[0], uint64_t{64} * access.size_bytes, path, workgroup);
-  // Lanes mostly ascend, so the bytes of one line come together.
+  // Lanes mostly ascend, so bytes of one line are adjacent.
   GpuAddress line = 0;
   uint64_t mask = 0;
   const auto flush = [&] {
@@ -128,7 +130,7 @@ void WatchedDispatch::access(const ObservedAccess& access) noexcept {
     if (access.access != Access::write) accesses.add_read_mask(line, mask, path, workgroup);
     if (access.access != Access::read) accesses.add_write_mask(line, mask, path, workgroup);
   };
-  const uint64_t element = (uint64_t{1} << access.size_bytes) - 1;  // 16 bytes at most
+  const uint64_t element = (uint64_t{1} << access.size_bytes) - 1;  // at most 16 bytes
   for (uint64_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
     const GpuAddress address = access.address[std::countr_zero(lanes)];
     if (address >= scratch_begin_ && address < scratch_end_) continue;
@@ -231,7 +233,7 @@ void FenceWatch::copy(uint64_t offset, const sdma::Decoded& packet) {
   });
 }
 
-// Every use of a page is ended; `packet` null: nothing is known to have been written.
+// Ends every use of a page. A null `packet` means that no write is known.
 void FenceWatch::end_copy(const sdma::Decoded* packet) {
   if (closed_.empty()) return;
   std::map<GpuAddress, PageMask> written;
@@ -292,7 +294,7 @@ fences::Checker::Packet FenceWatch::packet(AqlHeader header, uint64_t index, hsa
           .signal = completion.handle == 0 ? std::nullopt : signal_at(completion.handle)};
 }
 
-// The signal of which `address` is a part: engines are given the address of the value.
+// Returns the signal that contains `address`, because engines receive the address of the value.
 std::optional<FenceWatch::Signal> FenceWatch::signal_at(GpuAddress address) {
   const GpuAddress handle = address & ~GpuAddress{AMD_SIGNAL_ALIGN_BYTES - 1};
   const amd_signal_t* const signal = find_signal(memory_, handle);

@@ -1,6 +1,7 @@
-// A queue's reports to the fence checker (device/fences/checker.hpp): nothing while that is off.
+// A queue's reports to the fence checker (device/fences/checker.hpp). Does nothing while the
+// checker is off.
 //
-// Thread safety: of its queue's thread. A WatchedDispatch's recorder is called by all workers.
+// Thread safety: the queue's thread. All workers call a WatchedDispatch's recorder.
 #pragma once
 
 #include <memory>
@@ -18,10 +19,11 @@
 
 namespace uptempo::vgpu {
 
-// A dispatch's accesses to global memory, on their way to its AccessSet. Private memory is nobody else's.
+// Passes a dispatch's accesses to global memory to its AccessSet. Private memory is excluded,
+// because nothing else accesses it.
 class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::Listener {
  public:
-  // `host_pages` null: the host is not observed.
+  // A null `host_pages` means that the host is not observed.
   WatchedDispatch(fences::Checker& checker, fences::ActorId queue, const fences::Checker::Packet& packet,
                   const gfx9::DispatchState& state, HostPages* host_pages);
   ~WatchedDispatch() override;
@@ -29,7 +31,7 @@ class WatchedDispatch final : public MemoryObserver, private fences::AccessSet::
   WatchedDispatch& operator=(const WatchedDispatch&) = delete;
 
   void access(const ObservedAccess& access) noexcept override;
-  // All its workgroups have ended.
+  // Call it when all workgroups have ended.
   void end(fences::Checker& checker, const fences::Checker::Packet& packet,
            const fences::Checker::KindOf& kind_of);
 
@@ -60,29 +62,32 @@ class FenceWatch {
   bool enabled() const noexcept { return checker_ != nullptr; }
   void doorbell(uint64_t value, uint64_t host_ns);
 
-  // Compute queues. `state` is not launched yet; null when checking is off.
+  // For compute queues, before `state` is launched. Returns null if checking is off.
   std::unique_ptr<WatchedDispatch> launch(AqlHeader header, uint64_t index, gfx9::DispatchState& state);
   void end(WatchedDispatch& dispatch, AqlHeader header, uint64_t index, hsa_signal_t completion);
-  // The dependencies of the packet that completes next: it is looked at anew; a signal was found satisfied; the packet completes.
+  // Dependencies of the packet that completes next. look_at_dependencies() starts a new evaluation,
+  // the next function records a satisfied signal, and the last one reports the packet's completion.
   void look_at_dependencies() { satisfied_.clear(); }
   void satisfied(hsa_signal_t signal, int64_t value);
   void complete(AqlHeader header, uint64_t index, hsa_signal_t completion);
 
-  // SDMA queues; `offset` in the ring, as in traces.
+  // For SDMA queues. `offset` is the ring offset, as in traces.
   void wait(uint64_t offset, GpuAddress polled);
-  // The packet is in the ring and has not begun: from here on the host's loads of what it will write are seen.
+  // Call it when the packet is in the ring and has not begun. From then on the host's loads from
+  // its destination are observed.
   void expect_copy(const sdma::Decoded& packet);
   void begin_copy(const sdma::Decoded& packet);
   void copy(uint64_t offset, const sdma::Decoded& packet);
   void signal(uint64_t offset, GpuAddress decremented);
 
-  // A time before the checker learned of the last completion, by end(), complete() or signal(), and after all others.
+  // A time before the checker received the last completion, by end(), complete() or signal(), and
+  // after it received all earlier ones.
   uint64_t before_completion_ns() const noexcept { return before_completion_ns_; }
 
  private:
   fences::Checker::Packet packet(AqlHeader header, uint64_t index, hsa_signal_t completion);
   std::optional<Signal> signal_at(GpuAddress address);
-  // What the host has done since the last call.
+  // Reports the host's accesses since the last call.
   void observe_host();
   void before_completion();
   void close(fences::Checker::Range range, bool written);
@@ -95,7 +100,7 @@ class FenceWatch {
   const fences::ActorId actor_;
   uint64_t before_completion_ns_ = 0;
   std::vector<Signal> satisfied_;
-  std::vector<GpuAddress> closed_;  // pages that the present copy has closed to the host
+  std::vector<GpuAddress> closed_;  // pages that the current copy has closed to the host
 };
 
 }  // namespace uptempo::vgpu

@@ -1,11 +1,13 @@
-// How the command processor waits when no queue can go on: spin, doze, or sleep until a doorbell.
+// How the command processor waits when no queue can proceed: it spins, dozes, or sleeps until a
+// doorbell.
 //
-// Arming the doorbell watch costs its next producer a fault, some 5 us, so back-to-back submissions must find the processor spinning, and an
-// idle program must not pay for that. The time to spin adapts: it doubles when a doorbell came soon after arming and halves when it did not, between
-// kMinSpin and kMaxSpin. What no store of the program to a doorbell announces (a dependency's signal, a header still INVALID, a doorbell that a
-// kernel rings) is polled at growing intervals.
+// Arming the doorbell watch costs the next producer a fault, some 5 us. Back-to-back submissions
+// should therefore find the processor spinning, while an idle program should not pay for spinning.
+// The spin time adapts between kMinSpin and kMaxSpin. It doubles if a doorbell comes soon after
+// arming and halves otherwise. Changes without a doorbell of the program (a dependency's signal, a
+// header still INVALID, a doorbell that a kernel rings) are polled at growing intervals.
 //
-// Thread safety: none. Times are passed in, so that tests need no clock.
+// Thread safety: none. The caller passes times, so tests need no clock.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +21,7 @@ class IdlePolicy {
   static constexpr Nanoseconds kMinSpin = std::chrono::microseconds(20);
   static constexpr Nanoseconds kMaxSpin = std::chrono::microseconds(400);
   static constexpr Nanoseconds kSoon =
-      std::chrono::milliseconds(2);  // a spin that long is not worth it, one much shorter is
+      std::chrono::milliseconds(2);  // a spin that long does not pay; a much shorter one does
   static constexpr Nanoseconds kPollSpin = std::chrono::microseconds(200);
   static constexpr Nanoseconds kFirstDoze = std::chrono::microseconds(20);
   static constexpr Nanoseconds kLastDoze = std::chrono::milliseconds(1);
@@ -35,7 +37,8 @@ class IdlePolicy {
     doze_ = kFirstDoze;
   }
 
-  // No queue could go on at `now`. `polls`: something may change without a doorbell of the program's.
+  // Call it when no queue can proceed at `now`. `polls`: something may change without a doorbell of
+  // the program.
   Decision decide(Nanoseconds now, bool polls) noexcept {
     if (!idle_) {
       idle_ = true;
@@ -48,7 +51,7 @@ class IdlePolicy {
     return decision;
   }
 
-  // The processor slept with the doorbells armed for that long.
+  // Reports that the processor slept with armed doorbells for that long.
   void slept(Nanoseconds duration) noexcept {
     spin_ = duration < kSoon ? std::min(spin_ * 2, kMaxSpin) : std::max(spin_ / 2, kMinSpin);
     idle_ = false;

@@ -14,7 +14,8 @@ constexpr GpuAddress kPageBytes = 4096;  // ROCr allocates code objects in pages
 constexpr uint16_t kMachineAmdGpu = 224;
 constexpr uint64_t kMaxSymbols = 1u << 20;
 
-// A code object's image in GPU memory. Every read is checked: the program may have written anything there.
+// A code object's image in GPU memory. Every read is checked, because the program may have written
+// anything there.
 class LoadedImage {
  public:
   LoadedImage(AddressSpace::Reader& memory, GpuAddress base) : memory_(memory), base_(base) {}
@@ -34,7 +35,7 @@ class LoadedImage {
            header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_machine == kMachineAmdGpu;
   }
 
-  // The dynamic symbol whose value is `offset`.
+  // Returns the dynamic symbol whose value is `offset`.
   std::optional<std::string> symbol_at(uint64_t offset) const {
     const auto header = read<Elf64_Ehdr>(0);
     uint64_t symbols = 0, strings = 0, hash = 0;

@@ -1,8 +1,10 @@
-// The name behind a kernel object, found without asking the runtime.
+// The name of a kernel object, found without calling the runtime.
 //
-// ROCr loads a code object's segments as they are, and the linker places the ELF header, .dynsym and .dynstr in the first of them, ahead of the kernel
-// descriptors. So the name is in GPU memory: the nearest ELF header below the kernel object, then the dynamic symbol whose value is the object's
-// offset. No call into ROCr, whose loader lock may be held by a thread that waits for this very device.
+// ROCr loads a code object's segments unchanged. The linker places the ELF header, .dynsym and
+// .dynstr in the first segment, before the kernel descriptors. GPU memory therefore contains the
+// name: search downwards from the kernel object for the nearest ELF header, then for the dynamic
+// symbol whose value is the object's offset. A call into ROCr could deadlock, because a thread that
+// waits for this device may hold the loader lock.
 #pragma once
 
 #include <string>
@@ -11,7 +13,9 @@
 
 namespace uptempo::vgpu {
 
-// "bitonic_sort.kd", or the address as "0x7f..." where no symbol is found. Control characters become spaces: names are printed. Call between enter() and leave(). Costs some microseconds: keep the answer.
+// Returns a name like "bitonic_sort.kd", or the address as "0x7f..." if no symbol is found. Control
+// characters become spaces, since names are printed. Call it between enter() and leave(). Cost:
+// some microseconds; keep the result.
 std::string kernel_name(AddressSpace::Reader& memory, GpuAddress kernel_object);
 
 }  // namespace uptempo::vgpu

@@ -1,6 +1,7 @@
-// Kernel objects that dispatches have named, read once.
+// Kernel objects of earlier dispatches, each read once.
 //
-// Thread safety: none; it belongs to the command processor's thread. References are valid until the next forget_...().
+// Thread safety: none; the command processor's thread owns it. Lifetime: references are valid until
+// the next forget_...().
 #pragma once
 
 #include <string>
@@ -14,8 +15,10 @@ namespace uptempo::vgpu {
 struct LoadedKernel {
   std::variant<gfx9::Kernel, gfx9::Kernel::Rejected> kernel;
   std::string name;
-  // ROCr's blit kernels (copies, fills, the upload of code) come as amd_kernel_code_t, which compilers have not emitted since code object v3. They run even
-  // when kernels are not executed, and their packets are never passed early by the read index, which frees their kernargs.
+  // Whether it is one of ROCr's blit kernels (copies, fills, the upload of code). They have the
+  // amd_kernel_code_t header, which compilers have not emitted since code object v3. They run even
+  // with --null-kernels, and the read index never passes their packets early, because it frees
+  // their kernargs.
   bool runtime_blit = false;
 };
 
@@ -23,14 +26,14 @@ class KernelTable {
  public:
   explicit KernelTable(gfx9::Target target) : target_(target) {}
 
-  // Between the reader's enter() and leave().
+  // Call it between the reader's enter() and leave().
   const LoadedKernel& find(AddressSpace::Reader& memory, GpuAddress kernel_object);
 
-  // Memory was mapped or unmapped since `generation` was last passed: kernels are read again. Names stay, they are costly: new code at an old
-  // address is announced by forget_code().
+  // If memory was mapped or unmapped since the last call's `generation`, kernels are read again.
+  // Names stay, because they are expensive; forget_code() announces new code at an old address.
   void forget_unmapped(uint64_t generation);
 
-  // Code may have been replaced.
+  // Call it when code may have been replaced.
   void forget_code();
 
  private:

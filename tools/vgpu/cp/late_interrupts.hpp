@@ -1,9 +1,10 @@
-// Interrupts on their way to the host under --delay.
+// Delayed interrupts under --delay.
 //
-// They belong to the device, not to a queue: a signal's event is raised even if the queue has been destroyed meanwhile, or else who sleeps on it would not
-// wake. An event that has been destroyed meanwhile is ignored by Interrupts::raise().
+// They belong to the device, not to a queue. The device raises a signal's event even if its queue
+// has been destroyed, since a thread may sleep on the event. Interrupts::raise() ignores an event
+// that has been destroyed.
 //
-// Thread safety: none; of the command processor's thread.
+// Thread safety: none; the command processor's thread owns it.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +24,13 @@ class LateInterrupts {
 
   explicit LateInterrupts(Interrupts& interrupts) : interrupts_(interrupts) {}
 
-  // Raises the event once host_clock_ns() has reached `due_ns`; 0: now.
+  // Raises the event when host_clock_ns() has reached `due_ns`; 0: now.
   void raise(uint64_t due_ns, uint32_t event_id) {
     if (due_ns == 0) return interrupts_.raise(event_id);
     waiting_.emplace(due_ns, event_id);
   }
 
-  // False: none was due.
+  // Returns false if none was due.
   bool raise_due(uint64_t now_ns) {
     bool raised = false;
     for (; next_ns() <= now_ns; waiting_.pop()) {
@@ -39,11 +40,11 @@ class LateInterrupts {
     return raised;
   }
 
-  // When the next one is due; kNever: there is none.
+  // Returns when the next one is due, or kNever.
   uint64_t next_ns() const noexcept { return waiting_.empty() ? kNever : waiting_.top().first; }
 
  private:
-  using Late = std::pair<uint64_t, uint32_t>;  // when, and which event
+  using Late = std::pair<uint64_t, uint32_t>;  // due time and event
   Interrupts& interrupts_;
   std::priority_queue<Late, std::vector<Late>, std::greater<>> waiting_;
 };

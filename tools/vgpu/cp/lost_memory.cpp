@@ -15,11 +15,11 @@ namespace uptempo::vgpu {
 namespace {
 
 constexpr uintptr_t kPage = 4096;
-constexpr uintptr_t kNeverRegistered = 64 * 1024;  // below: a mistake of the device's own
+constexpr uintptr_t kNeverRegistered = 64 * 1024;  // below: an error of the device itself
 
 enum class Loss : uint64_t { none, unmapped, is_protected, truncated };
 
-// Address, whether it was written, and how it was lost, in one word that a handler can store. 0: nothing.
+// Address, kind of access and cause of the loss, in one word that a handler can store. 0: nothing.
 std::atomic<uint64_t> lost{0};
 
 constexpr uint64_t encode(uintptr_t address, bool write, Loss loss) {
@@ -28,10 +28,10 @@ constexpr uint64_t encode(uintptr_t address, bool write, Loss loss) {
 
 bool put_zeros(void* page, int placement) noexcept {
   return mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | placement, -1, 0) == page ||
-         errno == EEXIST;  // another device thread has been here
+         errno == EEXIST;  // another device thread was faster
 }
 
-// For a page of a file that may only be read.
+// For a page of a read-only file.
 bool put_private_copy(void* page) noexcept {
   if (mprotect(page, kPage, PROT_READ) != 0) return false;
   void* const copy = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,8 +1,8 @@
-// GPU-visible copies of dispatch packets whose ring slots have been given back before their kernels ended (--early-read-index).
+// GPU-visible copies of dispatch packets whose ring slots are released before their kernels end
+// (--early-read-index). A kernel reads its packet through dispatch_ptr while it runs, and the
+// producer may overwrite a released slot.
 //
-// A kernel reads its packet through dispatch_ptr for as long as it runs, so a slot that the producer may overwrite cannot serve it.
-//
-// Thread safety: none; it belongs to the command processor's thread.
+// Thread safety: none; the command processor's thread owns it.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -17,13 +17,14 @@ namespace uptempo::vgpu {
 
 class PacketCopies {
  public:
-  // With `enabled`, maps read-only memory for the copies into the GPU's address space, at its own host address.
+  // With `enabled`, maps read-only memory for the copies into the GPU's address space at its host
+  // address.
   PacketCopies(AddressSpace& memory, bool enabled);
   ~PacketCopies();
   PacketCopies(const PacketCopies&) = delete;
   PacketCopies& operator=(const PacketCopies&) = delete;
 
-  // The copy's GPU address, or nothing when all are in use.
+  // Returns the copy's GPU address, or nullopt if all copies are in use.
   std::optional<GpuAddress> keep(const hsa_kernel_dispatch_packet_t& packet);
   void release(GpuAddress copy);
 

@@ -1,7 +1,9 @@
-// What the fences of a packet do to the caches of an incoherent device. On others they do nothing: all memory is coherent.
+// Effects of a packet's fences on the caches of an incoherent device. On a coherent device they
+// have none.
 //
-// A dispatch acquires ahead of its first workgroup and releases behind its last one; a barrier packet does both when it completes. Either way ahead
-// of the completion signal (HSA System Architecture Specification 1.2, 2.9).
+// A dispatch acquires before its first workgroup and releases after its last one. A barrier packet
+// does both when it completes. Both happen before the completion signal (HSA System Architecture
+// Specification 1.2, 2.9).
 #pragma once
 
 #include "cp/aql_packet.hpp"

@@ -8,14 +8,16 @@ namespace {
 
 // Opcodes of type-3 packets (the kernel's soc15d.h).
 constexpr uint32_t kNop = 0x10, kIndirectBuffer = 0x3f, kAcquireMem = 0x58;
-// COHER_CNTL bits of ACQUIRE_MEM on gfx9: TC_WB_ACTION_ENA, TCL1_ACTION_ENA, TC_ACTION_ENA, SH_KCACHE_ACTION_ENA, SH_ICACHE_ACTION_ENA. Code and
-// constants share the vgpu's code cache.
+// COHER_CNTL bits of ACQUIRE_MEM on gfx9: TC_WB_ACTION_ENA, TCL1_ACTION_ENA, TC_ACTION_ENA,
+// SH_KCACHE_ACTION_ENA, SH_ICACHE_ACTION_ENA. Code and constants share the virtual GPU's code
+// cache.
 constexpr uint32_t kWriteBackL2 = 1u << 18, kInvalidateVectorL1 = 1u << 22, kInvalidateL2 = 1u << 23,
                         kInvalidateScalar = 1u << 27, kInvalidateInstructions = 1u << 29;
 
 constexpr uint32_t type_of(uint32_t word) { return word >> 30; }
 constexpr uint32_t opcode_of(uint32_t word) { return word >> 8 & 0xff; }
-// A NOP with the largest count is one dword, the header alone: what the kernel fills rings with (gfx_v9_0.c, `nop`).
+// A NOP with the largest count is one dword, the header alone. The kernel fills rings with it
+// (gfx_v9_0.c, `nop`).
 constexpr uint32_t dwords_of(uint32_t word) {
   const uint32_t count = word >> 16 & 0x3fff;
   return opcode_of(word) == kNop && count == 0x3fff ? 1 : count + 2;
@@ -75,7 +77,7 @@ Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet) {
   for (uint32_t at = 0; at < dwords;) {
     uint32_t word;
     std::memcpy(&word, words + size_t{at} * 4, sizeof word);
-    if (type_of(word) == 2) {  // one dword of filling
+    if (type_of(word) == 2) {  // one dword of padding
       ++at;
       continue;
     }

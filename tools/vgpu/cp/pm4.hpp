@@ -1,4 +1,5 @@
-// The PM4 commands that reach the device inside AQL vendor packets. ROCr sends one: ACQUIRE_MEM, to drop stale code after an upload.
+// PM4 commands inside AQL vendor packets. ROCr sends one, ACQUIRE_MEM, to drop stale code after an
+// upload.
 #pragma once
 
 #include <optional>
@@ -13,10 +14,10 @@ struct Pm4Result {
   bool invalidates_code = false;
   CacheActions caches;
   std::optional<PacketError>
-      error;  // names the command that is not supported, or why the buffer cannot be read
+      error;  // names the unsupported command, or says why the buffer cannot be read
 };
 
-// Reads the packet's indirect buffer, between the reader's enter() and leave().
+// Reads the packet's indirect buffer. Call it between the reader's enter() and leave().
 Pm4Result execute_pm4(AddressSpace::Reader& memory, const Pm4IbPacket& packet);
 
 }  // namespace uptempo::vgpu

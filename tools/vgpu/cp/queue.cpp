@@ -27,7 +27,7 @@ void Queue::report(std::string_view packet, std::string_view reason) const {
   line += ": ";
   line += reason;
   line += "; the queue is stopped\n";
-  // One write(): lines of several threads and of the program's stdio do not mix.
+  // One write(), so that lines of several threads and of the program's stdio do not mix.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -45,7 +45,7 @@ void Queue::noted_doorbell(uint64_t value, uint64_t host_ns) {
 
 void Queue::look_for_checker(uint64_t host_ns) {
   if (doorbell() == nullptr) return;
-  // acquire: what the host did before it rang is observed before this doorbell is told of.
+  // acquire: the host's actions before it rang are observed before this doorbell is reported.
   const uint64_t value =
       std::atomic_ref<uint64_t>(*const_cast<uint64_t*>(doorbell())).load(std::memory_order_acquire);
   if (value == told_) return;
@@ -71,7 +71,8 @@ void Queue::found_doorbell(uint64_t value) {
   if (context_.device.counts != nullptr) context_.device.counts->doorbell();
   if (fences_.enabled()) look_for_checker(host_clock_ns());
   if (!context_.device.trace.enabled()) return;
-  // Noted before it was stored: if the program rang it, then its note is there, perhaps with others before it.
+  // The handler notes a doorbell before it stores it. If the program rang this one, its note is
+  // therefore there, perhaps after others.
   context_.take_noted_doorbells();
   const uint64_t now = host_clock_ns();
   if (doorbell_lines_.found(value, now)) trace_doorbell(value, now);

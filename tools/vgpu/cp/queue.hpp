@@ -1,6 +1,8 @@
-// What compute and SDMA queues have in common: a resumable state machine that the command processor advances in turn.
+// Common base of compute and SDMA queues: a resumable state machine that the command processor
+// advances in turn.
 //
-// Thread safety: none; queues belong to the command processor's thread. advance() is called inside its Reader's section.
+// Thread safety: none; the command processor's thread owns queues and calls advance() inside its
+// Reader's section.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +22,27 @@
 
 namespace uptempo::vgpu {
 
-// What the command processor lends its queues.
+// What the command processor provides to its queues.
 struct QueueContext {
   Device& device;
   AddressSpace::Reader& memory;
   Scheduler& scheduler;
   KernelTable& kernels;
   gfx9::CodeCache& code;
-  std::function<void()> take_noted_doorbells;  // hands out those that the doorbell watch has noted so far
-  // look_for_checker() of every queue.
+  // passes on the doorbells that the watch has noted so far
+  std::function<void()> take_noted_doorbells;
+  // Calls look_for_checker() of every queue.
   std::function<void(uint64_t host_ns)> look_for_checker;
   PacketCopies& packet_copies;
   std::minstd_rand& random;
-  LateInterrupts* late_interrupts;  // of a device whose steps are delayed; null: nothing is
+  LateInterrupts* late_interrupts;  // null: nothing is delayed
 };
 
-// What a queue that made no progress waits for: this decides how the command processor may sleep.
+// What a queue without progress waits for. It decides how the command processor may sleep.
 enum class Waiting : uint8_t {
   doorbell,  // a store to its doorbell
   workers,   // a dispatch in execution
-  memory,    // a signal, a packet header or a word that the program or another queue will store
+  memory,    // a signal, packet header or word that the program or another queue stores
   delay,     // the end of a delay, at next_look_ns() at the latest
   nothing,   // stopped or suspended
 };
@@ -51,49 +54,57 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  // A turn: does a bounded amount of work, however much there is. False: nothing could be done; waiting() says why.
+  // One turn: does a bounded amount of work. Returns false if nothing could be done; waiting() then
+  // gives the reason.
   virtual bool advance() = 0;
 
-  // What runs on its behalf is abandoned. True once no worker touches it any more: call until then.
+  // Abandons what runs for the queue. Returns true when no worker accesses it any more; call it
+  // until then.
   virtual bool abandon() = 0;
 
-  // Kernels of it are running. They may ring any queue's doorbell, by a store that wakes nobody.
+  // Whether kernels of the queue run. They may ring any queue's doorbell, by a store that wakes no
+  // thread.
   virtual bool executing() const noexcept = 0;
 
-  // The alias of its doorbell is about to go away: no doorbell is seen any more.
+  // Call it before the alias of the queue's doorbell becomes invalid. The queue then reads no
+  // doorbell.
   virtual void lose_doorbell() noexcept = 0;
   virtual const uint64_t* doorbell() const noexcept = 0;
 
-  // A doorbell that was noted when it was rung: for the trace.
+  // Passes on, for the trace, a doorbell that was noted when it was rung.
   void noted_doorbell(uint64_t value, uint64_t host_ns);
 
-  // Tells the fence checker of a doorbell that was rung since the last look, by `host_ns` at the latest. The checker compares the times of doorbells with
-  // those of completions alone, so it needs no better time than this: every queue is looked at in each turn, and once more between a
-  // completion and the store that announces it to the host (announcing()).
+  // Reports to the fence checker a doorbell that was rung since the last look, at `host_ns` at the
+  // latest. The checker compares times of doorbells only with those of completions, so this
+  // precision suffices. Every queue is read in each turn, and once more between a completion and
+  // the store that announces it to the host (announcing()).
   void look_for_checker(uint64_t host_ns);
 
   Waiting waiting() const noexcept { return waiting_; }
-  // Ahead of its turns of one pass: what they find delayed determines next_look_ns().
+  // Call it before the queue's turns of one pass. The delays found in those turns determine
+  // next_look_ns().
   void begin_pass() noexcept {
     if (delays_ != nullptr) delays_->begin_pass();
   }
-  // When something that its last turns found delayed is to be looked at again, whatever waiting() says; QueueDelays::kNever: nothing is.
+  // Returns when to read the queue again because of a delay, whatever waiting() returns.
+  // QueueDelays::kNever: nothing is delayed.
   uint64_t next_look_ns() const noexcept {
     return delays_ == nullptr ? QueueDelays::kNever : delays_->next_look_ns();
   }
-  // The order of creation, from 0: how traces and messages call it.
+  // Number in order of creation, from 0, as in traces and messages.
   uint32_t ordinal() const noexcept { return ordinal_; }
 
  protected:
-  // One line on stderr, so that a stopped queue is never silent.
+  // Writes one line to stderr, so that a stopped queue is never silent.
   void report(std::string_view packet, std::string_view reason) const;
-  // A doorbell that was found by looking.
+  // Reports a doorbell that was found by reading its slot.
   void found_doorbell(uint64_t value);
-  // The signal of a packet that the checker knows to be complete is about to be stored to: whoever has rung by now did so without knowing of it.
+  // Call it before the store to the signal of a packet that the checker considers complete. All
+  // doorbells rung until now were rung without knowledge of that completion.
   void announcing();
-  // With delays what the seed holds for it, as a field of a line in the trace.
+  // Returns the delay that the seed determines for it, as a field of a trace line.
   std::string drawn_delay(DelayPlace place, uint64_t number) const;
-  // Raises the event of what has this number (device/delays.hpp), perhaps late.
+  // Raises the event of the step with this number (device/delays.hpp), possibly delayed.
   void raise(uint32_t event_id, uint64_t number);
 
   QueueContext& context_;
@@ -105,7 +116,7 @@ class Queue {
  private:
   void trace_doorbell(uint64_t value, uint64_t host_ns);
 
-  uint64_t told_;  // the doorbell that the checker was told of last
+  uint64_t told_;  // the last doorbell reported to the checker
   DoorbellLines doorbell_lines_;
 };
 

@@ -1,10 +1,11 @@
-// What --delay holds up of one queue, and until when.
+// Delays of one queue's steps under --delay.
 //
-// A delay is a time before which something is not done, never a sleep: the command processor's thread serves the other queues meanwhile, and sleeps until
-// next_look_ns() when none of them has anything to do. A delay begins when what it holds up could be done otherwise, so the order of a queue's
-// packets, barrier bits and dependencies stay what they are.
+// A delay is a time before which a step does not happen, never a sleep. The command processor's
+// thread serves the other queues meanwhile, and sleeps until next_look_ns() if none of them has
+// work. A delay begins when its step could happen otherwise, so the order of a queue's packets,
+// barrier bits and dependencies does not change.
 //
-// Thread safety: none; it belongs to its queue.
+// Thread safety: none; the queue owns it.
 #pragma once
 
 #include <array>
@@ -21,25 +22,27 @@ class QueueDelays {
 
   QueueDelays(uint64_t seed, uint32_t ordinal, LateInterrupts& interrupts) noexcept;
 
-  // Ahead of the turns of one pass: what they find held up determines next_look_ns().
+  // Call it before the turns of one pass. The delays found in those turns determine next_look_ns().
   void begin_pass() noexcept { next_look_ns_ = kNever; }
 
-  // When the queue is to be looked at again, since the first of its delays will be over.
+  // Returns when the first of the queue's delays ends.
   uint64_t next_look_ns() const noexcept { return next_look_ns_; }
 
-  // Whether the delay of `number` is over, at a place where one after the other waits. It begins when this is asked first.
+  // Whether the delay of `number` is over, at a place where steps wait one at a time. The first
+  // call starts the delay.
   bool over(DelayPlace place, uint64_t number) noexcept;
 
-  // The same for doorbells. One that replaces another in the slot is seen together with it.
+  // The same for doorbells. A doorbell that replaces another in the slot ends together with it.
   bool doorbell_over(uint64_t value) noexcept;
 
-  // Where several wait at a time: begin() says until when, and reached() whether that is over.
+  // For places where several steps wait concurrently: begin() returns the end of the delay,
+  // reached() whether it has passed.
   uint64_t begin(DelayPlace place, uint64_t number) const noexcept;
   bool reached(uint64_t until_ns) noexcept;
 
   void raise(uint32_t event_id, uint64_t number);
 
-  // What the seed holds for it, for the trace.
+  // Returns the delay that the seed determines, for the trace.
   uint64_t drawn_ns(DelayPlace place, uint64_t number) const noexcept;
 
  private:

@@ -18,21 +18,26 @@
 namespace uptempo::vgpu {
 namespace {
 
-// Wave instructions that a workgroup gets at a time, shared by its waves: some 50 us of interpretation.
+// Wave instructions that a workgroup executes at a time, shared by its waves: some 50 us of
+// interpretation.
 constexpr uint64_t kWorkgroupQuantum = 8192;
 constexpr uint64_t kMinWaveQuantum = 512;
-// Instructions after which worker 0 looks at the queues again: some 20 us.
+// Instructions after which worker 0 reads the queues again: some 20 us.
 constexpr uint64_t kSliceInstructions = 4096;
-// A workgroup that gives up a slice after so few instructions is waiting for something (s_sleep, a barrier's other half).
+// A workgroup that ends a slice after fewer instructions is waiting (s_sleep, other waves of a
+// barrier).
 constexpr uint64_t kYieldInstructions = 256;
-// Workgroups claimed with one lock at most.
+// Maximum number of workgroups claimed under one lock.
 constexpr uint64_t kMaxChunk = 8;
-// Workgroups kept for the next ones to start in: their registers are mapped memory, and malloc fragments when the rest of them comes and goes.
+// Finished workgroups kept for reuse. Their registers are mapped memory, and frequent allocation of
+// the rest fragments malloc's heap.
 constexpr size_t kMaxSpare = 64;
-// A helper looks for work this long before it sleeps: longer than the gap between two dispatches of a chain.
+// Iterations for which a helper looks for work before it sleeps. Longer than the gap between two
+// dispatches of a chain.
 constexpr unsigned kHelperSpins = 4000;
 constexpr uint64_t kHelpFromWorkgroups = 2;
-// Dispatches of one workgroup each: helpers are woken when a slice has taken longer than waking one, some 5 us, and two workgroups are left.
+// For dispatches of one workgroup each: wakes helpers if a slice has taken longer than waking one
+// (some 5 us) and two workgroups are left.
 constexpr uint64_t kWorthHelp = 1024;
 
 void relax() noexcept { __builtin_ia32_pause(); }
@@ -48,7 +53,7 @@ Dispatch::Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlot
       needs_scratch_(state_->packet.private_segment_size != 0) {}
 
 struct Scheduler::Impl {
-  // A workgroup that was started and has not ended.
+  // A workgroup that has started and not ended.
   struct Resident {
     Dispatch* dispatch;
     gfx9::Workgroup workgroup;
@@ -60,8 +65,8 @@ struct Scheduler::Impl {
     Worker(Device& device, gfx9::CodeCache& code, gfx9::Target target) : executor(device, code, target) {}
 
     gfx9::Executor executor;
-    std::vector<ResidentPtr> spare;  // their storage is reused
-    Dispatch* chunk = nullptr;       // claimed, not yet started workgroups
+    std::vector<ResidentPtr> spare;  // storage for reuse
+    Dispatch* chunk = nullptr;       // claimed workgroups that have not started
     uint64_t chunk_next = 0, chunk_end = 0;
     std::optional<uint32_t> chunk_scratch;
     uint64_t spent = 0;  // instructions of new workgroups since the last round of runnable ones
@@ -108,7 +113,8 @@ struct Scheduler::Impl {
     if (workers.size() > 1 && dispatch.total_ >= kHelpFromWorkgroups) wake_helpers();
   }
 
-  // A seeded order of workgroups: n -> n * stride + offset, a permutation because stride and total are coprime.
+  // Seeded order of workgroups: n -> n * stride + offset. It is a permutation because stride and
+  // total are coprime.
   void shuffle(Dispatch& dispatch) {
     const uint64_t total = dispatch.total_;
     dispatch.offset_ = random() % total;
@@ -117,23 +123,25 @@ struct Scheduler::Impl {
   }
 
   void wake_helpers() {
-    // seq_cst pairs with the helper's announcement: either it sees the new epoch or it is counted here.
+    // seq_cst pairs with the helper's announcement: either the helper sees the new epoch, or it is
+    // counted here.
     epoch.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers.load(std::memory_order_seq_cst) != 0) epoch.notify_all();
   }
 
-  // Unclaimed workgroups and runnable ones; looked at without the lock.
+  // Publishes the number of unclaimed and runnable workgroups, which is read without the lock.
   void publish_pending() {
     uint64_t count = runnable.size();
     for (const Dispatch* dispatch : active) count += dispatch->total_ - dispatch->next_;
     pending.store(count, std::memory_order_release);
   }
 
-  // `count` more workgroups of `dispatch` will not run any more. After the last one the dispatch may be gone.
+  // Counts `count` workgroups of `dispatch` that do not run any more. After the last one the
+  // dispatch may be destroyed.
   bool end(Dispatch& dispatch, uint64_t count) {
     if (count == 0) return false;
     const uint64_t total = dispatch.total_;
-    // acq_rel: the last one to end publishes the results of all.
+    // acq_rel: the last workgroup to end publishes the results of all.
     if (dispatch.ended_.fetch_add(count, std::memory_order_acq_rel) + count != total) return false;
     dispatch.finished_.store(true, std::memory_order_release);
     on_finished();
@@ -163,14 +171,14 @@ struct Scheduler::Impl {
     end(dispatch, dropped);
   }
 
-  void release_resident(Resident& resident) {  // mutex held
+  void release_resident(Resident& resident) {  // requires the mutex
     Dispatch& dispatch = *resident.dispatch;
     --dispatch.resident_;
     if (resident.scratch_slot) dispatch.scratch_.give_back(*resident.scratch_slot, dispatch.waves_per_group_);
     resident.scratch_slot.reset();
   }
 
-  // Claims workgroups of the next active dispatch in turn.
+  // Claims workgroups of the active dispatches in turn.
   bool claim(Worker& worker) {
     if (pending.load(std::memory_order_acquire) == 0) return false;
     const std::lock_guard lock(mutex);
@@ -178,13 +186,14 @@ struct Scheduler::Impl {
       const size_t at = turn++ % active.size();
       Dispatch& dispatch = *active[at];
       const bool room = runnable_waves + dispatch.waves_per_group_ <= max_resident_waves;
-      if (!room && dispatch.resident_ != 0) continue;  // each dispatch has at least one resident workgroup
+      // each dispatch has at least one resident workgroup
+      if (!room && dispatch.resident_ != 0) continue;
       uint64_t count = 1;
       worker.chunk_scratch.reset();
       if (dispatch.needs_scratch_) {
         worker.chunk_scratch =
             dispatch.scratch_.take(dispatch.state_->scratch_waves, dispatch.waves_per_group_);
-        if (!worker.chunk_scratch) continue;  // until a resident workgroup gives its slots back
+        if (!worker.chunk_scratch) continue;  // until a resident workgroup releases its slots
       } else {
         const uint64_t share = (dispatch.total_ - dispatch.next_) / (workers.size() * 4);
         count = std::clamp<uint64_t>(share, 1, kMaxChunk);
@@ -259,7 +268,7 @@ struct Scheduler::Impl {
 
   enum class Step { idle, ran, finished_dispatch };
 
-  // One workgroup for one slice. Inside the worker's executor section.
+  // Runs one workgroup for one slice. Call it inside the worker's executor section.
   Step step(Worker& worker) {
     ResidentPtr resident;
     bool is_new = false;
@@ -299,7 +308,8 @@ struct Scheduler::Impl {
       case gfx9::Workgroup::Result::preempted: {
         worker.yields = spent < kYieldInstructions ? worker.yields + 1 : 0;
         const std::lock_guard lock(mutex);
-        if (dispatch.abandoned_.load(std::memory_order_relaxed)) break;  // decided under this mutex
+        // relaxed: decided under this mutex
+        if (dispatch.abandoned_.load(std::memory_order_relaxed)) break;
         runnable_waves += dispatch.waves_per_group_;
         runnable.push_back(std::move(resident));
         publish_pending();
@@ -312,7 +322,8 @@ struct Scheduler::Impl {
       worker.owed = (runnable.size() + workers.size() - 1) / workers.size();
     }
     if (resident == nullptr) {
-      // Everything that is left waits for someone else: let the program's threads have the core.
+      // All remaining workgroups wait for something else, so give the core to the program's
+      // threads.
       if (worker.yields > 8) sched_yield();
       return Step::ran;
     }
@@ -377,7 +388,7 @@ struct Scheduler::Impl {
     }
     const uint64_t spent = worker.executor.instructions - begin;
     worker.executor.leave();
-    // relaxed: the next slice looks again.
+    // relaxed: the next slice reads it again.
     if (spent >= kWorthHelp && pending.load(std::memory_order_relaxed) > 1 &&
         sleepers.load(std::memory_order_relaxed) != 0)
       wake_helpers();
@@ -388,7 +399,7 @@ struct Scheduler::Impl {
   const std::function<void()> on_finished;
   const uint64_t max_resident_waves;
 
-  std::mutex mutex;               // guards the six below and what Dispatch says
+  std::mutex mutex;               // guards the six members below and those of Dispatch that name it
   std::vector<Dispatch*> active;  // with unclaimed workgroups
   std::deque<ResidentPtr> runnable;
   std::vector<ResidentPtr> spare;  // of abandoned dispatches
@@ -400,7 +411,7 @@ struct Scheduler::Impl {
   std::atomic<uint32_t> epoch{0};
   std::atomic<uint32_t> sleepers{0};
   std::atomic<bool> stop{false};
-  std::vector<std::unique_ptr<Worker>> workers;  // last: helpers use all of the above
+  std::vector<std::unique_ptr<Worker>> workers;  // last, since helpers use all members above
 };
 
 Scheduler::Scheduler(Device& device, gfx9::CodeCache& code, gfx9::Target target, uint32_t workers,

@@ -1,17 +1,20 @@
-// Workgroups of launched dispatches onto the device's workers.
+// Runs the workgroups of launched dispatches on the device's workers.
 //
-// Progress. A workgroup runs for a slice of instructions; if it has not ended by then it joins a queue of runnable ones, which all workers share and
-// serve in turn. New workgroups are taken between rounds of that queue, so a kernel that spins on another one - of the same dispatch, of
-// another queue, or on the host - never keeps that other one from running. What is resident at a time is bounded by what the device has waves for.
+// Progress: a workgroup runs for a slice of instructions. If it has not ended, it joins a queue of
+// runnable workgroups, which all workers share and serve in turn. Workers start new workgroups
+// between rounds of that queue. A kernel that spins on another one (of the same dispatch, of
+// another queue, or on the host) therefore never prevents the other one from running. The device's
+// wave count bounds the number of resident workgroups.
 //
-// Workers. Worker 0 is the command processor's own thread, so that a small dispatch needs no hand-off; the others are helpers, which sleep when
-// there is nothing to take and are woken only for work large enough to pay for it: a dispatch of several workgroups, or several dispatches
-// that take long.
+// Workers: worker 0 is the command processor's own thread, so a small dispatch needs no hand-over.
+// The others are helpers. They sleep without work and are woken only for work that pays for the
+// wake-up: a dispatch of several workgroups, or several long dispatches.
 //
-// Determinism. Race-free kernels give the same results whatever the order. With Options::deterministic there are no helpers, and
-// workgroups start in an order that depends on Options::seed alone.
+// Determinism: race-free kernels give the same results in any order. With Options::deterministic
+// there are no helpers, and only Options::seed determines the order in which workgroups start.
 //
-// Thread safety: launch() and abandon() from any thread; run_slice(), drop_abandoned() and busy() belong to worker 0's thread.
+// Thread safety: launch() and abandon() from any thread; run_slice(), drop_abandoned() and busy()
+// from worker 0's thread.
 #pragma once
 
 #include <array>
@@ -27,16 +30,18 @@
 
 namespace uptempo::vgpu {
 
-// A launched dispatch. Made by the queue, driven by the scheduler, destroyed by the queue once finished() is true.
+// A launched dispatch. The queue creates it, the scheduler runs it, and the queue destroys it once
+// finished() is true.
 class Dispatch {
  public:
-  // `scratch`: the queue's.
+  // `scratch`: that of the queue.
   Dispatch(std::shared_ptr<const gfx9::DispatchState> state, ScratchSlots& scratch);
 
-  // Every workgroup has ended, or it was abandoned and no worker touches it any more. acquire: its results are visible.
+  // True when every workgroup has ended, or when the dispatch was abandoned and no worker accesses
+  // it. acquire: its results are visible.
   bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
 
-  // Valid once finished(): what stopped it.
+  // The fault that stopped the dispatch. Valid once finished().
   const std::optional<gfx9::Executor::Fault>& fault() const noexcept { return fault_; }
   const gfx9::DispatchState& state() const noexcept { return *state_; }
 
@@ -52,7 +57,8 @@ class Dispatch {
   // Order of workgroups: the n-th to start has id (n * stride_ + offset_) mod total_.
   uint64_t stride_ = 1, offset_ = 0;
 
-  uint64_t next_ = 0;  // first workgroup that no worker has claimed; guarded by the scheduler's mutex
+  // first workgroup that no worker has claimed; guarded by the scheduler's mutex
+  uint64_t next_ = 0;
   uint64_t resident_ = 0;  // claimed and not ended; same mutex
   std::atomic<uint64_t> ended_{0};
   std::atomic<bool> abandoned_{false};
@@ -62,26 +68,30 @@ class Dispatch {
 
 class Scheduler {
  public:
-  // `on_finished` is called by whoever ends the last workgroup of a dispatch, after finished() has become true; it must not block.
+  // The worker that ends the last workgroup of a dispatch calls `on_finished`, after finished() has
+  // become true. `on_finished` must not block.
   Scheduler(Device& device, gfx9::CodeCache& code, gfx9::Target target, uint32_t workers,
             std::function<void()> on_finished);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // The dispatch stays where it is until finished().
+  // The dispatch must not move until finished().
   void launch(Dispatch& dispatch);
 
-  // No workgroup of it starts or goes on any more; finished() follows as soon as every worker has noticed.
+  // Its workgroups neither start nor continue. finished() becomes true when every worker has
+  // noticed.
   void abandon(Dispatch& dispatch);
 
-  // Worker 0: runs workgroups for about one time slice, less when a dispatch finishes. False: there was nothing to run.
+  // Worker 0: runs workgroups for about one time slice, or less if a dispatch finishes. Returns
+  // false if there was nothing to run.
   bool run_slice();
 
-  // Drops what worker 0 has claimed of abandoned dispatches, so that a thread that waits for finished() on worker 0 does not wait for itself.
+  // Drops what worker 0 has claimed of abandoned dispatches. Without it, a thread that waits for
+  // finished() on worker 0 would wait for itself.
   void drop_abandoned();
 
-  // Workgroups to start or to continue exist, those that worker 0 has claimed included.
+  // Whether workgroups remain to start or continue, including those that worker 0 has claimed.
   bool busy() const noexcept;
 
  private:

@@ -1,6 +1,7 @@
-// Which wave slots of a queue's scratch are in use by resident workgroups.
+// The wave slots of a queue's scratch that resident workgroups use.
 //
-// Thread safety: none; the scheduler's lock guards it. It belongs to the queue and outlives the queue's dispatches.
+// Thread safety: none; the scheduler's lock guards it. Lifetime: the queue owns it, and it outlives
+// the queue's dispatches.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace uptempo::vgpu {
 
 class ScratchSlots {
  public:
-  // The first of `count` consecutive slots among `slots`, or nothing while there are none free.
+  // Returns the first of `count` consecutive free slots among `slots`, or nullopt.
   std::optional<uint32_t> take(uint32_t slots, uint32_t count) {
     used_.resize(std::max<size_t>(used_.size(), slots));
     for (uint32_t first = 0; first + count <= slots; ++first) {

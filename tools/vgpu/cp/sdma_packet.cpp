@@ -22,7 +22,7 @@ constexpr uint32_t kCopyLinear = 0, kCopyLinearRect = 4;
 constexpr uint32_t kTimestampGetGlobal = 2;
 constexpr uint32_t kAtomicAdd64 = 47;
 
-// Names of what is not supported, for messages (vega10_sdma_pkt_open.h).
+// Names of unsupported opcodes, for messages (vega10_sdma_pkt_open.h).
 constexpr std::array<std::string_view, 18> kOpcodeNames{
     "NOP",     "COPY",      "WRITE",       "reserved 3", "INDIRECT",  "FENCE",
     "TRAP",    "SEMAPHORE", "POLL_REGMEM", "COND_EXE",   "ATOMIC",    "CONST_FILL",
@@ -60,7 +60,8 @@ Decoded decode_copy(std::span<const uint32_t> words) {
   switch (bits(header, 8, 8)) {
     case kCopyLinear: {
       if (words.size() < 7) break;
-      // 22 bits of count on gfx9; newer firmware takes 30, and the upper ones are 0 where they mean nothing.
+      // gfx9 has 22 bits of count and newer firmware 30. The upper bits are 0 where they are not
+      // used.
       const uint64_t count = uint64_t{bits(words[1], 0, 30)} + 1;
       return {CopyLinear{address(words[3], words[4]), address(words[5], words[6]), count}, 7, "copy_linear"};
     }
@@ -105,7 +106,8 @@ Decoded decode_poll(std::span<const uint32_t> words) {
   const uint32_t header = words[0];
   const bool memory = bits(header, 31, 1) != 0;
   const uint32_t function = bits(header, 28, 3);
-  // Two spellings: the hdp_flush bit, and ROCr's poll that asks for nothing and has bit 31 of the third dword set.
+  // Two encodings: the hdp_flush bit, and ROCr's poll that tests nothing and has bit 31 of the
+  // third dword set.
   if (bits(header, 26, 1) != 0 || (!memory && function == 0)) return {HdpFlush{}, 6, "hdp_flush"};
   if (!memory) return unsupported(header, "polling a register is not supported; polling memory is");
   if (function > 6) return unsupported(header, "comparison 7 does not exist");
@@ -115,7 +117,8 @@ Decoded decode_poll(std::span<const uint32_t> words) {
 Decoded decode_fill(std::span<const uint32_t> words) {
   const uint32_t unit = 1u << bits(words[0], 30, 2);
   if (unit > 4) return unsupported(words[0], "fill sizes of 1, 2 or 4 bytes are supported");
-  // The count is that of bytes less one, or less one unit as ROCr has it: rounding down to units and adding one serves both.
+  // The count is in bytes less one, or less one unit as ROCr writes it. Rounding down to units and
+  // adding one handles both.
   const uint64_t bytes = (uint64_t{bits(words[4], 0, 30)} / unit + 1) * unit;
   return {ConstFill{address(words[1], words[2]), words[3], unit, bytes}, 5, "const_fill"};
 }

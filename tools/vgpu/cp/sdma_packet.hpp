@@ -1,6 +1,7 @@
-// SDMA packets of gfx9, decoded: the engine's dwords as named fields.
+// Decoder of gfx9's SDMA packets: the engine's dwords as named fields. Pure functions.
 //
-// Layouts: the kernel's vega10_sdma_pkt_open.h, and what ROCr emits (sdma_registers.h, amd_blit_sdma.cpp at 5.2.3). Pure; no state.
+// Sources: the kernel's vega10_sdma_pkt_open.h, and the packets that ROCr emits (sdma_registers.h,
+// amd_blit_sdma.cpp at 5.2.3).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace uptempo::vgpu::sdma {
 
-// The longest packet that the engine knows.
+// Dwords of the longest packet that the engine supports.
 inline constexpr size_t kMaxDwords = 16;
 
 struct Nop {};
@@ -23,7 +24,7 @@ struct CopyLinear {
   uint64_t bytes;
 };
 
-// A box of elements between two pitched buffers. Pitches and offsets are already in bytes.
+// A box of elements between two pitched buffers. Pitches and offsets are in bytes.
 struct CopyRect {
   struct Side {
     GpuAddress base;  // of the first row's first byte, offsets included
@@ -37,7 +38,7 @@ struct CopyRect {
 struct ConstFill {
   GpuAddress destination;
   uint32_t value;
-  uint32_t unit_bytes;  // 1, 2 or 4: how much of `value` repeats
+  uint32_t unit_bytes;  // 1, 2 or 4: the number of bytes of `value` that repeat
   uint64_t bytes;
 };
 
@@ -65,7 +66,7 @@ struct Timestamp {
   GpuAddress address;
 };
 
-// The words are no packet that this engine supports; says which.
+// The words are not a packet that this engine supports. Holds the reason.
 struct Unsupported {
   std::string reason;
 };
@@ -79,10 +80,11 @@ struct Decoded {
   const char* name = "";  // "copy_linear": the trace's `engine`
 };
 
-// Decodes the packet that starts at words[0]. Reads no more than `words` holds: a packet that is cut off is Unsupported.
+// Decodes the packet that starts at words[0]. Reads only `words`: a truncated packet is
+// Unsupported.
 Decoded decode(std::span<const uint32_t> words);
 
-// PollMemory's function applied to the masked word.
+// Applies PollMemory's function to the masked word.
 bool poll_holds(const PollMemory& poll, uint32_t word) noexcept;
 
 }  // namespace uptempo::vgpu::sdma

@@ -19,7 +19,7 @@ uint64_t bytes_of(const sdma::Packet& packet) {
   return 0;
 }
 
-// Of what it reads and writes: as fields of its line in the trace.
+// Addresses that the packet reads and writes, as fields of its trace line.
 std::string addresses_of(const sdma::Packet& packet) {
   const auto field = [](const char* name, GpuAddress address) {
     return std::string(",\"") + name + "\":" + std::to_string(address);
@@ -95,7 +95,7 @@ bool SdmaQueue::fetch() {
   }
   const uint64_t available = (written_ - read_) / sizeof(uint32_t);
   if (available == 0) {
-    stop("the write pointer is no multiple of 4");
+    stop("the write pointer is not a multiple of 4");
     return false;
   }
   current_ = decode_at(read_);
@@ -106,7 +106,7 @@ bool SdmaQueue::fetch() {
   return true;
 }
 
-// At least one dword of it is written.
+// Requires at least one written dword of the packet.
 sdma::Decoded SdmaQueue::decode_at(uint64_t offset) const {
   std::array<uint32_t, sdma::kMaxDwords> words{};
   const size_t count =
@@ -117,7 +117,8 @@ sdma::Decoded SdmaQueue::decode_at(uint64_t offset) const {
   return sdma::decode(std::span(words).first(count));
 }
 
-// Tells the fence checker of what has been written into the ring from `from` on, which may wait there for long.
+// Reports copies in the ring from `from` on to the fence checker, because they may wait there for
+// long.
 void SdmaQueue::expect_copies(uint64_t from) {
   if (!fences_.enabled()) return;
   for (uint64_t offset = from; offset + sizeof(uint32_t) <= written_;) {
@@ -150,7 +151,7 @@ SdmaQueue::Outcome SdmaQueue::execute(uint64_t& budget) {
     fences_.signal(read_, atomic->address);
     announcing();
     if (context_.device.counts != nullptr) context_.device.counts->signal_update();
-    // release: whoever sees the signal's new value sees what was copied.
+    // release: a thread that sees the signal's new value sees the copied data.
     std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(word))
         .fetch_add(atomic->addend, std::memory_order_release);
     return Outcome::done;
@@ -242,7 +243,7 @@ SdmaQueue::Outcome SdmaQueue::run(const sdma::PollMemory& poll) {
     fault(poll.address, Access::read);
     return Outcome::stopped;
   }
-  // acquire: what the signal's decrement publishes is copied afterwards.
+  // acquire: the copy sees what the signal's decrement publishes.
   const uint32_t value =
       std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(word)).load(std::memory_order_acquire);
   if (!sdma::poll_holds(poll, value)) return Outcome::blocked;
@@ -258,7 +259,8 @@ SdmaQueue::Outcome SdmaQueue::store(GpuAddress address, const void* value, size_
     fault(address, Access::write);
     return Outcome::stopped;
   }
-  // release: a fence announces what was done before it. Word by word, since a timestamp need not be 8-byte aligned; it is read after the signal.
+  // release: a fence packet publishes all earlier work. Stored word by word, because a timestamp
+  // need not be 8-byte aligned. The program reads it after the signal.
   for (size_t at = 0; at < size_bytes; at += sizeof(uint32_t)) {
     uint32_t word;
     std::memcpy(&word, static_cast<const std::byte*>(value) + at, sizeof word);
@@ -283,7 +285,7 @@ void SdmaQueue::finish_packet() {
   }
   read_ = std::min(read_ + uint64_t{current_.dwords} * sizeof(uint32_t), written_);
   fetched_ = false;
-  // release: the packet has been executed when its space is free.
+  // release: the packet has executed when its space is free.
   std::atomic_ref<uint64_t>(*read_pointer_).store(read_, std::memory_order_release);
 }
 

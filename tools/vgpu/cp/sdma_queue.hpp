@@ -1,10 +1,11 @@
 // An SDMA queue: packets of dwords in a byte ring, executed one after the other.
 //
-// The doorbell holds the write pointer in bytes, monotonic; the read pointer follows packet by packet. Packets execute strictly in order; a poll
-// that does not hold yet, and a copy larger than one turn's share, are resumed in the next turn, so neither holds up other queues.
+// The doorbell holds the write pointer in bytes, monotonic. The read pointer follows packet by
+// packet. Packets execute strictly in order. A poll that does not hold yet, and a copy larger than
+// one turn's share, resume in the next turn, so neither blocks other queues.
 //
-// Errors. An unsupported packet, or one that reads or writes outside the address space, stops the queue; one line on stderr says which. A bad
-// address is a GPU memory fault as well.
+// Errors: an unsupported packet, or one that accesses memory outside the address space, stops the
+// queue. One line on stderr reports it. A bad address is also a GPU memory fault.
 #pragma once
 
 #include <array>
@@ -17,14 +18,14 @@ namespace uptempo::vgpu {
 
 class SdmaQueue final : public Queue {
  public:
-  // At most, so that a copy does not hold up the other queues. 64 KiB take some 5 us.
+  // Maximum per turn, so that a copy does not delay the other queues. 64 KiB take some 5 us.
   static constexpr uint64_t kBytesPerTurn = 64 * 1024;
   static constexpr unsigned kPacketsPerTurn = 64;
 
   SdmaQueue(QueueContext& context, uint32_t ordinal, const SdmaQueueConfig& config);
 
   bool advance() override;
-  bool abandon() override { return true; }  // nothing of it runs outside advance()
+  bool abandon() override { return true; }  // nothing runs outside advance()
   bool executing() const noexcept override { return false; }
   void lose_doorbell() noexcept override { config_.doorbell = nullptr; }
   const uint64_t* doorbell() const noexcept override { return config_.doorbell; }
@@ -42,7 +43,8 @@ class SdmaQueue final : public Queue {
   Outcome run(const sdma::ConstFill& fill, uint64_t& budget);
   Outcome run(const sdma::PollMemory& poll);
   Outcome store(GpuAddress address, const void* value, size_t size_bytes);
-  // Copies up to `bytes`, no farther than both mappings reach and the budget allows. 0: a fault, the queue is stopped.
+  // Copies up to `bytes`, limited by both mappings and the budget. Returns 0 after a fault, which
+  // stops the queue.
   uint64_t copy_some(GpuAddress destination, GpuAddress source, uint64_t bytes,
                           uint64_t budget);
   void fault(GpuAddress address, Access access);
@@ -50,7 +52,7 @@ class SdmaQueue final : public Queue {
   void finish_packet();
 
   SdmaQueueConfig config_;
-  uint64_t written_ = 0;  // how far the doorbell allows
+  uint64_t written_ = 0;  // the doorbell's limit
   uint64_t doorbell_seen_ = 0;
   uint64_t read_ = 0;
   bool suspended_ = false;

@@ -14,14 +14,15 @@ struct Notification {
   explicit Notification(const amd_signal_t& signal)
       : mailbox(signal.event_mailbox_ptr), event(signal.event_id) {}
 
-  // Ahead of the store, which the program may be waiting for.
+  // Counts before the store, because the program may wait for it.
   void count(const Device& device) const noexcept {
     if (device.counts == nullptr) return;
     device.counts->signal_update();
     if (mailbox != 0) device.counts->interrupt();
   }
 
-  // ROCr gives a signal a mailbox only together with an event; without one its waiters poll the value.
+  // ROCr gives a signal a mailbox only together with an event. Without one, its waiters poll the
+  // value.
   std::optional<uint32_t> leave(AddressSpace::Reader& memory) const {
     if (mailbox == 0) return std::nullopt;
     if (std::byte* slot = memory.translate(mailbox, sizeof(uint64_t), Access::write)) {

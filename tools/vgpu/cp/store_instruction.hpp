@@ -1,5 +1,6 @@
-// The x86-64 instructions that compilers and ROCr ring doorbells with: 64-bit stores of a register or a constant, and XCHG. Decoded so that the fault
-// handler can carry one out itself and see its value (Intel SDM, volume 2, MOV and XCHG).
+// Decoder of the x86-64 instructions with which compilers and ROCr ring doorbells: 64-bit stores of
+// a register or a constant, and XCHG. The fault handler performs the store itself and sees its
+// value (Intel SDM, volume 2, MOV and XCHG).
 //
 // Pure; async-signal-safe.
 #pragma once
@@ -12,12 +13,13 @@ namespace uptempo::vgpu {
 struct StoreInstruction {
   uint8_t size_bytes = 0;
   bool immediate = false;
-  bool exchanges = false;  // the register gets the old value
+  bool exchanges = false;  // the register receives the old value
   uint8_t reg = 0;    // 0..15: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8...
   int64_t constant = 0;
 };
 
-// The instruction at `code`, of which up to 15 bytes are looked at; nothing when it is another one.
+// Decodes the instruction at `code`; reads up to 15 bytes. Returns nullopt for any other
+// instruction.
 std::optional<StoreInstruction> decode_store(const uint8_t* code) noexcept;
 
 }  // namespace uptempo::vgpu
