@@ -11,14 +11,14 @@
 namespace uptempo::vgpu::kfd {
 namespace {
 
-TEST_CASE("ranges are given out lowest first and aligned", "[ranges]") {
+TEST_CASE("ranges are allocated lowest first and aligned", "[ranges]") {
   RangeAllocator ranges(0x1000, 0x100000);
   CHECK(ranges.allocate(0x1000, 0x1000) == 0x1000);
   CHECK(ranges.allocate(0x1000, 0x10000) == 0x10000);
   CHECK(ranges.allocate(0x1000, 0x1000) == 0x2000);
 }
 
-TEST_CASE("a range that does not fit in one piece is refused", "[ranges]") {
+TEST_CASE("a range without enough contiguous space is refused", "[ranges]") {
   RangeAllocator ranges(0, 0x4000);
   CHECK_FALSE(ranges.allocate(0x5000, 0x1000));
   REQUIRE(ranges.allocate(0x1000, 0x1000) == 0);
@@ -40,7 +40,7 @@ TEST_CASE("freed neighbours become one range again, in any order", "[ranges]") {
   }
 }
 
-TEST_CASE("what the program maps is what the device sees", "[file]") {
+TEST_CASE("program and device share the mapped memory", "[file]") {
   SparseFile file("backing-test", uint64_t{1} << 36);
   const int descriptor = file.open(true);
   REQUIRE(descriptor >= 0);

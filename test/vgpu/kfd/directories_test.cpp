@@ -1,4 +1,5 @@
-// Virtual directories by every way of listing them: each must find what opendir() finds, and what stat() says must agree.
+// Lists virtual directories in every way. Each must find the entries of opendir(), and stat() must
+// agree.
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -20,7 +21,7 @@ using Names = std::set<std::string>;
 const std::string kNode = "/sys/class/kfd/kfd/topology/nodes/1";
 const Names kInNode{"gpu_id", "name", "properties", "mem_banks", "caches", "io_links"};
 
-// All paths below the node, found with opendir() and stat() alone.
+// Returns all paths below the node, found with opendir() and stat() only.
 Names paths_below(const std::string& directory) {
   Names result;
   DIR* stream = opendir(directory.c_str());
@@ -105,7 +106,7 @@ TEST_CASE("scandir filters and sorts virtual directories", "[directories]") {
   std::free(entries);
 }
 
-TEST_CASE("glob finds virtual paths and still takes the caller's own functions", "[directories]") {
+TEST_CASE("glob finds virtual paths and still accepts the caller's functions", "[directories]") {
   glob_t found{};
   REQUIRE(glob((kNode + "/*").c_str(), 0, nullptr, &found) == 0);
   CHECK(found.gl_pathc == kInNode.size());
@@ -120,7 +121,7 @@ TEST_CASE("glob finds virtual paths and still takes the caller's own functions",
   globfree(&real);
 }
 
-TEST_CASE("a descriptor of a virtual directory is a directory to everything that takes one",
+TEST_CASE("every function that takes a directory descriptor accepts that of a virtual directory",
           "[directories]") {
   const int node = open(kNode.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   REQUIRE(node >= 0);
@@ -142,7 +143,7 @@ TEST_CASE("a descriptor of a virtual directory is a directory to everything that
   CHECK(faccessat(node, "no such thing", R_OK, 0) == -1);
   CHECK(errno == ENOENT);
   const int up_and_out =
-      openat(node, "../../../../../../../null", O_RDONLY);  // up to /sys, where there is none
+      openat(node, "../../../../../../../null", O_RDONLY);  // up to /sys, which has no such entry
   CHECK(up_and_out == -1);
   CHECK(errno == ENOENT);
   close(banks);
@@ -164,7 +165,7 @@ TEST_CASE("a descriptor of a virtual directory is a directory to everything that
   closedir(stream);
 }
 
-TEST_CASE("opening a virtual entry as what it is not fails as it does elsewhere", "[directories]") {
+TEST_CASE("opening a virtual entry as another kind fails as for real entries", "[directories]") {
   CHECK(open(kNode.c_str(), O_RDWR) == -1);
   CHECK(errno == EISDIR);
   CHECK(open((kNode + "/name").c_str(), O_RDONLY | O_DIRECTORY) == -1);
@@ -173,7 +174,7 @@ TEST_CASE("opening a virtual entry as what it is not fails as it does elsewhere"
   CHECK(errno == ENOTDIR);
 }
 
-TEST_CASE("a position in a virtual directory can be kept and returned to", "[directories]") {
+TEST_CASE("a position in a virtual directory can be stored and restored", "[directories]") {
   DIR* stream = opendir(kNode.c_str());
   REQUIRE(stream != nullptr);
   readdir(stream);
@@ -196,7 +197,7 @@ TEST_CASE("a position in a virtual directory can be kept and returned to", "[dir
   closedir(stream);
 }
 
-TEST_CASE("statx of a descriptor says what fstat says", "[directories]") {
+TEST_CASE("statx and fstat of a descriptor agree", "[directories]") {
   for (const char* path : {"/dev/kfd", "/dev/dri/renderD128", "/dev/dri", "/dev/null", "/"}) {
     CAPTURE(path);
     const int descriptor = open(path, O_RDONLY);

@@ -47,7 +47,7 @@ TEST_CASE("libdrm_amdgpu accepts the device and names it", "[drm]") {
   amdgpu_device_deinitialize(device);
 }
 
-TEST_CASE("heap sizes are the device's and usage follows allocations", "[drm]") {
+TEST_CASE("heap sizes are the device's, and usage follows allocations", "[drm]") {
   const Thunk thunk;
   const RenderNode node;
   uint32_t major = 0;
@@ -69,7 +69,7 @@ TEST_CASE("heap sizes are the device's and usage follows allocations", "[drm]") 
   amdgpu_device_deinitialize(device);
 }
 
-TEST_CASE("queries and requests that are not emulated answer EINVAL", "[drm]") {
+TEST_CASE("queries and requests that are not emulated return EINVAL", "[drm]") {
   const RenderNode node;
   drm_amdgpu_info query{};
   query.query = 0x7777;

@@ -40,7 +40,7 @@ bool is_set(Events& events, uint32_t id) {
   return result == KFD_IOC_WAIT_RESULT_COMPLETE;
 }
 
-// Runs wait() on a thread of its own and lets it fall asleep.
+// Runs wait() on its own thread and lets the thread fall asleep.
 class Sleeper {
  public:
   Sleeper(Events& events, std::vector<EventData> all_of, bool all) : data_(std::move(all_of)) {
@@ -83,7 +83,7 @@ TEST_CASE("a manual-reset event stays set until it is reset", "[events]") {
   CHECK_FALSE(is_set(events, id));
 }
 
-TEST_CASE("an auto-reset event that nobody waits for stays set for one waiter", "[events]") {
+TEST_CASE("an auto-reset event without waiters stays set for one waiter", "[events]") {
   Events events(kGpu);
   const uint32_t id = make(events, true);
   REQUIRE(events.set(id) == 0);
@@ -102,11 +102,11 @@ TEST_CASE("setting an auto-reset event wakes all present waiters and leaves it r
   CHECK_FALSE(is_set(events, id));
 }
 
-TEST_CASE("an auto-reset event that one thread has taken still wakes each other thread once", "[events]") {
+TEST_CASE("an auto-reset event that one thread has consumed still wakes each other thread once", "[events]") {
   Events events(kGpu);
   const uint32_t id = make(events, true);
   REQUIRE(events.set(id) == 0);
-  CHECK(is_set(events, id));  // the thread that set it sleeps first, as ROCr's queue destructor does
+  CHECK(is_set(events, id));  // the thread that set it waits first, like ROCr's queue destructor
   const auto late_thread = [&] {
     std::array<bool, 2> woken{};
     std::thread([&] { woken = {is_set(events, id), is_set(events, id)}; }).join();
@@ -119,7 +119,7 @@ TEST_CASE("an auto-reset event that one thread has taken still wakes each other 
   CHECK(late_thread() == std::array{false, false});
 }
 
-TEST_CASE("an auto-reset event that was set while somebody slept is nobody else's", "[events]") {
+TEST_CASE("an auto-reset event set while a thread slept wakes only that thread", "[events]") {
   Events events(kGpu);
   const uint32_t id = make(events, true);
   Sleeper sleeper(events, {data(id)}, true);
@@ -128,7 +128,7 @@ TEST_CASE("an auto-reset event that was set while somebody slept is nobody else'
   CHECK_FALSE(is_set(events, id));
 }
 
-TEST_CASE("waiting for any ends with the first, waiting for all with the last", "[events]") {
+TEST_CASE("a wait for any event ends with the first set, a wait for all with the last", "[events]") {
   Events events(kGpu);
   const uint32_t a = make(events, false);
   const uint32_t b = make(events, false);
@@ -141,7 +141,7 @@ TEST_CASE("waiting for any ends with the first, waiting for all with the last", 
   CHECK(all.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
 }
 
-TEST_CASE("waiting for all remembers an auto-reset event that was set meanwhile", "[events]") {
+TEST_CASE("a wait for all keeps the set of an auto-reset event until it ends", "[events]") {
   Events events(kGpu);
   const uint32_t a = make(events, true);
   const uint32_t b = make(events, true);
@@ -152,7 +152,7 @@ TEST_CASE("waiting for all remembers an auto-reset event that was set meanwhile"
   CHECK(all.join() == KFD_IOC_WAIT_RESULT_COMPLETE);
 }
 
-TEST_CASE("a wait that times out says so, and takes its time", "[events]") {
+TEST_CASE("a wait that times out returns the time-out result after its time", "[events]") {
   Events events(kGpu);
   EventData each = data(make(events, true));
   uint32_t result = 0;
@@ -162,7 +162,7 @@ TEST_CASE("a wait that times out says so, and takes its time", "[events]") {
   CHECK(std::chrono::steady_clock::now() - begin >= 50ms);
 }
 
-TEST_CASE("waiting for nothing is complete at once", "[events]") {
+TEST_CASE("a wait for no events completes at once", "[events]") {
   Events events(kGpu);
   uint32_t result = 0;
   REQUIRE(events.wait(nullptr, 0, true, kForever, result) == 0);
@@ -181,7 +181,7 @@ TEST_CASE("a blocked waiter uses no processor time", "[events]") {
   CHECK(busy < 0.05);
 }
 
-TEST_CASE("destroying an event that is waited for ends the wait with EIO", "[events]") {
+TEST_CASE("destroying an event ends its waits with EIO", "[events]") {
   Events events(kGpu);
   const uint32_t id = make(events, true);
   Sleeper sleeper(events, {data(id)}, true);
@@ -190,7 +190,7 @@ TEST_CASE("destroying an event that is waited for ends the wait with EIO", "[eve
   CHECK(sleeper.error() == -EIO);
 }
 
-TEST_CASE("a waiter that knows the age misses no set between two waits", "[events]") {
+TEST_CASE("a waiter that passes the age misses no set between two waits", "[events]") {
   Events events(kGpu);
   const uint32_t id = make(events, true);
   EventData each = data(id, 1);
@@ -199,7 +199,7 @@ TEST_CASE("a waiter that knows the age misses no set between two waits", "[event
   CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);  // age 1: never set
 
   events.raise(id);
-  CHECK(is_set(events, id));  // someone else consumes it
+  CHECK(is_set(events, id));  // consumes the set
   REQUIRE(events.wait(&each, 1, true, 0, result) == 0);
   CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE);
   CHECK(each.signal_event_data.last_event_age == 2);
@@ -207,7 +207,7 @@ TEST_CASE("a waiter that knows the age misses no set between two waits", "[event
   CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);
 }
 
-TEST_CASE("a wait for all that times out hands no age out, so that the next wait sees what it saw",
+TEST_CASE("a wait for all that times out returns no age, so the next wait sees the same sets",
           "[events]") {
   Events events(kGpu);
   const uint32_t a = make(events, true), b = make(events, true);
@@ -224,7 +224,7 @@ TEST_CASE("a wait for all that times out hands no age out, so that the next wait
   CHECK(both[1].signal_event_data.last_event_age == 2);
 }
 
-TEST_CASE("a waiter that gives no age gets none back", "[events]") {
+TEST_CASE("a waiter that passes no age receives none", "[events]") {
   Events events(kGpu);
   const uint32_t id = make(events, true);
   events.set(id);
@@ -234,7 +234,7 @@ TEST_CASE("a waiter that gives no age gets none back", "[events]") {
   CHECK(each.signal_event_data.last_event_age == 0);
 }
 
-TEST_CASE("4095 signal events exist, the next is refused until one is destroyed", "[events]") {
+TEST_CASE("after 4095 signal events the next is refused until one is destroyed", "[events]") {
   Events events(kGpu);
   std::set<uint32_t> ids;
   for (int i = 0; i < 4095; ++i) ids.insert(make(events, true));
@@ -248,7 +248,7 @@ TEST_CASE("4095 signal events exist, the next is refused until one is destroyed"
   CHECK(make(events, true) == 100);
 }
 
-TEST_CASE("what does not exist cannot be set, reset, destroyed or waited for", "[events]") {
+TEST_CASE("an event that does not exist cannot be set, reset, destroyed or waited for", "[events]") {
   Events events(kGpu);
   EventData each = data(5);
   uint32_t result = 0;
@@ -256,17 +256,17 @@ TEST_CASE("what does not exist cannot be set, reset, destroyed or waited for", "
   CHECK(events.reset(5) == -EINVAL);
   CHECK(events.destroy(5) == -EINVAL);
   CHECK(events.wait(&each, 1, true, 0, result) == -EINVAL);
-  events.raise(5);  // a late interrupt of a destroyed event is no error
+  events.raise(5);  // a late interrupt of a destroyed event is not an error
 }
 
-TEST_CASE("waiting for more events than the driver has room for is refused", "[events]") {
+TEST_CASE("a wait for more events than the driver's limit is refused", "[events]") {
   Events events(kGpu);
   EventData none{};
   uint32_t result = KFD_IOC_WAIT_RESULT_FAIL;
   CHECK(events.wait(&none, 0x7fffffff, true, 0, result) == -ENOMEM);
 }
 
-TEST_CASE("only signal events are set by the program", "[events]") {
+TEST_CASE("the program can set only signal events", "[events]") {
   Events events(kGpu);
   const uint32_t id = make(events, false, KFD_IOC_EVENT_MEMORY);
   CHECK(events.set(id) == -EINVAL);
@@ -294,7 +294,7 @@ TEST_CASE("a memory fault reaches every memory event with page, kind and device"
   CHECK(each.memory_exception_data.va == 0x5000);
 }
 
-TEST_CASE("no set is lost between threads that hand an event to and fro", "[events][threads]") {
+TEST_CASE("no set is lost between threads that pass an event back and forth", "[events][threads]") {
   Events events(kGpu);
   const uint32_t ping = make(events, true);
   const uint32_t pong = make(events, true);

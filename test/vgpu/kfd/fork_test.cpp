@@ -15,7 +15,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-// The exit status of a child that runs `body`; -1 when a signal ended it.
+// Returns the exit status of a child that runs `body`, or -1 if a signal ended it.
 int in_child(const std::function<int()>& body) {
   const pid_t child = fork();
   REQUIRE(child >= 0);
@@ -35,13 +35,13 @@ TEST_CASE("a child cannot use the descriptor of its parent", "[fork]") {
   close(descriptor);
 }
 
-TEST_CASE("a child that opens the device gets one of its own", "[fork]") {
+TEST_CASE("a child that opens the device gets a device of its own", "[fork]") {
   const Thunk thunk;
   void* memory = nullptr;
   REQUIRE(hsaKmtAllocMemory(kGpuNode, 4 * kPage, vram(true), &memory) == HSAKMT_STATUS_SUCCESS);
   *static_cast<volatile int*>(memory) = 42;
   CHECK(in_child([] {
-          // ROCT notices the fork and starts anew.
+          // ROCT detects the fork and initialises itself again.
           HsaSystemProperties system{};
           void* own = nullptr;
           if (hsaKmtOpenKFD() != HSAKMT_STATUS_SUCCESS) return 1;
@@ -63,7 +63,7 @@ TEST_CASE("a program started by the program sees the device", "[fork]") {
   CHECK(std::string(line) == std::string(expected_device().target) + "\n");
 }
 
-TEST_CASE("the driver module is loaded for who asks lsmod", "[fork]") {
+TEST_CASE("lsmod lists the driver module", "[fork]") {
   std::FILE* output = popen("lsmod | grep amdgpu", "r");
   REQUIRE(output != nullptr);
   char line[64] = {};
@@ -72,7 +72,7 @@ TEST_CASE("the driver module is loaded for who asks lsmod", "[fork]") {
   CHECK(pclose(output) == 0);
 }
 
-TEST_CASE("other commands are run as ever", "[fork]") {
+TEST_CASE("popen runs other commands unchanged", "[fork]") {
   std::FILE* output = popen("exit 7", "r");
   REQUIRE(output != nullptr);
   CHECK(WEXITSTATUS(pclose(output)) == 7);

@@ -22,7 +22,7 @@ HsaEvent* create(bool manual_reset, bool signaled = false, HSA_EVENTTYPE type = 
                                                                                                  : nullptr;
 }
 
-TEST_CASE("an event has a mailbox in the event page, each its own", "[events]") {
+TEST_CASE("each event has its own mailbox in the event page", "[events]") {
   const Thunk thunk;
   HsaEvent* one = create(false);
   HsaEvent* two = create(false);
@@ -33,7 +33,7 @@ TEST_CASE("an event has a mailbox in the event page, each its own", "[events]") 
   CHECK(value(one->EventData.HWData2) != value(two->EventData.HWData2));
   CHECK(value(one->EventData.HWData3) == one->EventId);
   *reinterpret_cast<HSAuint64*>(value(one->EventData.HWData2)) =
-      one->EventId;  // the page is the program's to write
+      one->EventId;  // the program may write the page
   CHECK(hsaKmtDestroyEvent(one) == HSAKMT_STATUS_SUCCESS);
   CHECK(hsaKmtDestroyEvent(two) == HSAKMT_STATUS_SUCCESS);
 }
@@ -47,7 +47,7 @@ TEST_CASE("an event created signaled is set", "[events]") {
   hsaKmtDestroyEvent(event);
 }
 
-TEST_CASE("manual reset and auto reset differ in who consumes", "[events]") {
+TEST_CASE("a wait consumes an auto-reset event and not a manual-reset event", "[events]") {
   const Thunk thunk;
   for (const bool manual : {false, true}) {
     CAPTURE(manual);
@@ -95,7 +95,7 @@ TEST_CASE(
   hsaKmtDestroyEvent(event);
 }
 
-TEST_CASE("any of several events ends a wait for one, all are needed for all", "[events]") {
+TEST_CASE("a wait for any event ends with one, a wait for all needs all", "[events]") {
   const Thunk thunk;
   HsaEvent* events[] = {create(true), create(true), create(true)};
   REQUIRE(hsaKmtSetEvent(events[1]) == HSAKMT_STATUS_SUCCESS);
@@ -107,7 +107,7 @@ TEST_CASE("any of several events ends a wait for one, all are needed for all", "
   for (HsaEvent* event : events) hsaKmtDestroyEvent(event);
 }
 
-TEST_CASE("when the signal events run out, creation fails and works again after a destroy", "[events]") {
+TEST_CASE("creation fails without free signal events and works again after a destroy", "[events]") {
   const Thunk thunk;
   std::vector<HsaEvent*> events;
   while (HsaEvent* event = create(false)) {
@@ -126,7 +126,7 @@ TEST_CASE("when the signal events run out, creation fails and works again after 
   for (HsaEvent* event : events) REQUIRE(hsaKmtDestroyEvent(event) == HSAKMT_STATUS_SUCCESS);
 }
 
-TEST_CASE("system events cannot be set by the program", "[events]") {
+TEST_CASE("the program cannot set system events", "[events]") {
   const Thunk thunk;
   HsaEvent* event = create(true, false, HSA_EVENTTYPE_MEMORY);
   REQUIRE(event != nullptr);

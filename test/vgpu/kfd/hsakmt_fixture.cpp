@@ -31,7 +31,7 @@ Thunk::~Thunk() {
 }
 
 HSAuint64 Thunk::available_vram() const {
-  // hsaKmtAvailableMemory() came after ROCT 5.2.3: the request itself.
+  // Makes the request itself, because ROCT 5.2.3 lacks hsaKmtAvailableMemory().
   kfd_ioctl_get_process_apertures_new_args apertures{};
   kfd_process_device_apertures gpu{};
   apertures.kfd_process_device_apertures_ptr = reinterpret_cast<uintptr_t>(&gpu);

@@ -1,4 +1,5 @@
-// ROCT opened on the virtual GPU. Every test that asks for it starts and ends with a closed thunk, and checks that it leaves no VRAM behind.
+// ROCT, opened on the virtual GPU. Each test that uses the fixture starts and ends with a closed
+// thunk and checks that it leaves no VRAM allocated.
 #pragma once
 
 #include <hsakmt.h>
@@ -12,7 +13,7 @@ inline constexpr HSAuint32 kCpuNode = 0;
 inline constexpr HSAuint32 kGpuNode = 1;
 inline constexpr uint32_t kPage = 4096;
 
-// The description of the device that the launcher was asked for.
+// Returns the description of the device that the launcher was given.
 const DeviceDescription& expected_device();
 
 class Thunk {
@@ -30,7 +31,8 @@ class Thunk {
   HSAuint64 vram_at_start_ = 0;
 };
 
-// hsakmt's structs are packed to 4 bytes: a 64-bit field may be read by value, but no reference may be bound to it.
+// hsakmt's structs are packed to 4 bytes: a 64-bit field may be read by value, but a reference must
+// not be bound to it.
 template <typename T>
 T value(T field) {
   return field;
@@ -40,7 +42,7 @@ T value(T field) {
 HsaMemFlags host_memory();
 HsaMemFlags vram(bool host_access);
 
-// A raw KFD request on a descriptor of this test's own: 0, or -errno.
+// Makes a raw KFD request on the test's own descriptor. Returns 0 or -errno.
 int kfd_request(unsigned long request, void* argument);
 
 }  // namespace uptempo::vgpu

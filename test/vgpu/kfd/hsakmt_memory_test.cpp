@@ -32,7 +32,7 @@ uint32_t gpu_id() {
   return gpu.gpu_id;
 }
 
-// A reserved range of addresses and a VRAM buffer there, through raw requests.
+// A reserved address range with a VRAM buffer, created by raw requests.
 struct RawBuffer {
   void* address = nullptr;
   kfd_ioctl_alloc_memory_of_gpu_args args{};
@@ -76,9 +76,9 @@ TEST_CASE("host memory is allocated, mapped, unmapped and freed", "[memory]") {
   CHECK(hsaKmtFreeMemory(memory, 64 * kPage) == HSAKMT_STATUS_SUCCESS);
 }
 
-TEST_CASE("VRAM that the host may reach starts as zeros and keeps what is written", "[memory]") {
+TEST_CASE("VRAM that the host may access starts as zeros and keeps stored data", "[memory]") {
   const Thunk thunk;
-  for (int round = 0; round < 2; ++round) {  // the second round gets the same pages again
+  for (int round = 0; round < 2; ++round) {  // the second round gets the same pages
     void* memory = nullptr;
     REQUIRE(hsaKmtAllocMemory(kGpuNode, kMiB, vram(true), &memory) == HSAKMT_STATUS_SUCCESS);
     const auto* words = static_cast<const uint64_t*>(memory);
@@ -89,7 +89,7 @@ TEST_CASE("VRAM that the host may reach starts as zeros and keeps what is writte
   }
 }
 
-TEST_CASE("available memory shrinks and grows by what is allocated", "[memory]") {
+TEST_CASE("available memory shrinks by allocations and grows by frees", "[memory]") {
   const Thunk thunk;
   const HSAuint64 before = thunk.available_vram();
   CHECK(before == expected_device().vram_bytes);
@@ -100,7 +100,7 @@ TEST_CASE("available memory shrinks and grows by what is allocated", "[memory]")
   CHECK(thunk.available_vram() == before);
 }
 
-TEST_CASE("VRAM can be used up to the last page and not beyond", "[memory]") {
+TEST_CASE("VRAM can be allocated up to the last page and not beyond", "[memory]") {
   const Thunk thunk;
   const HSAuint64 all = expected_device().vram_bytes;
   void* memory = nullptr;
@@ -114,7 +114,7 @@ TEST_CASE("VRAM can be used up to the last page and not beyond", "[memory]") {
   CHECK(hsaKmtFreeMemory(memory, all - kPage) == HSAKMT_STATUS_SUCCESS);
 }
 
-TEST_CASE("a thousand allocations that were freed hold no memory", "[memory]") {
+TEST_CASE("a thousand freed allocations hold no memory", "[memory]") {
   const Thunk thunk;
   uint64_t after_first = 0;
   for (int round = 0; round < 1000; ++round) {
@@ -130,7 +130,7 @@ TEST_CASE("a thousand allocations that were freed hold no memory", "[memory]") {
   CHECK(shared_memory_kilobytes() <= after_first + 64);
 }
 
-TEST_CASE("program memory is registered under an address of the GPU's own", "[memory]") {
+TEST_CASE("program memory can be registered at a GPU address of its own", "[memory]") {
   const Thunk thunk;
   std::vector<char> memory(5 * kPage);
   void* start = memory.data() + 100;
@@ -161,7 +161,7 @@ TEST_CASE("program memory that does not exist cannot be registered", "[memory]")
 }
 
 TEST_CASE(
-    "program memory that may not be written, or not be touched, in any of its pages cannot be registered",
+    "program memory with a read-only or inaccessible page cannot be registered",
     "[memory]") {
   const Thunk thunk;
   auto* const pages = static_cast<char*>(
@@ -170,12 +170,12 @@ TEST_CASE(
   args.va_addr = uint64_t{1} << 40;
   args.size = 3 * kPage;
   args.gpu_id = gpu_id();
-  args.flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;  // read-only for the GPU, too
+  args.flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;  // read-only for the GPU too
   const auto answer = [&] {
     args.mmap_offset = reinterpret_cast<uintptr_t>(pages) + 8;
     return kfd_request(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
   };
-  mprotect(pages + 3 * kPage, kPage, PROT_READ);  // its last bytes lie there
+  mprotect(pages + 3 * kPage, kPage, PROT_READ);  // contains its last bytes
   CHECK(answer() == -EPERM);
   mprotect(pages + kPage, kPage, PROT_NONE);
   CHECK(answer() == -EFAULT);
@@ -187,7 +187,7 @@ TEST_CASE(
   munmap(pages, 4 * kPage);
 }
 
-TEST_CASE("requests that make no sense are refused", "[memory]") {
+TEST_CASE("inconsistent requests are refused", "[memory]") {
   const Thunk thunk;
   kfd_ioctl_alloc_memory_of_gpu_args good{};
   good.va_addr = uint64_t{1} << 40;
@@ -213,11 +213,11 @@ TEST_CASE("requests that make no sense are refused", "[memory]") {
   bad.flags = 0;
   CHECK(refused(bad) == -EINVAL);
   bad = good;
-  bad.flags = KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL;  // a page too few
+  bad.flags = KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL;  // one page too small
   CHECK(refused(bad) == -EINVAL);
 }
 
-TEST_CASE("a handle that does not exist answers as KFD does", "[memory]") {
+TEST_CASE("an unknown handle returns KFD's errors", "[memory]") {
   const Thunk thunk;
   RawBuffer buffer;
   REQUIRE(buffer.free() == 0);
@@ -226,19 +226,19 @@ TEST_CASE("a handle that does not exist answers as KFD does", "[memory]") {
   CHECK(buffer.map(false) == -ENODEV);
 }
 
-TEST_CASE("a mapped buffer cannot be freed, an unmapped one not be unmapped", "[memory]") {
+TEST_CASE("a mapped buffer cannot be freed, and an unmapped one cannot be unmapped", "[memory]") {
   const Thunk thunk;
   RawBuffer buffer;
   CHECK(buffer.map(false) == -EINVAL);
   REQUIRE(buffer.map(true) == 0);
-  CHECK(buffer.map(true) == 0);  // again: nothing to do
+  CHECK(buffer.map(true) == 0);  // again: no effect
   CHECK(buffer.free() == -EBUSY);
   REQUIRE(buffer.map(false) == 0);
   CHECK(buffer.map(false) == -EINVAL);
   CHECK(buffer.free() == 0);
 }
 
-TEST_CASE("n_success counts the devices that were mapped", "[memory]") {
+TEST_CASE("n_success counts the mapped devices", "[memory]") {
   const Thunk thunk;
   RawBuffer buffer;
   uint32_t success = 0;

@@ -24,7 +24,7 @@ struct Descriptor {
   ~Descriptor() { close(number); }
 };
 
-TEST_CASE("a number that KFD does not have answers EINVAL", "[ioctl]") {
+TEST_CASE("a number unknown to KFD returns EINVAL", "[ioctl]") {
   std::array<uint64_t, 16> block{};
   for (const unsigned number : {0x00u, 0x30u, 0x7fu, 0x85u, 0xffu}) {
     CAPTURE(number);
@@ -32,7 +32,7 @@ TEST_CASE("a number that KFD does not have answers EINVAL", "[ioctl]") {
   }
 }
 
-TEST_CASE("what needs features that the device does not offer is refused", "[ioctl]") {
+TEST_CASE("requests for features that the device lacks are refused", "[ioctl]") {
   kfd_ioctl_svm_args svm{};
   CHECK(kfd_request(AMDKFD_IOC_SVM, &svm) == -EPERM);
   kfd_ioctl_smi_events_args smi{};
@@ -47,7 +47,7 @@ TEST_CASE("what needs features that the device does not offer is refused", "[ioc
   CHECK(xnack.xnack_enabled == 0);
 }
 
-TEST_CASE("a request of another driver is none of KFD's", "[ioctl]") {
+TEST_CASE("KFD refuses another driver's request", "[ioctl]") {
   const Descriptor kfd("/dev/kfd");
   int value = 0;
   errno = 0;
@@ -55,11 +55,11 @@ TEST_CASE("a request of another driver is none of KFD's", "[ioctl]") {
   CHECK(errno == ENOTTY);
 }
 
-TEST_CASE("a missing argument is a bad address", "[ioctl]") {
+TEST_CASE("a null argument returns EFAULT", "[ioctl]") {
   CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, nullptr) == -EFAULT);
 }
 
-TEST_CASE("a pointer that the program may not use is a bad address, as an argument and within one",
+TEST_CASE("a pointer that the program may not use returns EFAULT, as an argument and inside one",
           "[ioctl]") {
   void* const page = mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const auto bad = reinterpret_cast<uintptr_t>(page);
@@ -102,7 +102,7 @@ TEST_CASE("a pointer that the program may not use is a bad address, as an argume
   munmap(page, kPage);
 }
 
-TEST_CASE("a caller with a shorter struct gets as much as it has room for", "[ioctl]") {
+TEST_CASE("a caller with a shorter struct receives the fields that fit", "[ioctl]") {
   struct {
     uint32_t major = 0;
     uint32_t sentinel = 0x5a5a5a5a;
@@ -112,7 +112,7 @@ TEST_CASE("a caller with a shorter struct gets as much as it has room for", "[io
   CHECK(version.sentinel == 0x5a5a5a5a);
 }
 
-TEST_CASE("duplicates of the descriptor are the device too", "[ioctl]") {
+TEST_CASE("duplicates of the descriptor refer to the device too", "[ioctl]") {
   const Descriptor kfd("/dev/kfd");
   const int duplicate = dup(kfd.number);
   kfd_ioctl_get_version_args version{};
@@ -121,7 +121,7 @@ TEST_CASE("duplicates of the descriptor are the device too", "[ioctl]") {
   close(duplicate);
 }
 
-TEST_CASE("close-on-exec is as it was asked for", "[ioctl]") {
+TEST_CASE("close-on-exec is as requested", "[ioctl]") {
   const int kept = open("/dev/kfd", O_RDWR);
   const int closed = open("/dev/kfd", O_RDWR | O_CLOEXEC);
   CHECK((fcntl(kept, F_GETFD) & FD_CLOEXEC) == 0);
@@ -130,7 +130,7 @@ TEST_CASE("close-on-exec is as it was asked for", "[ioctl]") {
   close(closed);
 }
 
-TEST_CASE("apertures can be counted before room is made for them", "[ioctl]") {
+TEST_CASE("a request without room returns the number of apertures", "[ioctl]") {
   kfd_ioctl_get_process_apertures_new_args count{};
   REQUIRE(kfd_request(AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &count) == 0);
   CHECK(count.num_of_nodes == 1);
@@ -147,7 +147,7 @@ TEST_CASE("apertures can be counted before room is made for them", "[ioctl]") {
   CHECK(std::memcmp(&old.process_apertures[0], &gpu, sizeof gpu) == 0);
 }
 
-TEST_CASE("tile configuration fills what there is room for with zeros", "[ioctl]") {
+TEST_CASE("tile configuration fills the given room with zeros", "[ioctl]") {
   kfd_process_device_apertures gpu{};
   kfd_ioctl_get_process_apertures_new_args apertures{};
   apertures.kfd_process_device_apertures_ptr = reinterpret_cast<uintptr_t>(&gpu);
@@ -166,7 +166,7 @@ TEST_CASE("tile configuration fills what there is room for with zeros", "[ioctl]
   CHECK(tiles[8] == 0xcccccccc);
 }
 
-TEST_CASE("event ages travel through the wait request", "[ioctl]") {
+TEST_CASE("the wait request passes event ages in and out", "[ioctl]") {
   kfd_ioctl_create_event_args create{};
   create.auto_reset = 1;
   REQUIRE(kfd_request(AMDKFD_IOC_CREATE_EVENT, &create) == 0);
@@ -189,7 +189,7 @@ TEST_CASE("event ages travel through the wait request", "[ioctl]") {
   CHECK(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == -EINVAL);
 }
 
-TEST_CASE("a wait for more events than there is room for answers ENOMEM", "[ioctl]") {
+TEST_CASE("a wait for more events than the limit returns ENOMEM", "[ioctl]") {
   kfd::EventData data{};
   kfd_ioctl_wait_events_args wait{};
   wait.events_ptr = reinterpret_cast<uintptr_t>(&data);
@@ -197,9 +197,9 @@ TEST_CASE("a wait for more events than there is room for answers ENOMEM", "[ioct
   CHECK(kfd_request(AMDKFD_IOC_WAIT_EVENTS, &wait) == -ENOMEM);
 }
 
-// A sanitizer's allocator ends the program when memory is refused.
+// A sanitizer's allocator ends the program if an allocation fails.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("a program without memory gets ENOMEM, not an exception", "[ioctl]") {
+TEST_CASE("a request without memory left returns ENOMEM, not an exception", "[ioctl]") {
   constexpr unsigned kMost = 1u << 20;
   const Descriptor kfd("/dev/kfd");
   std::vector<uint32_t> created;
@@ -229,7 +229,7 @@ TEST_CASE("a program without memory gets ENOMEM, not an exception", "[ioctl]") {
 }
 #endif
 
-TEST_CASE("the runtime is enabled once", "[ioctl]") {
+TEST_CASE("the runtime can be enabled once", "[ioctl]") {
   struct {
     uint64_t r_debug = 0;
     uint32_t mode_mask = 1;

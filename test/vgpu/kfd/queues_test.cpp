@@ -11,7 +11,7 @@ namespace {
 
 constexpr HSAuint64 kRingBytes = 4096;
 
-// A ring and the two indices of an AQL queue, in memory that the device reaches.
+// A ring and the two indices of an AQL queue, in memory that the device can access.
 struct Ring {
   void* memory = nullptr;
   Ring() {
@@ -60,7 +60,7 @@ TEST_CASE("an SDMA queue's doorbell starts at 0", "[queues]") {
   CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 
-TEST_CASE("many queues have doorbells of their own", "[queues]") {
+TEST_CASE("each of many queues has its own doorbell", "[queues]") {
   const Thunk thunk;
   const Ring ring;
   std::vector<HSA_QUEUEID> queues;
@@ -86,7 +86,7 @@ TEST_CASE("properties that KFD refuses are refused", "[queues]") {
                           nullptr, &resource) == HSAKMT_STATUS_INVALID_NODE_UNIT);
 }
 
-TEST_CASE("SDMA queues run out as the engines have them", "[queues]") {
+TEST_CASE("the number of SDMA queues is that of the engines' queues", "[queues]") {
   const Thunk thunk;
   const Ring ring;
   std::vector<HSA_QUEUEID> queues;
@@ -115,7 +115,7 @@ TEST_CASE("a queue is suspended, resumed, prioritised and masked", "[queues]") {
   CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 
-TEST_CASE("a queue's ring stays where it is", "[queues]") {
+TEST_CASE("a queue's ring cannot be moved", "[queues]") {
   const Thunk thunk;
   const Ring ring;
   const Ring other;
@@ -128,7 +128,7 @@ TEST_CASE("a queue's ring stays where it is", "[queues]") {
   CHECK(hsaKmtDestroyQueue(value(resource.QueueId)) == HSAKMT_STATUS_SUCCESS);
 }
 
-TEST_CASE("a queue that does not exist answers as KFD does", "[queues]") {
+TEST_CASE("an unknown queue returns KFD's errors", "[queues]") {
   const Thunk thunk;
   kfd_ioctl_destroy_queue_args destroy{};
   destroy.queue_id = 999;

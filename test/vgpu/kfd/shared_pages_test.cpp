@@ -41,7 +41,7 @@ TEST_CASE("untouched memory keeps its address and its zeros, and gets a second m
   CHECK(memory.begin[5001] == std::byte{8});
 }
 
-TEST_CASE("the memory keeps what is in it when the device gives its mapping up", "[shared_pages]") {
+TEST_CASE("the memory keeps its content when the device removes its mapping", "[shared_pages]") {
   const Memory memory;
   auto shared = SharedPages::replace(memory.address(), memory.bytes);
   REQUIRE(shared != nullptr);
@@ -52,7 +52,7 @@ TEST_CASE("the memory keeps what is in it when the device gives its mapping up",
   CHECK(memory.begin[100] == std::byte{10});
 }
 
-TEST_CASE("pages inside a larger mapping leave their neighbours alone", "[shared_pages]") {
+TEST_CASE("replacing pages inside a larger mapping leaves their neighbours unchanged", "[shared_pages]") {
   const Memory memory(6);
   memory.begin[0] = std::byte{1};
   memory.begin[5 * kPage] = std::byte{2};
@@ -64,7 +64,7 @@ TEST_CASE("pages inside a larger mapping leave their neighbours alone", "[shared
   CHECK(memory.begin[5 * kPage] == std::byte{2});
 }
 
-TEST_CASE("memory that is in use, or is something else, stays as it is", "[shared_pages]") {
+TEST_CASE("memory that is in use or of another kind stays unchanged", "[shared_pages]") {
   SECTION("it was written") {
     const Memory memory;
     memory.begin[3 * kPage + 17] = std::byte{42};
@@ -72,7 +72,7 @@ TEST_CASE("memory that is in use, or is something else, stays as it is", "[share
     CHECK(memory.begin[3 * kPage + 17] == std::byte{42});
     CHECK(SharedPages::replace(memory.address(), 3 * kPage) != nullptr);
   }
-  SECTION("it may not be written") {
+  SECTION("it is read-only") {
     const Memory memory(4, PROT_READ);
     CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
   }
@@ -80,7 +80,7 @@ TEST_CASE("memory that is in use, or is something else, stays as it is", "[share
     const Memory memory(4, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
     CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
   }
-  SECTION("it is a file's") {
+  SECTION("it maps a file") {
     const int file = open("/proc/self/exe", O_RDONLY);
     const Memory memory(2, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
     CHECK(SharedPages::replace(memory.address(), memory.bytes) == nullptr);
@@ -93,14 +93,14 @@ TEST_CASE("memory that is in use, or is something else, stays as it is", "[share
   }
 }
 
-TEST_CASE("a fork child does not have the pages, as ROCT has it", "[shared_pages]") {
+TEST_CASE("a fork child does not have the pages, as with ROCT alone", "[shared_pages]") {
   const Memory memory;
   const auto shared = SharedPages::replace(memory.address(), memory.bytes);
   REQUIRE(shared != nullptr);
   memory.begin[0] = std::byte{1};
   const pid_t child = fork();
   if (child == 0) {
-    // Unmapped in the child: mincore() says ENOMEM.
+    // mincore() returns ENOMEM, because the page is unmapped in the child.
     unsigned char present = 0;
     _exit(mincore(memory.begin, kPage, &present) == -1 && mincore(shared->alias(), kPage, &present) == -1
               ? 0
@@ -112,7 +112,7 @@ TEST_CASE("a fork child does not have the pages, as ROCT has it", "[shared_pages
   CHECK(memory.begin[0] == std::byte{1});
 }
 
-TEST_CASE("a mapping of a file is told from others by file, offset and permissions", "[program_memory]") {
+TEST_CASE("a mapping of a file is recognised by file, offset and permissions", "[program_memory]") {
   SparseFile file("uptempo-vgpu-test", 16 * kPage);
   SparseFile other("uptempo-vgpu-other", 16 * kPage);
   const int descriptor = file.open(true);

@@ -21,7 +21,7 @@ std::string text_of(const HSAuint16* name) {
   return text;
 }
 
-TEST_CASE("opening twice counts, closing once keeps it open", "[thunk]") {
+TEST_CASE("opens are counted: after two opens, one close keeps the thunk open", "[thunk]") {
   REQUIRE(hsaKmtOpenKFD() == HSAKMT_STATUS_SUCCESS);
   CHECK(hsaKmtOpenKFD() == HSAKMT_STATUS_KERNEL_ALREADY_OPENED);
   CHECK(hsaKmtCloseKFD() == HSAKMT_STATUS_SUCCESS);
@@ -31,7 +31,7 @@ TEST_CASE("opening twice counts, closing once keeps it open", "[thunk]") {
   CHECK(hsaKmtCloseKFD() == HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED);
 }
 
-TEST_CASE("the thunk opens and closes as often as it likes", "[thunk]") {
+TEST_CASE("the thunk can be opened and closed repeatedly", "[thunk]") {
   for (int i = 0; i < 20; ++i) {
     const Thunk thunk;
     CHECK(thunk.system().NumNodes == 2);
@@ -94,7 +94,7 @@ TEST_CASE("node 1 is the described device", "[topology]") {
   CHECK(text_of(node.MarketingName) == device.marketing_name);
 }
 
-TEST_CASE("the device's memory is one bank of VRAM that the host reaches", "[topology]") {
+TEST_CASE("the device's memory is one bank of VRAM that the host can access", "[topology]") {
   const Thunk thunk;
   const DeviceDescription& device = expected_device();
   HsaNodeProperties node{};
@@ -114,7 +114,7 @@ TEST_CASE("the device's memory is one bank of VRAM that the host reaches", "[top
         }) == 2);
 }
 
-TEST_CASE("caches of both nodes are listed, a data cache among the device's", "[topology]") {
+TEST_CASE("both nodes list caches, and the device lists a data cache", "[topology]") {
   const Thunk thunk;
   HsaCacheProperties caches[3]{};
   REQUIRE(hsaKmtGetNodeCacheProperties(kGpuNode, 0, 3, caches) == HSAKMT_STATUS_SUCCESS);
@@ -148,7 +148,7 @@ TEST_CASE("there is no third node", "[topology]") {
   CHECK(hsaKmtGetNodeProperties(2, &node) != HSAKMT_STATUS_SUCCESS);
 }
 
-TEST_CASE("the virtual files answer to every way of asking", "[tree]") {
+TEST_CASE("every function that opens or queries a path works on virtual files", "[tree]") {
   constexpr const char* kFile = "/sys/class/kfd/kfd/topology/nodes/1/gpu_id";
   constexpr const char* kSame = "/sys//devices/virtual/kfd/./kfd/topology/nodes/0/../1/gpu_id";
   struct stat status {};
@@ -172,7 +172,7 @@ TEST_CASE("the virtual files answer to every way of asking", "[tree]") {
   std::free(resolved);
 }
 
-TEST_CASE("virtual directories list what is in them", "[tree]") {
+TEST_CASE("virtual directories list their entries", "[tree]") {
   std::set<std::string> names;
   DIR* directory = opendir("/sys/class/kfd/kfd/topology/nodes");
   REQUIRE(directory != nullptr);
@@ -183,12 +183,12 @@ TEST_CASE("virtual directories list what is in them", "[tree]") {
   CHECK(closedir(directory) == 0);
 }
 
-TEST_CASE("below a virtual directory nothing of the real system shows", "[tree]") {
+TEST_CASE("a virtual directory hides the real entries below it", "[tree]") {
   CHECK(access("/sys/class/kfd/kfd/topology/nodes/2", F_OK) == -1);
   CHECK(access("/dev/dri/card0", F_OK) == -1);
   struct stat status {};
   CHECK(stat("/dev/dri/renderD129", &status) == -1);
-  CHECK(stat("/dev/null", &status) == 0);  // elsewhere the real one answers
+  CHECK(stat("/dev/null", &status) == 0);  // outside, the real file system answers
 }
 
 TEST_CASE("the render node is character device 226:128 by path and by descriptor", "[tree]") {

@@ -1,4 +1,4 @@
-// Which buffers the driver lets the host be observed in, and from when to when.
+// Tests in which buffers, and from when until when, the driver observes the host.
 #include <linux/kfd_ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ struct Driver {
   }
 };
 
-// As ROCT makes them: addresses first, then the buffer, then the program's mapping of it.
+// Buffers as ROCT creates them: first the addresses, then the buffer, then the program's mapping.
 struct Memory {
   Memory(Driver& the_driver, uint32_t flags, size_t page_count = 4,
          int protection = PROT_READ | PROT_WRITE)
@@ -89,7 +89,7 @@ struct Memory {
 };
 
 TEST_CASE(
-    "stores of the host are observed in VRAM that it may reach, GTT and system memory that ROCT has made",
+    "the host's stores are observed in VRAM that it may access, GTT and system memory of ROCT",
     "[watched_buffers]") {
   Driver driver;
   for (const uint32_t flags : {KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC,
@@ -123,7 +123,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a buffer that is mapped again is watched from its next use on", "[watched_buffers]") {
+TEST_CASE("a buffer that is mapped again is watched from its next use", "[watched_buffers]") {
   Driver driver;
   Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
   REQUIRE(driver.buffers.map(memory.handle) == 0);
@@ -138,14 +138,14 @@ TEST_CASE("a buffer that is mapped again is watched from its next use on", "[wat
   CHECK(driver.taken().size() == 1);
 }
 
-TEST_CASE("VRAM that the host may not reach needs no watching", "[watched_buffers]") {
+TEST_CASE("VRAM that the host may not access is not watched", "[watched_buffers]") {
   Driver driver;
   Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, 4, PROT_NONE);
   REQUIRE(driver.buffers.map(memory.handle) == 0);
   CHECK(memory.use(0));
   REQUIRE(driver.buffers.unmap(memory.handle) == 0);
   CHECK_FALSE(memory.use(0));
-  // Still out of reach: nobody has opened it.
+  // Still inaccessible: no request has opened it.
   unsigned char present = 0;
   CHECK(mincore(memory.program, kPage, &present) == 0);
   int pipes[2];
@@ -155,7 +155,7 @@ TEST_CASE("VRAM that the host may not reach needs no watching", "[watched_buffer
   close(pipes[1]);
 }
 
-TEST_CASE("memory that the program has registered stays as it is and is not watched", "[watched_buffers]") {
+TEST_CASE("memory that the program has registered stays unchanged and is not watched", "[watched_buffers]") {
   Driver driver;
   std::vector<std::byte> memory(4 * kPage, std::byte{5});
   auto* const begin = reinterpret_cast<std::byte*>(
@@ -178,11 +178,11 @@ TEST_CASE("memory that the program has registered stays as it is and is not watc
     CHECK(driver.buffers.unmap(handle) == 0);
     CHECK(driver.buffers.free(handle) == 0);
   };
-  SECTION("under an address of the GPU's own") { registered(uint64_t{1} << 40); }
-  SECTION("under its own address") { registered(reinterpret_cast<uint64_t>(begin)); }
+  SECTION("at a GPU address of its own") { registered(uint64_t{1} << 40); }
+  SECTION("at its own address") { registered(reinterpret_cast<uint64_t>(begin)); }
 }
 
-TEST_CASE("watched memory that is registered a second time is watched no longer", "[watched_buffers]") {
+TEST_CASE("watched memory that is registered again is no longer watched", "[watched_buffers]") {
   Driver driver;
   Memory memory(driver, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
   REQUIRE(driver.buffers.map(memory.handle) == 0);

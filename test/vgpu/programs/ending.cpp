@@ -1,5 +1,6 @@
-// A program under test, not a test: ends as its argument says while it has a queue, a barrier packet that waits for ever, and a thread that
-// sleeps on its signal. Ahead of that packet is another, with fences that nobody needs. Never shuts the runtime down.
+// A program under test. It has a queue, a barrier packet that never completes, and a thread that
+// sleeps on its signal, and ends as its argument says. An earlier packet has unnecessary fences. It
+// never shuts the runtime down.
 #include <hsa/hsa.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ void submit(hsa_queue_t* queue, uint64_t index, uint32_t fences, hsa_signal_t de
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
-  const pid_t child = how == "fork" ? fork() : -1;  // both go on
+  const pid_t child = how == "fork" ? fork() : -1;  // both continue
   hsa_agent_t gpu{};
   hsa_queue_t* queue = nullptr;
   hsa_signal_t first{};

@@ -1,5 +1,6 @@
-// A program under test, not a test: does with SIGSEGV, signal masks and threads what its first argument names and says on stdout what it saw. With
-// "device" as its second argument it does so while it has a queue on a GPU that sleeps.
+// A program under test. It uses SIGSEGV, signal masks and threads as its first argument says and
+// prints the result. With "device" as its second argument it does so while it has a queue on a
+// sleeping GPU.
 #include <dirent.h>
 #include <fcntl.h>
 #include <hsa/hsa.h>
@@ -43,7 +44,7 @@ bool open_device() {
       hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue) !=
           HSA_STATUS_SUCCESS)
     return false;
-  std::this_thread::sleep_for(30ms);  // it falls asleep
+  std::this_thread::sleep_for(30ms);  // lets the device fall asleep
   return true;
 }
 
@@ -60,7 +61,7 @@ bool round_trip() {
   return hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) == 0;
 }
 
-// A page that faults on the next store.
+// Returns a page that faults on the next store.
 volatile char* guarded_page() {
   return static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
@@ -94,7 +95,7 @@ void say_mask(int) {
 
 void fault() { *guarded_page() = 1; }
 
-// With SA_RESETHAND the second fault is nobody's.
+// With SA_RESETHAND the second fault has no handler.
 void reset() {
   install(
       [](int) {
@@ -122,7 +123,7 @@ void nested() {
   std::printf("entered %d times\n", entered);
 }
 
-// Without SA_NODEFER a fault inside the handler is nobody's.
+// Without SA_NODEFER a fault inside the handler has no handler.
 void nested_deferred() {
   install(
       [](int) {
@@ -154,7 +155,8 @@ void masks() {
   std::printf("afterwards: %s\n", mask_now().c_str());
 }
 
-// sigaction() is async-signal-safe: a handler may call it while the thread that it interrupted does.
+// sigaction() is async-signal-safe: a handler may call it while the interrupted thread is inside
+// it.
 void reentered() {
   static volatile long calls_in_handler = 0;
   install(
@@ -172,7 +174,7 @@ void reentered() {
   std::printf("%s\n", calls_in_handler > 0 ? "done" : "the timer never fired");
 }
 
-// As spawn helpers do it: the child has the parent's memory, but signal actions of its own.
+// Like spawn helpers: the child shares the parent's memory but has its own signal actions.
 void vfork_child() {
   install([](int) { open_page(page); }, 0);
   const pid_t child = vfork();
@@ -211,7 +213,7 @@ void bus_error() {
   std::printf("two bus errors\n");
 }
 
-// Rings the sleeping device in a handler that blocks every signal.
+// Rings the sleeping device in a handler that blocks all signals.
 void ring_in_handler() {
   struct sigaction action {};
   action.sa_handler = [](int) { std::printf("%s\n", round_trip() ? "round trip" : "lost"); };
@@ -252,12 +254,14 @@ void device_cores() {
   std::printf("%s\n", threads == CPU_COUNT(&all) ? "as many as cores" : "wrong number of threads");
 }
 
-// CREATE_QUEUE when the system allows `allowed` threads to this user, the main one included. Then the thread's mask.
+// Executes CREATE_QUEUE while the system allows `allowed` threads to this user, including the main
+// thread. Then prints the thread's mask.
 void limited_threads(rlim_t allowed) {
   const int kfd = open("/dev/kfd", O_RDWR);
   const rlimit limit{allowed, allowed};
   setrlimit(RLIMIT_NPROC, &limit);
-  // The limit does not hold for root, and counts a user's threads in all processes: take a user that nobody else is.
+  // The limit does not apply to root and counts a user's threads in all processes, so switch to a
+  // user without other processes.
   if (geteuid() == 0 &&
       setresuid(61000 + getpid() % 4000, 61000 + getpid() % 4000, 61000 + getpid() % 4000) != 0)
     _exit(2);

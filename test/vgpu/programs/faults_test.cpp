@@ -1,4 +1,5 @@
-// A program's own faults, masks and limits: with a GPU asleep in the process they are what they are without.
+// A program's own faults, masks and limits behave the same with and without a sleeping GPU in the
+// process.
 #include <pthread.h>
 #include <csignal>
 #include <string>
@@ -13,7 +14,7 @@ std::string outcome(const Finished& finished) {
   return "status " + std::to_string(finished.status) + ": " + finished.out;
 }
 
-TEST_CASE("a program's SIGSEGV action means under the launcher what it means without", "[faults]") {
+TEST_CASE("a program's SIGSEGV action behaves the same with and without the launcher", "[faults]") {
   for (const char* what : {"reset", "nested", "nested-deferred", "jump", "jump-nodefer", "masks", "reentered",
                            "vfork", "fork", "bus"}) {
     const std::string plain = outcome(run({"timeout", "20", UPTEMPO_VGPU_FAULTS, what}));
@@ -23,7 +24,7 @@ TEST_CASE("a program's SIGSEGV action means under the launcher what it means wit
   }
 }
 
-TEST_CASE("a process that is started with SIGSEGV blocked can ring a sleeping device", "[faults]") {
+TEST_CASE("a process started with SIGSEGV blocked can ring a sleeping device", "[faults]") {
   sigset_t segv;
   sigset_t before;
   sigemptyset(&segv);
@@ -39,12 +40,12 @@ TEST_CASE("a handler that blocks every signal can ring a sleeping device", "[fau
         "status 0: round trip\n");
 }
 
-TEST_CASE("the device uses the process's cores, not those of the thread that makes the first queue",
+TEST_CASE("the device uses the process's cores, not those of the thread that creates the first queue",
           "[faults]") {
   CHECK(outcome(launch({"--", UPTEMPO_VGPU_FAULTS, "cores"})) == "status 0: as many as cores\n");
 }
 
-TEST_CASE("without room for threads the device does with fewer, and without any there is no queue",
+TEST_CASE("the device runs with fewer threads if more are refused; without any, no queue is created",
           "[faults]") {
   CHECK(outcome(launch({"--workers", "4", "--", UPTEMPO_VGPU_FAULTS, "threads", "1"})) ==
         "status 0: Cannot allocate memory, blocked: \n");

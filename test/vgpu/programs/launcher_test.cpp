@@ -15,7 +15,7 @@ namespace {
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("the exit status of the program is passed on", "[launcher]") {
+TEST_CASE("the launcher's exit status is the program's", "[launcher]") {
   for (const int status : {0, 1, 42, 255})
     CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "exit", std::to_string(status)}).status == status);
 }
@@ -24,18 +24,18 @@ TEST_CASE("a signal that ends the program ends the launched process", "[launcher
   CHECK(launch({UPTEMPO_VGPU_PROBE, "signal", "15"}).status == 128 + 15);
 }
 
-TEST_CASE("arguments reach the program unchanged, also those that look like options", "[launcher]") {
+TEST_CASE("the program receives its arguments unchanged, also those that look like options", "[launcher]") {
   const Finished finished =
       launch({"--seed", "3", "--", UPTEMPO_VGPU_PROBE, "arguments", "--help", "", "a b", "--"});
   CHECK(finished.status == 0);
   CHECK(finished.out == "--help\n\na b\n--\n");
 }
 
-TEST_CASE("without the separator the first word that is no option is the program", "[launcher]") {
+TEST_CASE("without the separator the first word that is not an option is the program", "[launcher]") {
   CHECK(launch({"--null-kernels", UPTEMPO_VGPU_PROBE, "arguments", "--verbose"}).out == "--verbose\n");
 }
 
-TEST_CASE("help and version are answered", "[launcher]") {
+TEST_CASE("--help and --version print text and succeed", "[launcher]") {
   const Finished help = launch({"--help"});
   CHECK(help.status == 0);
   for (const char* option :
@@ -49,7 +49,7 @@ TEST_CASE("help and version are answered", "[launcher]") {
   CHECK(holds(version.out, "uptempo-vgpu 0."));
 }
 
-TEST_CASE("wrong usage is one sentence and status 2", "[launcher]") {
+TEST_CASE("a usage error gives one line and status 2", "[launcher]") {
   struct Case {
     std::vector<std::string> arguments;
     const char* says;
@@ -84,7 +84,7 @@ TEST_CASE("wrong usage is one sentence and status 2", "[launcher]") {
   }
 }
 
-TEST_CASE("a program that cannot be run is named", "[launcher]") {
+TEST_CASE("the message names a program that cannot be run", "[launcher]") {
   const Finished missing = launch({"--", "no-such-program-anywhere"});
   CHECK(missing.status == 127);
   CHECK(holds(missing.err, "no-such-program-anywhere"));
@@ -93,7 +93,7 @@ TEST_CASE("a program that cannot be run is named", "[launcher]") {
   CHECK(launch({"--", "/tmp"}).status == 126);
 }
 
-TEST_CASE("a place that LD_PRELOAD cannot name is refused", "[launcher]") {
+TEST_CASE("a path that LD_PRELOAD cannot express is refused", "[launcher]") {
   namespace fs = std::filesystem;
   char name[] = "/tmp/uptempo launcher-XXXXXX";
   REQUIRE(mkdtemp(name) != nullptr);
@@ -106,7 +106,7 @@ TEST_CASE("a place that LD_PRELOAD cannot name is refused", "[launcher]") {
   CHECK(holds(finished.err, "space or colon"));
 }
 
-TEST_CASE("a script runs, and the programs that it starts are on the device too", "[launcher]") {
+TEST_CASE("a script runs, and the programs that it starts use the device too", "[launcher]") {
   char name[] = "/tmp/uptempo-script-XXXXXX";
   const int descriptor = mkstemp(name);
   REQUIRE(descriptor >= 0);
@@ -120,7 +120,7 @@ TEST_CASE("a script runs, and the programs that it starts are on the device too"
   CHECK(finished.out == "gfx906\n");
 }
 
-TEST_CASE("a launcher inside a launched program changes only what it is asked to", "[launcher]") {
+TEST_CASE("a launcher inside a launched program changes only the options it is given", "[launcher]") {
   const Finished finished = launch(
       {"--device", "gfx908", "--", UPTEMPO_VGPU_LAUNCHER, "--seed", "2", "--", "sh", "-c",
        "cat /sys/class/kfd/kfd/topology/nodes/1/name; echo $LD_PRELOAD | tr ':' '\\n' | grep -c uptempo"});
@@ -128,7 +128,7 @@ TEST_CASE("a launcher inside a launched program changes only what it is asked to
   CHECK(finished.out == "gfx908\n1\n");
 }
 
-TEST_CASE("wrong options in the environment end the program before it can touch a real device",
+TEST_CASE("invalid options in the environment end the program before it can use a real device",
           "[launcher]") {
   const Finished finished = launch({"--", UPTEMPO_VGPU_PROBE, "kfd"}, {"UPTEMPO_VGPU_SEED=twelve"});
   CHECK(finished.status == 2);
@@ -146,7 +146,7 @@ TEST_CASE("--device auto and virtual re-execute the program on the virtual GPU",
   }
 }
 
-TEST_CASE("a choice that cannot be met says why", "[launch.hpp]") {
+TEST_CASE("the message for a choice that cannot be met gives the reason", "[launch.hpp]") {
   const Finished inside = launch({"--", UPTEMPO_VGPU_PROBE, "choose", "hardware"});
   CHECK(inside.status == 1);
   CHECK(holds(inside.err, "runs under uptempo-vgpu"));

@@ -1,4 +1,4 @@
-// A program under test, not a test: does what its first argument names and answers by exit status or on stdout.
+// A program under test. It acts as its first argument says and answers by exit status or on stdout.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -19,13 +19,13 @@ using namespace uptempo::vgpu;
 
 int open_kfd() { return open("/dev/kfd", O_RDWR | O_CLOEXEC); }
 
-// Opens the device only after every descriptor beyond stderr was closed, as daemons do.
+// Closes every descriptor above stderr, as daemons do, and then opens the device.
 int close_all_then_open() {
   for (int descriptor = 3; descriptor < 1024; ++descriptor) close(descriptor);
   return open_kfd() >= 0 ? 0 : 1;
 }
 
-// ROCr as a plug-in: loaded late, used, unloaded.
+// Uses ROCr as a plug-in: loads it late, calls it, unloads it.
 int load_rocr() {
   void* library = dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return 1;

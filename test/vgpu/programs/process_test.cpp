@@ -9,7 +9,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-// What the reports of a program's processes say, each in one string.
+// Returns the reports of a program's processes, one string for each.
 std::multiset<std::string> reports(const std::vector<std::string>& program, int status) {
   char directory[] = "/tmp/uptempo-reports-XXXXXX";
   REQUIRE(mkdtemp(directory) != nullptr);
@@ -37,13 +37,13 @@ TEST_CASE("a program that closes all descriptors first can still open the device
   CHECK(launch({"--", UPTEMPO_VGPU_PROBE, "close-all"}).status == 0);
 }
 
-TEST_CASE("ROCr may be loaded late, started thrice and unloaded", "[process]") {
+TEST_CASE("ROCr may be loaded late, started three times and unloaded", "[process]") {
   const Finished finished = launch({"--", UPTEMPO_VGPU_PROBE, "rocr"});
   CAPTURE(finished.err);
   CHECK(finished.status == 0);
 }
 
-TEST_CASE("a program with busy queues ends as it would on hardware, however it ends", "[process]") {
+TEST_CASE("a program with busy queues ends as on hardware, in every way of ending", "[process]") {
   struct Case {
     const char* how;
     int status;
@@ -57,7 +57,7 @@ TEST_CASE("a program with busy queues ends as it would on hardware, however it e
   }
 }
 
-TEST_CASE("advice is given when a program ends by itself, and to each of its processes", "[process]") {
+TEST_CASE("advice is written when a program ends by itself, for each of its processes", "[process]") {
   const auto advice = [](const char* part) {
     return std::string(R"({"advice":")") + part +
            R"(","queue":1,"kernel":"barrier packet","header":{"barrier":true,"acquire":"system","release":"system"},"to":")" +
@@ -76,19 +76,19 @@ TEST_CASE("advice is given when a program ends by itself, and to each of its pro
   }
 }
 
-TEST_CASE("a program that sends no packet is not advised", "[process]") {
+TEST_CASE("a program without packets gets no advice", "[process]") {
   CHECK(reports({UPTEMPO_VGPU_PROBE, "rocr"}, 0) == std::multiset<std::string>{""});
   CHECK(reports({"true"}, 0) == std::multiset<std::string>{});
 }
 
-TEST_CASE("ordinary programs notice nothing", "[process]") {
+TEST_CASE("ordinary programs run unchanged", "[process]") {
   CHECK(launch({"--", "ls", "-l", "/dev/null", "/sys/devices/virtual/kfd"}).out.find("/dev/null") !=
         std::string::npos);
   CHECK(launch({"--", "cat", "/proc/self/comm"}).out == "cat\n");
   CHECK(launch({"--", "stat", "-c", "%F", "/dev/kfd"}).out == "character special file\n");
 }
 
-TEST_CASE("programs that list directories list the virtual ones", "[process]") {
+TEST_CASE("programs that list directories find virtual directories", "[process]") {
   const std::string nodes = "/sys/class/kfd/kfd/topology/nodes";
   CHECK(launch({"--", "find", nodes, "-name", "gpu_id"}).out ==
         nodes + "/0/gpu_id\n" + nodes + "/1/gpu_id\n");

@@ -6,7 +6,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-TEST_CASE("a program built with a sanitizer runs, its runtime ahead of ours", "[sanitizers]") {
+TEST_CASE("a program built with a sanitizer runs, with that runtime loaded first", "[sanitizers]") {
   for (const char* program : {UPTEMPO_VGPU_PROBE_ASAN, UPTEMPO_VGPU_PROBE_TSAN}) {
     const Finished finished =
         launch({"--", program, "rocr"},
