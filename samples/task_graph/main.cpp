@@ -117,7 +117,6 @@ class GraphRunner {
   std::vector<DeviceBuffer<uint32_t>> vectors_;
 };
 
-// A way to fence the tasks.
 struct Way {
   const char* name;
   FencePolicy policy;

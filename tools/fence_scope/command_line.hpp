@@ -59,7 +59,6 @@ void add_method_options(CLI::App& command, Method& method);
 // be repeated later.
 std::vector<std::string> repeatable(const std::vector<std::string>& arguments, uint64_t seed,
                                     bool on_virtual_gpu);
-// `arguments` with options for `outputs`.
 std::vector<std::string> with_outputs(std::vector<std::string> arguments, const Outputs& outputs);
 
 // A report with device, versions, command and seed.

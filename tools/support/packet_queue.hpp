@@ -30,7 +30,6 @@ class PacketQueue {
   uint32_t ring_size() const noexcept;
   // hsa_queue_t::base_address.
   const void* ring() const noexcept;
-  // Index of the next packet.
   uint64_t next_index() const noexcept;
   // Facts about this queue that hidden kernel arguments need.
   const QueueFacts& facts() const noexcept;

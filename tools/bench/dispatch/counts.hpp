@@ -54,7 +54,6 @@ struct CountReport {
   std::vector<CountedBatches> all;
   std::map<std::string, std::string> missing;  // by name of the count: why it is missing
 
-  // A report without counts, for this reason.
   static CountReport none(const std::string& reason);
   const Counts* find(std::string_view name, uint32_t batch, Phase phase) const noexcept;
 };

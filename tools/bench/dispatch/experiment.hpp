@@ -47,7 +47,6 @@ class Results {
   void keep_best_variants();
 };
 
-// Checks a run.
 class Check {
  public:
   virtual ~Check() = default;

@@ -19,7 +19,6 @@ class HsaRow : public Row {
   void wait() override { queue_->wait(load_); }
 
  protected:
-  // Claims `count` slots.
   static uint64_t reserve(hsa_queue_t* queue, uint32_t count) noexcept {
     const uint64_t first = hsa_queue_add_write_index_relaxed(queue, count);
     while (first + count - hsa_queue_load_read_index_scacquire(queue) > queue->size) {

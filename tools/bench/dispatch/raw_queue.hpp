@@ -47,7 +47,6 @@ class RawQueue {
   void prepare(const Load& load) noexcept;
   void close_gate() noexcept;
   void open_gate() noexcept;
-  // Waits for every batch of the load.
   void wait(const Load& load) const noexcept;
 
  private:

@@ -62,7 +62,6 @@ class Row {
   // Stops the consumer at this point of the queue until open_gate().
   virtual void close_gate() = 0;
   virtual void open_gate() = 0;
-  // Submits every batch of the load.
   virtual void submit(const Load& load) = 0;
   // Returns when the host sees the last batch complete.
   virtual void wait() = 0;

@@ -76,7 +76,6 @@ struct Cell {
   Position position = Position::all;
   aql::HeaderFlags flags{};
   std::vector<aql::HeaderFlags> headers{};  // headers of each step as sent
-  // Sizes that `sweep` varies.
   uint32_t kernels = 0;
   uint64_t bytes_per_kernel = 0, working_set_bytes = 0;
 

@@ -46,7 +46,6 @@ std::vector<Field> count_fields(const Section& section);
 bool all_alike(const Section& section, const Field& field);
 // for example "5 packets, 1 doorbell": the counts that are equal for all cells.
 std::string counted_alike(const Section& section);
-// A column's title without line breaks.
 std::string one_line(std::string title);
 
 }  // namespace uptempo::fence_scope

@@ -43,7 +43,6 @@ std::vector<Access> accesses_of(const Step& step) {
   return {from, to};
 }
 
-// A sequence as a litmus test.
 class Translation {
  public:
   Translation(const Sequence& sequence, const Headers& headers) : sequence_(sequence) {

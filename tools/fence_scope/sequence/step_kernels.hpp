@@ -20,7 +20,6 @@ class StepKernels {
   // loaded.
   StepKernels(const Agent& gpu, const Sequence& sequence);
 
-  // The kernel of a dispatch.
   const KernelInfo& of(size_t step) const noexcept { return *kernels_[step]; }
 
  private:

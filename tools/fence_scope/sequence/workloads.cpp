@@ -128,7 +128,7 @@ Sequence producer_consumer(const Shape& shape) {
     Step produce{.name = fmt::format("produce {}", i), .kernel = "iota", .grid = words_of(slot)};
     produce.arguments = {address(0, slot.begin), value(i * 1000003u), value(uint32_t{i + 1})};
     produce.accesses = {{0, slot.begin, slot.bytes, true}};
-    // Wait until the slot has been read.
+    // The slot has been read.
     if (i >= slots) produce.after = {2 * (i - slots) + 1};
     sequence.steps.push_back(std::move(produce));
 

@@ -98,7 +98,6 @@ ordered_json findings_in(const std::vector<std::string>& lines, const Sequence& 
   return out;
 }
 
-// Prints an object for each case.
 void run_cases(const std::string& file, uint32_t runs, const std::string& report) {
   const Cases cases = read_case_file(file);
   const Runtime runtime;
