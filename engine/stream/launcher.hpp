@@ -9,7 +9,7 @@
 // Compared is with copies in ordinary memory, first with that of the block that is expected: the one that came next the last time. So sets of arguments that take turns cost one
 // comparison each.
 //
-// What it costs and saves: tools/stream_bench shows from which size of the arguments on skipping beats writing. For arguments that change with every launch it is a loss, the comparison and a
+// What it costs and saves: tools/bench/stream shows from which size of the arguments on skipping beats writing. For arguments that change with every launch it is a loss, the comparison and a
 // second copy; skip_arguments(false) turns it off, and the handle is then no more than Stream::launch(). Counters (counters.hpp): argument_hits, argument_misses,
 // argument_bytes_saved.
 //
