@@ -1,41 +1,41 @@
 #[=======================================================================[
-UptempoKernels: device sources to code objects embedded in a host target.
+UptempoKernels: compiles device sources to code objects and embeds them in a host target.
 
   uptempo_add_kernels(<target> SOURCES a.cl [b.cl ...]
                       [TARGETS gfx90a gfx908:xnack- ...]   default: GPU_TARGETS
                       [NAMESPACE my::kernels]              default: kernels
-                      [OPTIONS -DX=1 ...])                 handed to the device compiler
+                      [OPTIONS -DX=1 ...])                 for the device compiler
 
-Each OpenCL C source is compiled once for each target, the code objects are put into one clang offload bundle, and the
-bundle becomes read-only data of <target>. For a.cl a header "kernels/a.hpp" is generated, visible to <target> and (unless
-it is an executable) to whoever links it:
+The function compiles each OpenCL C source once per target and bundles the code objects into one
+clang offload bundle, which becomes read-only data of <target>. For a.cl it generates the header
+"kernels/a.hpp", visible to <target> and, unless that is an executable, to targets that link it:
 
   namespace my::kernels { inline namespace <project>_<target> { std::span<const std::byte> a(); } }
 
-which is what uptempo::Program takes; callers write my::kernels::a(). The bytes live as long as the
-program. Needs no Python and no assembler language: the bundle is included by a generated C++ file.
-The target property UPTEMPO_KERNEL_HEADERS lists the generated headers, for install().
+Callers pass my::kernels::a() to uptempo::Program. The bytes live as long as the program. A generated
+C++ file includes the bundle, so neither Python nor an assembler language is needed. The target
+property UPTEMPO_KERNEL_HEADERS lists the generated headers, for install().
 
-Files of one name, such as a.cl and other/a.cl:
-  * In one target they are refused when CMake runs, in one call or in several.
-  * In several targets of one program, the inline namespace keeps them apart. A target that has an
-    a.cl gets its own from kernels::a().
+Files with the same name, such as a.cl and other/a.cl:
+  * In one target, CMake refuses them, in one call or in several.
+  * In several targets of one program, the inline namespace separates them. A target with an a.cl
+    gets its own from kernels::a().
   * A target without an a.cl that links two targets with one sees both: the compiler refuses
-    kernels::a() as ambiguous and lists them. kernels::<project>_<target>::a() names one.
-  * A library calls kernels::a() in its source files, not in a public header: there, a user's own
-    a.cl would hide the library's.
+    kernels::a() as ambiguous and lists them. kernels::<project>_<target>::a() selects one.
+  * A library should call kernels::a() in its source files, not in a public header: there, a user's
+    own a.cl would hide the library's.
 
-printf: Uptempo cannot print from a kernel. A call that is left after optimisation fails the build,
+printf: Uptempo cannot print from a kernel. A call that remains after optimization fails the build,
 with its place in the source (clang 15 and 16) or the kernel's name (clang 19 and newer). Calls in
 comments, in disabled code and in functions that no kernel calls are accepted.
-OPTIONS "-Dprintf(...)=" takes all calls out.
+OPTIONS "-Dprintf(...)=" removes all calls.
 
-Device compiler, looked for once at configure time (cache variables, all may be set by hand):
-  UPTEMPO_DEVICE_CLANG        /opt/rocm/llvm/bin/clang, else clang-15 or newer of the distribution
+Device compiler, searched once at configure time (cache variables, all may be set by hand):
+  UPTEMPO_DEVICE_CLANG        /opt/rocm/llvm/bin/clang, else the distribution's clang-15 or newer
   UPTEMPO_OFFLOAD_BUNDLER     clang-offload-bundler beside that compiler
   UPTEMPO_DEVICE_LIBS         the directory that holds ockl.bc (rocm-device-libs)
-It links with lld. What is missing, and which package has it on Debian and Ubuntu, is said when CMake runs, not when
-the build does; a target that the compiler does not know is refused there too.
+It links with lld. CMake, not the build, reports a missing tool, with the Debian or Ubuntu package
+that has it, and a target that the compiler does not support.
 #]=======================================================================]
 
 include_guard(GLOBAL)
@@ -80,7 +80,7 @@ function(_uptempo_find_device_compiler)
                         "clang 15 or newer. Install clang-15, or set UPTEMPO_DEVICE_CLANG.")
   endif()
 
-  # Beside the compiler in its real directory, so that the bundler is of the compiler's version.
+  # Beside the compiler in its real directory, so that the bundler has the compiler's version.
   file(REAL_PATH "${UPTEMPO_DEVICE_CLANG}" real_clang)
   get_filename_component(clang_dir "${real_clang}" DIRECTORY)
   string(REGEX MATCH "^[0-9]+" major "${version}")
@@ -109,15 +109,16 @@ endfunction()
 
 function(_uptempo_device_flags out target)
   get_property(directory GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY)
-  # -nogpulib would drop get_global_id and the like; code object version 4 is what ROCr 4.5 and newer load.
-  # The header is read before and after the compiler's own. --no-undefined: the linker would accept an
-  # undefined symbol under OPTIONS -fvisibility=default.
+  # No -nogpulib: it would drop functions such as get_global_id. ROCr 4.5 and newer load code object
+  # version 4. The compiler reads the header before and after its own. --no-undefined: otherwise the
+  # linker would accept an undefined symbol under OPTIONS -fvisibility=default.
   set(${out} -x cl -cl-std=CL2.0 -target amdgcn-amd-amdhsa -mcpu=${target} -O3 -mcode-object-version=4
       --rocm-device-lib-path=${UPTEMPO_DEVICE_LIBS} -Wl,--no-undefined
       -imacros "${directory}/uptempo_no_printf.h" -include "${directory}/uptempo_no_printf.h" PARENT_SCOPE)
 endfunction()
 
-# Compiles and links an empty kernel: the only check that covers compiler, device libraries and linker at once.
+# Compiles and links an empty kernel: the only check that covers compiler, device libraries and
+# linker at once.
 function(_uptempo_check_gpu_target target)
   string(MAKE_C_IDENTIFIER "_UPTEMPO_GPU_TARGET_OK_${UPTEMPO_DEVICE_CLANG}_${target}" known)
   if(${known})
@@ -133,7 +134,7 @@ function(_uptempo_check_gpu_target target)
     if(why MATCHES "ld\\.lld|linker")
       set(remedy "Install lld of the compiler's version.")
     else()
-      set(remedy "Take '${target}' out of GPU_TARGETS, or use a compiler that knows it.")
+      set(remedy "Remove '${target}' from GPU_TARGETS, or use a compiler that supports it.")
     endif()
     message(FATAL_ERROR "uptempo_add_kernels: ${UPTEMPO_DEVICE_CLANG} cannot build for GPU target '${target}':\n${why}\n${remedy}")
   endif()
@@ -157,7 +158,7 @@ function(_uptempo_kernels_identity out target)
   set(${out} "${identity}" PARENT_SCOPE)
 endfunction()
 
-# Refuses a source whose generated files and function another source of the target has already.
+# Refuses a source if another source of the target already has its generated files and function.
 function(_uptempo_claim_kernel_name target name source)
   string(TOLOWER "${name}" key)
   get_target_property(other ${target} UPTEMPO_KERNEL_SOURCE_${key})
@@ -215,7 +216,7 @@ function(uptempo_add_kernels target)
   _uptempo_kernels_identity(identity ${target})
   get_property(directory GLOBAL PROPERTY UPTEMPO_KERNELS_DIRECTORY)
   set(embed_script "${directory}/uptempo_embed.cmake")
-  # In CMakeFiles, where no target's own file can have the folder's name.
+  # In CMakeFiles, where no target can have a file with the folder's name.
   set(out "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.kernels")
   file(MAKE_DIRECTORY "${out}/include/kernels")
   set(include_scope PUBLIC)
@@ -237,7 +238,7 @@ function(uptempo_add_kernels target)
     _uptempo_claim_kernel_name(${target} ${name} "${source}")
 
     set(objects "")
-    # The bundle format demands a host entry and that it comes first; it is empty.
+    # The bundle format requires a host entry in first place; it is empty.
     set(entries host-x86_64-unknown-linux)
     set(inputs --input=/dev/null)
     foreach(gpu IN LISTS arg_TARGETS)

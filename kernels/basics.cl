@@ -1,12 +1,13 @@
-// The kernels that tests, tools and samples launch when the dispatch is the subject and the arithmetic is not.
+// General kernels for tests, tools and samples in which the dispatch matters and the arithmetic
+// does not.
 #pragma OPENCL EXTENSION cl_khr_global_int32_base_atomics : enable
 
-// Nothing: what remains is the price of the dispatch.
+// Does nothing: measures the cost of the dispatch.
 kernel void empty(void) {}
 
 kernel void fill(global uint* out, uint value) { out[get_global_id(0)] = value; }
 
-// out[i] = first + i * step: a pattern in which a misplaced element shows.
+// out[i] = first + i * step: a pattern that reveals a misplaced element.
 kernel void iota(global uint* out, uint first, uint step) { out[get_global_id(0)] = first + (uint)get_global_id(0) * step; }
 
 kernel void copy(global uint* out, global const uint* in) { out[get_global_id(0)] = in[get_global_id(0)]; }
@@ -16,23 +17,25 @@ kernel void vector_add(global float* out, global const float* a, global const fl
   if (i < length) out[i] = a[i] + b[i];
 }
 
-// Two roundings, never one: results compare bit for bit with the same expression on the host.
+// Always two roundings, so that results equal the same expression on the host bit for bit.
 #pragma OPENCL FP_CONTRACT OFF
 kernel void saxpy(global float* y, global const float* x, float a, uint length) {
   const size_t i = get_global_id(0);
   if (i < length) y[i] = a * x[i] + y[i];
 }
 
-// A link of a chain: n launches in order turn x into n applications of 3 x + addend, and any swap or loss shows.
+// A link of a chain: n launches in order apply 3 x + addend to x n times. Any swap or loss changes
+// the result.
 kernel void chain_increment(global uint* values, uint addend) {
   const size_t i = get_global_id(0);
   values[i] = values[i] * 3u + addend;
 }
 
-// Every work-item adds one: the final count is the number of work-items that ran.
+// Each work-item adds one: the final count is the number of work-items that ran.
 kernel void count_work_items(global uint* counter) { atomic_inc(counter); }
 
-// Sums each workgroup's keys through LDS and adds the result to *total. Workgroups of up to 256 work-items.
+// Sums each workgroup's keys through LDS and adds the result to *total. For workgroups of up to 256
+// work-items.
 kernel void reduce_lds(global uint* total, global const uint* in, uint length) {
   local uint partial[256];
   const uint item = get_local_id(0);
@@ -49,7 +52,8 @@ kernel void reduce_lds(global uint* total, global const uint* in, uint length) {
   if (item == 0) atomic_add(total, partial[0]);
 }
 
-// Each dispatch leaves its own mark: tallies[dispatch] is in the end how often that dispatch ran.
+// Counts executions per dispatch: at the end, tallies[dispatch] is the number of workgroups of that
+// dispatch that ran.
 kernel void tally(global uint* tallies, uint dispatch) {
   if (get_local_id(0) == 0) atomic_inc(&tallies[dispatch]);
 }

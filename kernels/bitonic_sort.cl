@@ -1,7 +1,7 @@
-// One pass of a bitonic sort: 2^n keys are sorted by n stages, stage s (from 0) having s + 1 passes (from 0).
-// Launch length/2 work-items for each pass. Work-item i compares one pair of keys, 2^(stage - pass) apart, and
-// leaves it ascending or descending as the run of 2^(stage + 1) keys it belongs to demands.
-// `ascending` is 1 or 0 and gives the order of the finished array.
+// One pass of a bitonic sort. n stages sort 2^n keys; stage s (from 0) has s + 1 passes (from 0).
+// Launch length/2 work-items per pass. Work-item i compares two keys, 2^(stage - pass) apart, and
+// orders them as the run of 2^(stage + 1) keys that contains them requires. `ascending` (1 or 0) is
+// the order of the finished array.
 kernel void bitonic_sort(global uint* keys, uint stage, uint pass, uint ascending) {
   const uint item = get_global_id(0);
   const uint distance_log2 = stage - pass;

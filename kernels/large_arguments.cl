@@ -1,14 +1,21 @@
-// Kernels whose arguments are large, which read the last of them late: a kernarg block that is cut short, or used again too early, shows in the result.
+// Kernels with large arguments that read the last bytes late. A kernarg block that is truncated or
+// reused too early changes the result.
 //
-//   last_bytes_of_N(uint* out, ulong rounds, ArgumentsN arguments)       N = 4080, 65536, 130032, 131056: bytes of the whole kernarg segment
+//   last_bytes_of_N(uint* out, ulong rounds, ArgumentsN arguments)
 //
-// `arguments` begins at byte 16 and ends the segment; there are no hidden arguments. Launch one work-item. It spins for `rounds` rounds of dependent
-// arithmetic, then stores: out[0] = the last four bytes, by a scalar load; out[1] = the last byte, and out[2] = the first byte of `arguments`, by vector loads.
+// N is the size of the whole kernarg segment in bytes: 4080, 65536, 130032 or 131056. `arguments`
+// begins at byte 16 and ends the segment; there are no hidden arguments. Launch one work-item. It
+// spins for `rounds` rounds of dependent arithmetic, then stores: out[0] = the last four bytes, by
+// a scalar load; out[1] = the last byte, and out[2] = the first byte of `arguments`, by vector
+// loads.
 //
-// How to have such a kernel compiled (clang 15; the limits are the compiler's, not the format's, whose sizes and offsets have 32 bits). OpenCL C hands a struct over as
-// one value of the intermediate language, and instruction selection makes a node of every member: an array of 65520 bytes compiles for more than a minute, one of
-// 131040 ends clang with a fault. Members of 128 bytes, aligned to 16 by hand since a kernarg block's alignment ends at 64, make a second of it. A struct that
-// is indexed at run time is copied into scratch memory first, by every work-item. So the bytes are read where they lie, in the kernarg segment.
+// Limits of the compiler (clang 15; the format's sizes and offsets have 32 bits). OpenCL C passes a
+// struct as one value of the intermediate language, and instruction selection creates a node for
+// each member. An array of 65520 bytes compiles for more than a minute; one of 131040 crashes
+// clang. Members of 128 bytes compile in a second. They are aligned to 16 by hand, because a
+// kernarg block's alignment is at most 64. Every work-item copies a struct that is indexed at run
+// time to scratch memory first. Therefore these kernels read the bytes directly from the kernarg
+// segment.
 typedef ulong16 __attribute__((aligned(16))) Bytes128;
 
 typedef struct {
@@ -38,7 +45,8 @@ static void report(global uint* out, ulong rounds, uint segment_bytes) {
     x ^= x >> 17;
     x ^= x << 5;
   }
-  // x is never 0. The compiler does not know, and so cannot load before the loop, as it does with what it knows to be a kernel's argument.
+  // x is never 0, but the compiler does not know that. It therefore cannot move the loads before
+  // the loop, as it does with loads that it recognizes as kernel arguments.
   const uint late = x == 0 ? 4 : 0;
   const constant uchar* const segment = (const constant uchar*)__builtin_amdgcn_kernarg_segment_ptr();
   out[0] = *(const constant uint*)(segment + (segment_bytes - 4 - late));

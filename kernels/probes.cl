@@ -1,8 +1,9 @@
-// Kernels that report what the dispatch gave them, or that hold the device for a known while.
+// Kernels that report the values a dispatch passes to them, or that occupy the device for a known
+// time.
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
-// Spins for `iterations` rounds of dependent arithmetic, then stores the result and, last, `flag`. Bounded by its
-// argument: no input can make it run forever.
+// Spins for `iterations` rounds of dependent arithmetic, then stores the result and, last, `flag`.
+// The argument bounds it: no input makes it run forever.
 kernel void spin(global volatile uint* out, uint iterations, uint flag) {
   uint x = (uint)get_global_id(0) + 1u;
   for (uint i = 0; i < iterations; ++i) {
@@ -16,7 +17,7 @@ kernel void spin(global volatile uint* out, uint iterations, uint flag) {
   }
 }
 
-// Waits until *gate is not zero, at most `rounds` polls; out[0] = 1 when it opened, 2 when it gave up.
+// Polls until *gate is not zero, at most `rounds` times. out[0] = 1 if it opened, 2 if not.
 kernel void wait_for_gate(global volatile uint* gate, uint rounds, global uint* out) {
   uint seen = 0;
   for (uint i = 0; i < rounds && seen == 0; ++i) {
@@ -25,9 +26,11 @@ kernel void wait_for_gate(global volatile uint* gate, uint rounds, global uint* 
   out[0] = seen != 0 ? 1u : 2u;
 }
 
-// Half of a hand-shake: raises *mine to `round` and waits until *theirs is `round`, at most `polls` looks; *met = 1 when it was, 2 when it gave up. Launched
-// twice with the flags exchanged, in two queues or one, it proves overlap: each saw the other begin before it ended itself, if and only if both say 1. One alone
-// may say 1 of a partner that is long gone. A flag never goes back: the next round's number is another.
+// One side of a handshake. Sets *mine to `round`, then polls until *theirs is `round`, at most
+// `polls` times. *met = 1 if it was, 2 if not. Two launches with exchanged flags, in one queue or
+// two, prove overlap: both report 1 if and only if each began before the other ended. A single 1
+// proves nothing, because the partner may have ended long ago. Flags are never reset: use another
+// number for each round.
 kernel void meet(global volatile uint* mine, global volatile uint* theirs, uint round, uint polls, global uint* met) {
   __opencl_atomic_store((global volatile atomic_uint*)mine, round, memory_order_release, memory_scope_all_svm_devices);
   bool seen = false;
@@ -37,8 +40,9 @@ kernel void meet(global volatile uint* mine, global volatile uint* theirs, uint 
   *met = seen ? 1u : 2u;
 }
 
-// A step of a calculation that is right only if each of its inputs was finished, and none of them overwritten too early: odd factors lose nothing. Elements go to the
-// other end, so that work-items read what others have written.
+// A step of a calculation that is correct only if each input was complete and none was overwritten
+// too early. Odd factors lose no information. Elements move to the opposite end, so work-items read
+// what others have written.
 kernel void combine(global uint* out, global const uint* a, global const uint* b, uint addend) {
   const size_t i = get_global_id(0), mirrored = get_global_size(0) - 1 - i;
   out[i] = out[i] * 7u + a[mirrored] * 3u + b[i] * 5u + addend;
@@ -50,7 +54,7 @@ typedef struct {
   ulong third;
 } ProbeStruct;
 
-// One argument of every size and alignment class, written back byte for byte widened to 64 bits.
+// One argument of each size and alignment class, written back widened to 64 bits.
 kernel void probe_arguments(global ulong* out, char c, short s, int i, long l, uchar uc, float f, double d, float4 v,
                             ProbeStruct p, global const uint* in) {
   if (get_global_id(0) != 0) return;
@@ -69,7 +73,8 @@ kernel void probe_arguments(global ulong* out, char c, short s, int i, long l, u
   out[12] = in[0];
 }
 
-// What the hidden arguments and the packet say about the geometry, one record of 16 words for work-item 0.
+// Geometry according to the hidden arguments and the packet: one record of 16 words, by work-item
+// 0.
 kernel void probe_geometry(global uint* out) {
   if (get_global_linear_id() != 0) return;
   for (uint d = 0; d < 3; ++d) {
@@ -82,7 +87,8 @@ kernel void probe_geometry(global uint* out) {
   out[15] = get_work_dim();
 }
 
-// A private array indexed at run time lives in scratch memory: launching this grows the queue's scratch.
+// A private array that is indexed at run time is in scratch memory: launching this kernel grows the
+// queue's scratch.
 kernel void probe_private(global uint* out, uint rotate) {
   uint values[96];
   const uint item = (uint)get_global_id(0);

@@ -1,25 +1,32 @@
-// Copies and fills as dispatches of a stream's own queue ("blit kernels"): they need no signal to follow or precede a kernel.
+// Copies and fills as dispatches in a stream's own queue ("blit kernels"). They need no signal for
+// their order with other kernels.
 //
 //   copy_bytes(uchar* to, const uchar* from, ulong bytes)
-//   copy_rows (uchar* to, const uchar* from, ulong width_bytes, ulong height, ulong to_pitch, ulong from_pitch)
+//   copy_rows (uchar* to, const uchar* from, ulong width_bytes, ulong height, ulong to_pitch,
+//              ulong from_pitch)
 //   fill_bytes(uchar* to, ulong bytes, ulong low, ulong high)
 //   fill_rows (uchar* to, ulong width_bytes, ulong height, ulong to_pitch, ulong low, ulong high)
 //
-// Addresses, widths and pitches are any number of bytes, 0 included; a pitch is the distance from one row's start to the next one's. Memory is of any kind
-// that the agent may access. `low` and `high` are 16 bytes, the lowest first, that are repeated from `to` on, in every row from its start: a pattern of 1, 2, 4 or
-// 8 bytes is one of 16 when it is written often enough, so that one kernel serves all sizes.
+// Arguments: addresses, widths and pitches are any number of bytes, including 0. A pitch is the
+// distance between the starts of two rows. Memory may be of any kind that the agent can access.
+// `low` and `high` are 16 bytes, lowest first, repeated from `to` on, in every row from its start.
+// A pattern of 1, 2, 4 or 8 bytes is repeated to 16, so that one kernel serves all sizes.
 //
-// Any grid serves any size: work-items go on with the grid's stride, along x in a run of bytes, along y from row to row. Launch the linear kernels with one row of
-// work-items (further rows would store the same again), one for each 16 bytes up to what fills the device.
+// Grid: any grid serves any size. Work-items advance by the grid's stride, along x within a row and
+// along y from row to row. Launch the linear kernels with one row of work-items, because further
+// rows would repeat the same stores: one work-item per 16 bytes, up to the number that fills the
+// device.
 //
-// Ranges of source and destination that overlap are the caller's error: which bytes are read before they are written is not defined. No byte outside the ranges is
-// read or written. Every argument is explicit: there are no hidden ones, and a block has 24, 48, 32 or 48 bytes.
+// Source and destination must not overlap; otherwise the order of reads and writes is undefined. No
+// byte outside the ranges is read or written. All arguments are explicit, so the blocks have 24,
+// 48, 32 and 48 bytes.
 //
-// The bulk is stored in 16-byte units at multiples of 16. The loads are of the same size at whatever address the source then has: global memory of GFX9 and later takes
-// any alignment (SH_MEM_CONFIG.alignment_mode is "unaligned" in every queue that KFD makes, and the compiler's amdhsa target counts on it), which leaves no case
-// for ends that do not share their alignment.
+// Most bytes are stored in 16-byte units at multiples of 16. The loads have the same size at any
+// alignment of the source: GFX9 and later allow unaligned global memory accesses. (KFD sets
+// SH_MEM_CONFIG.alignment_mode to "unaligned" in every queue, and the compiler's amdhsa target
+// relies on it.) Ends with different alignments therefore need no special case.
 
-// As 16 bytes of any alignment.
+// A 16-byte value at any alignment.
 typedef struct __attribute__((packed)) {
   uint4 value;
 } Unaligned16;
@@ -28,7 +35,8 @@ typedef struct {
   ulong first, stride;
 } Share;
 
-// From the packet: get_global_id() would have the compiler append 56 bytes of hidden arguments for the sake of an offset that AQL does not have.
+// Reads the packet, because get_global_id() makes the compiler append 56 bytes of hidden arguments
+// for an offset that AQL does not have.
 static Share share_x(void) {
   return (Share){(ulong)__builtin_amdgcn_workgroup_id_x() * __builtin_amdgcn_workgroup_size_x() + __builtin_amdgcn_workitem_id_x(),
                  __builtin_amdgcn_grid_size_x()};
@@ -38,7 +46,7 @@ static Share share_y(void) {
                  __builtin_amdgcn_grid_size_y()};
 }
 
-// Bytes before the first multiple of 16, at most `bytes`.
+// Number of bytes before the first multiple of 16, at most `bytes`.
 static ulong head_of(global const uchar* to, ulong bytes) { return min((ulong)(-(ulong)to & 15), bytes); }
 
 static void copy_run(global uchar* to, global const uchar* from, ulong bytes, Share items) {
@@ -51,7 +59,7 @@ static void copy_run(global uchar* to, global const uchar* from, ulong bytes, Sh
   for (ulong i = head + units * 16 + items.first; i < bytes; i += items.stride) to[i] = from[i];
 }
 
-// The 16 bytes that begin `count` bytes into the endless pattern.
+// Returns the 16 bytes at offset `count` of the repeated pattern.
 static ulong2 advanced(ulong2 pattern, ulong count) {
   if ((count & 8) != 0) pattern = pattern.yx;
   const ulong shift = (count & 7) * 8;

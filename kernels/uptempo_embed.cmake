@@ -1,6 +1,6 @@
-# Writes the C++ source that embeds BUNDLE and the header that declares NAMESPACE::NAME(). Run by uptempo_add_kernels.
-# IDENTITY names the project and the target. It makes function and label unique, so that two targets of
-# one program may embed kernels of one name.
+# Writes the C++ source that embeds BUNDLE and the header that declares NAMESPACE::NAME(). Run by
+# uptempo_add_kernels. IDENTITY names the project and the target. It makes function and label
+# unique, so that two targets of one program may embed kernels with the same name.
 set(label "uptempo_bundle_${IDENTITY}_${NAME}")
 file(CONFIGURE OUTPUT "${HEADER}" @ONLY CONTENT [=[
 // Generated from @NAME@.cl by uptempo_add_kernels.
@@ -12,14 +12,15 @@ file(CONFIGURE OUTPUT "${HEADER}" @ONLY CONTENT [=[
 namespace @NAMESPACE@ {
 inline namespace @IDENTITY@ {
 
-/// The code objects of @NAME@.cl, a clang offload bundle in read-only memory; valid as long as the program runs.
+/// The code objects of @NAME@.cl: a clang offload bundle in read-only memory, valid while the
+/// program runs.
 std::span<const std::byte> @NAME@();
 
 }  // namespace @IDENTITY@
 }  // namespace @NAMESPACE@
 
-// A user of several targets that have a @NAME@.cl gets each @NAME@(). Otherwise the order of the include
-// directories would choose one.
+// A user of several targets with a @NAME@.cl gets each @NAME@(). Without this, the order of the
+// include directories would select one.
 #if !defined(UPTEMPO_KERNELS_OF_@IDENTITY@)
 #pragma GCC system_header  // -Wpedantic would warn of #include_next
 #if __has_include_next("kernels/@NAME@.hpp")

@@ -1,14 +1,15 @@
-// Makes a kernel's call of printf an error. Without this file, clang 15 compiles the call to nothing.
-// uptempo_add_kernels has the device compiler read the file twice: before its own OpenCL header, for the
-// macros, and after it.
+// Makes a kernel's call of printf an error. Without this file, clang 15 compiles the call to
+// nothing. uptempo_add_kernels makes the device compiler read the file twice: before its own OpenCL
+// header, for the macros, and after it.
 //
-// The first reading gives two attributes to the declaration in the compiler's header:
-//   * Another symbol, which no device library defines. A call that is left after optimisation cannot be
-//     linked. The linker prints the symbol, so the symbol is the message.
-//   * `error`, with which clang 15 and 16 give the call's place in the source. Clang 19 and newer lower
-//     variadic calls before they look for it. A function's first declaration must have this attribute.
+// The first reading adds two attributes to the declaration in the compiler's header:
+//   * Another symbol, which no device library defines. A call that remains after optimization
+//     cannot be linked. The linker prints the symbol, so the symbol is the message.
+//   * `error`, for which clang 15 and 16 print the call's place in the source. Clang 19 and newer
+//     lower variadic calls before they check it. A function's first declaration must have this
+//     attribute.
 //
-// OPTIONS "-Dprintf(...)=", with which a user takes all calls out, stays in force.
+// OPTIONS "-Dprintf(...)=", with which a user removes all calls, remains effective.
 #if !defined(UPTEMPO_NO_PRINTF)
 #define UPTEMPO_NO_PRINTF \
   __asm__("printf (Uptempo cannot print from a kernel: write the values to a buffer and print them on the host)")
@@ -25,6 +26,6 @@
 int printf(__constant const char* format, ...) UPTEMPO_NO_PRINTF;
 #endif
 #endif
-// The compiler's name for the function of the library.
+// The compiler's name for the library function.
 #define __builtin_printf printf
 #endif
