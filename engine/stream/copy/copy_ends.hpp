@@ -65,7 +65,7 @@ struct CopyOptions {
   PageablePath pageable = PageablePath::automatic;
 };
 
-// Limits of a Streams. The defaults are measured; see engine/stream/README.md.
+// Limits of a Streams. The defaults are measured; see engine/stream/DESIGN.md.
 struct CopyLimits {
   size_t host_bytes = 16 << 10;    // largest copy by the host
   size_t kernel_bytes = 4 << 10;   // largest copy by a kernel if the engine could also do it
