@@ -44,14 +44,14 @@ std::vector<Found> read_findings(std::istream& report, const Test& test, const s
   for (std::string line; std::getline(report, line);) {
     const json finding = json::parse(line, nullptr, false);
     if (finding.is_discarded() || !finding.contains("class"))
-      throw std::runtime_error("the report has a line that is no finding: " + line);
+      throw std::runtime_error("the checker's report has a line that is not a finding: " + line);
     Found found{.writers = steps_of(finding.at("writer"), test, runs, queues),
                 .readers = steps_of(finding.at("reader"), test, runs, queues),
                 .ordered = finding.at("class") != "unordered",
                 .possible_on_target = finding.at("target") == "possible",
                 .line = line};
     if (found.writers.empty() || found.readers.empty())
-      throw std::runtime_error("the report has a finding that is not about " + test.name + ": " + line);
+      throw std::runtime_error("the checker's report has a finding that concerns no step of " + test.name + ": " + line);
     all.push_back(std::move(found));
   }
   return all;
@@ -71,7 +71,7 @@ QueueNumbers queues_of_first_finding(std::istream& report) {
   if (finding.is_discarded() || !finding.contains("writer") || !finding["writer"].contains("kernel") ||
       !finding.contains("reader") || !finding["reader"].contains("kernel"))
     throw std::runtime_error(
-        "the checker found no race between two kernels where there is one; its first line: '" + line + "'");
+        "the checker's report must begin with a race between two kernels; its first line is '" + line + "'");
   return {finding["writer"]["queue"].get<uint64_t>(), finding["reader"]["queue"].get<uint64_t>()};
 }
 

@@ -1,4 +1,4 @@
-// The fence checker's findings, told in the steps of the litmus test that they are about.
+// The fence checker's findings, expressed as steps of the litmus test that they concern.
 #pragma once
 
 #include <array>
@@ -12,26 +12,27 @@
 
 namespace uptempo::litmus {
 
-// Which numbers the report gives to the runner's queues.
+// The report's numbers for the runner's queues.
 using QueueNumbers = std::array<uint64_t, queue_count>;
 
 struct Found {
   std::vector<StepId> writers,
-      readers;           // the steps that it may mean: one packet; all copies; all that the host does
+      readers;  // the steps that it may mean: one packet; all copies; all steps of the host
   bool ordered = false;  // false: class unordered
   bool possible_on_target = false;
-  std::string line;  // as reported
+  std::string line;  // the report's line
 };
 
-// Reads the lines of a report on one test, run as often as there are `runs`. Throws std::runtime_error naming the line for one that is not
-// about a step of the test, or that is no finding at all.
+// Reads the lines of a report on one test that ran once per element of `runs`. Errors: throws
+// std::runtime_error with the line if it is not a finding, or concerns no step of the test.
 std::vector<Found> read_findings(std::istream& report, const Test& test, const std::vector<Run>& runs,
                                  const QueueNumbers& queues);
 
-// The same pair of steps, with the same complaint.
+// True for the same pair of steps with the same complaint.
 bool agrees(const Found& found, const Hazard& hazard) noexcept;
 
-// The numbers that a report's first finding gives to writer and reader, which must be packets. Throws std::runtime_error otherwise.
+// The queue numbers of writer and reader in a report's first finding. Errors: throws
+// std::runtime_error if they are not packets.
 QueueNumbers queues_of_first_finding(std::istream& report);
 
 }  // namespace uptempo::litmus

@@ -1,10 +1,17 @@
-// mutation_matrix [options]: every single mistake in the fences of programs.hpp, held against three judges that share no code:
-//   the rules      (rules.hpp) which pairs of steps lack order or a fence, and whether the target can show it
-//   the checker    uptempo-vgpu --check fences,hsa: must name such a pair, with the same verdict, and nothing else
-//   the caches     uptempo-vgpu --incoherent SEED: some seed must give wrong results where they are possible, none where they are not
-// Exit code 0 if all three agree on every mutant, and find nothing in the programs themselves; 1 if not; 2 usage.
+// mutation_matrix [options]: makes every single mistake in the fences of programs.hpp and compares
+// three judges that share no code:
+//   the rules      (rules.hpp) which pairs of steps lack order or a fence, and whether the target
+//                  can show it
+//   the checker    uptempo-vgpu --check fences,hsa: must report such a pair, with the same verdict,
+//                  and nothing else
+//   the caches     uptempo-vgpu --incoherent SEED: some seed must give wrong results where they are
+//                  possible, none where they are not
 //
-// It runs itself under uptempo-vgpu: once for each mutant with the checker, once for each seed with all mutants.
+// Exit code: 0 if all three agree on every mutant and find nothing in the programs themselves; 1 if
+// not; 2 usage.
+//
+// It starts itself under uptempo-vgpu: once per mutant with the checker, once per seed with all
+// mutants.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +38,7 @@ using namespace uptempo;
 using namespace uptempo::litmus;
 using nlohmann::json;
 
-// Two queues meet in it without any order.
+// Its two queues access the same memory without order.
 constexpr const char* kCalibration = "message-without-dependency/fine";
 
 constexpr uint32_t kMaxIterations = 256;
@@ -43,23 +50,23 @@ struct Options {
   uint32_t iterations = 4;
   uint32_t every = 1;
   std::string json_file;
-  // Of the processes that it starts.
+  // Options of the child processes.
   int check = -1;
   uint64_t run_all = 0;  // the seed
   int only = -1;
 };
 
-// The chosen programs and their mutants; number 0 is for finding out the queues' numbers.
+// The chosen programs and their mutants. Number 0 determines the queues' numbers.
 struct Case {
   Test test;
   std::string program;
-  const Test* original = nullptr;  // null: it is the program itself
+  const Test* original = nullptr;  // null: the program itself
   Mutant mutant;
 };
 
 class Cases {
  public:
-  // Of each program's mutants the last of `every` in a row.
+  // Keeps every `every`th mutant of each program.
   Cases(const std::vector<std::string>& names, uint32_t every) : programs_(programs()) {
     for (const std::string& name : names)
       if (std::ranges::none_of(programs_, [&](const Test& test) { return test.name == name; }))
@@ -90,7 +97,7 @@ const Test& calibration() {
 
 // ---- under uptempo-vgpu
 
-// Prints where the packets of each run were.
+// Prints the packet indices of each run.
 void check_one(const Test& test, uint32_t iterations) {
   const Runtime runtime;
   Runner runner(runtime.gpu());
@@ -104,7 +111,8 @@ void check_one(const Test& test, uint32_t iterations) {
   std::cout << out.dump() << '\n';
 }
 
-// Prints how many runs of each case, or of one, were wrong. A program's mutants stand behind it, and are to come out like it.
+// Prints the number of wrong runs of each case, or of case `only`. A program's mutants follow it
+// and must give its result.
 void run_all(const std::vector<Case>& cases, int only, uint64_t seed, uint32_t iterations) {
   const Runtime runtime;
   Runner runner(runtime.gpu());
@@ -124,8 +132,9 @@ void run_all(const std::vector<Case>& cases, int only, uint64_t seed, uint32_t i
 
 // ---- the matrix
 
-// A load of the host ahead of the dispatch that it should have waited for leaves no trace if it comes before that has begun to write: page protection
-// sees no more (tools/vgpu/device/README.md). Where it has seen nothing, the caches alone judge.
+// An early load of the host leaves no trace if it comes before the dispatch has begun to write,
+// because page protection detects only later ones (tools/vgpu/device/README.md). If the checker
+// found nothing here, the caches decide.
 bool is_early_load_alone(const Test& test, const std::vector<Hazard>& hazards) {
   return !hazards.empty() && std::ranges::all_of(hazards, [&](const Hazard& hazard) {
     return !hazard.ordered && test.steps[hazard.later].kind == Step::Kind::host_load &&
@@ -172,7 +181,7 @@ class Matrix {
     }
     for (size_t number = 0; number < rows.size(); ++number) {
       Row& row = rows[number];
-      // Where the host's own time decides, a few seeds may not be enough.
+      // If the host's timing decides, a few seeds may not be enough.
       for (uint32_t seed = options_.seeds + 1; row.verdict == Verdict::possible && row.wrong_seeds == 0 &&
                                                row.seeds < options_.seeds + kMoreSeeds;
            ++seed) {
@@ -182,9 +191,9 @@ class Matrix {
                        .at(0));
       }
       if (row.verdict == Verdict::possible && row.wrong_seeds == 0)
-        row.disagreements.push_back("no seed gave a wrong result, and one should");
+        row.disagreements.push_back("no seed gave a wrong result, but the target makes one possible");
       if (row.verdict != Verdict::possible && row.wrong_seeds != 0)
-        row.disagreements.push_back("wrong results, which the caches of the target exclude");
+        row.disagreements.push_back("a seed gave wrong results, but the target's caches exclude them");
     }
     return rows;
   }
@@ -235,7 +244,8 @@ class Matrix {
     row.verdict = verdict_of(hazards);
     row.unobservable = is_early_load_alone(one.test, hazards);
     std::vector<Found> all;
-    // A race with the host is found only if the host comes at the right time: by more runs, then.
+    // A race with the host is found only if the host accesses memory at the right time, so run more
+    // often.
     for (uint32_t iterations = options_.iterations; all.empty(); iterations *= 8) {
       const Checked checked = check(number, iterations);
       std::ifstream report(checked.report);
@@ -252,12 +262,12 @@ class Matrix {
         explained = true;
         pairs.insert(fmt::format("{}-{}{}", hazard.earlier, hazard.later, hazard.ordered ? "" : " race"));
       }
-      if (!explained) unexplained.insert("the rules know nothing of this: " + found.line);
+      if (!explained) unexplained.insert("the checker reports a pair that the rules do not: " + found.line);
     }
     if (!unexplained.empty()) {
       row.disagreements.push_back(*unexplained.begin());
       if (unexplained.size() > 1)
-        row.disagreements.push_back(fmt::format("and nothing of {} more", unexplained.size() - 1));
+        row.disagreements.push_back(fmt::format("and {} more such pairs", unexplained.size() - 1));
     }
     if (pairs.size() > 2) {
       row.pair = fmt::format("{} and {} more", *pairs.begin(), pairs.size() - 1);
@@ -276,11 +286,11 @@ class Matrix {
       if (row.verdict == Verdict::correct) row.pair = why_harmless(*one.original, one.mutant);
     }
     if (row.unobservable && !row.found)
-      row.pair = "a load of the host ahead of the write leaves no trace: by the caches alone";
+      row.pair = "the checker cannot see a host load before the write: caches only";
     if (row.verdict != Verdict::correct && !row.found && !row.unobservable)
       row.disagreements.push_back("the checker found nothing");
     if (row.verdict == Verdict::possible && row.found && !row.found_possible)
-      row.disagreements.push_back("the checker takes it for harmless");
+      row.disagreements.push_back("the checker calls it harmless");
     return row;
   }
 
@@ -299,7 +309,7 @@ std::string table(const std::vector<Row>& rows) {
                         {"hsa", Align::left},
                         {"target", Align::left},
                         {"seeds\nwrong"},
-                        {"pair found, or why there is none", Align::left}});
+                        {"pair found, or why none", Align::left}});
   for (const Row& row : rows)
     table.add_row({row.program, row.packet, row.mutation, row.found ? "found" : "-",
                    row.found_possible ? "possible"
@@ -341,7 +351,7 @@ support::ExitCode run_matrix(const Options& options, const Cases& cases) {
   }
   support::print_report(options.json_file,
                         fmt::format("{}\n{} programs, {} mutants: {} found and shown by a seed, {} shown by "
-                                    "a seed alone,\n{} found and harmless on the target, "
+                                    "a seed only,\n{} found and harmless on the target, "
                                     "{} harmless by the rules. {} of {} rows agree, over {} seeds.\n{}",
                                     table(rows), originals, rows.size() - originals, possible, unobserved,
                                     harmless, by_rules, agreed, rows.size(), options.seeds, disagreements));
@@ -352,7 +362,7 @@ support::ExitCode run_matrix(const Options& options, const Cases& cases) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Every single mistake in the fences of correct programs: is it found, and does it show?",
+  CLI::App app("Makes every single mistake in the fences of correct programs; checks that it is found and shows.",
                "mutation_matrix");
   Options options;
   app.add_option("--program", options.programs, "Only this program; may be given more than once")

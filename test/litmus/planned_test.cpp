@@ -1,5 +1,6 @@
-// The planner of the fewest fences (engine/dispatch/fence_planner.hpp) held against the rules of litmus tests, which share no code with it: its plans have no hazards, and
-// what is cheaper has some.
+// Checks the planner of the fewest fences (engine/fences/fence_planner.hpp) against the rules of
+// litmus tests, which share no code with it: its plans have no hazards, and every cheaper plan has
+// some.
 #include <algorithm>
 #include <random>
 #include <span>
@@ -39,7 +40,7 @@ Program random_program(std::mt19937_64& random, size_t packets) {
     const auto kind = static_cast<CellKind>(random() % 3);
     test.cell("c" + std::to_string(cell), kind);
   }
-  // Of device-local memory the host is out of reach; what it holds was acquired before.
+  // The host cannot access device-local memory; its content was acquired before.
   const auto is_of_host = [&](CellId cell) { return test.cells[cell].kind != CellKind::device_local; };
   for (CellId cell = 0; cell < cells; ++cell)
     if (is_of_host(cell)) test.host_store(cell, 7);
@@ -64,7 +65,7 @@ Program random_program(std::mt19937_64& random, size_t packets) {
   return program;
 }
 
-// A cell is a page of addresses that nobody looks at.
+// The address range of a cell is a page of its own; nothing dereferences it.
 std::vector<HeaderFlags> planned(Program& program, detail::FencePlanner& planner) {
   std::vector<Declarations> intents(program.packets);
   std::vector<AccessRange> accesses;
@@ -92,12 +93,14 @@ std::string text_of(Program& program) {
   return text;
 }
 
-// Of all flags that a sequence may have with system fences at its two ends alone, calls `f` with those that cost less.
+// Calls `f` for every flag combination that costs less than `than`, with system fences only at the
+// two ends.
 template <class F>
 void for_each_cheaper(size_t packets, const FenceCost& than, F&& f) {
   std::vector<HeaderFlags> flags(packets);
   for (uint32_t bits = 0; bits < 1u << 3 * packets; ++bits) {
-    if ((bits & 3) != 3 || (bits >> 3 * (packets - 1) & 5) != 5) continue;  // the ends have what they must
+    // both ends need a barrier bit, the first an acquire, the last a release
+    if ((bits & 3) != 3 || (bits >> 3 * (packets - 1) & 5) != 5) continue;
     for (size_t i = 0; i < packets; ++i) {
       const uint32_t of = bits >> 3 * i;
       flags[i] = {(of & 1) != 0 ? Barrier::on : Barrier::off,
@@ -137,7 +140,7 @@ void compare_with_all(uint64_t seed, std::initializer_list<Length> lengths) {
 
 }  // namespace
 
-TEST_CASE("what is planned with the fewest fences has no hazards, whatever its length", "[planned]") {
+TEST_CASE("a plan with the fewest fences has no hazards, whatever its length", "[planned]") {
   std::mt19937_64 random(1);
   detail::FencePlanner planner(detail::Overwrites::ordered);
   for (int i = 0; i < 400; ++i) {
@@ -148,11 +151,11 @@ TEST_CASE("what is planned with the fewest fences has no hazards, whatever its l
   }
 }
 
-TEST_CASE("of up to six dispatches, whatever is cheaper than the plan has hazards", "[planned]") {
+TEST_CASE("every plan cheaper than the planner's has hazards, for up to six dispatches", "[planned]") {
   compare_with_all(1, {{1, 10}, {2, 60}, {3, 200}, {4, 100}, {5, 60}, {6, 30}});
 }
 
-TEST_CASE("of up to six dispatches, whatever is cheaper than the plan has hazards: many programs",
+TEST_CASE("every plan cheaper than the planner's has hazards, for up to six dispatches: many programs",
           "[.long]") {
   for (uint64_t seed = 2; seed < 12; ++seed) compare_with_all(seed, {{3, 200}, {4, 200}, {5, 100}, {6, 40}});
 }

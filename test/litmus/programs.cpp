@@ -19,7 +19,7 @@ constexpr HeaderFlags kLast{Barrier::on, FenceScope::agent, FenceScope::system};
 constexpr HeaderFlags kOnly{Barrier::on, FenceScope::system, FenceScope::system};
 constexpr HeaderFlags kWait{Barrier::off, FenceScope::none, FenceScope::none};
 
-// What the engine's fence plan gives to a batch of `count` dispatches that all read and write one buffer.
+// The engine's fence plan for a batch of `count` dispatches that all read and write one buffer.
 std::vector<HeaderFlags> planned_flags(size_t count) {
   const AccessRange buffer{.begin = 0, .end = 1, .writes = true};
   const std::vector<Declarations> intents(count, {.declared = true, .first_access = 0, .access_count = 1});
@@ -30,8 +30,9 @@ std::vector<HeaderFlags> planned_flags(size_t count) {
   return flags;
 }
 
-// The sample's sort of 32,768 keys between upload and download: 120 dispatches of its kernel, with the fences that the engine gives them. A dispatch
-// ahead has read the keys' buffer, so L2 knows it, as in a program that sorts again.
+// The sample's sort of 32,768 keys between upload and download: 120 dispatches of its kernel with
+// the engine's fences. An earlier dispatch has read the keys' buffer, so L2 holds it, as in a
+// program that sorts repeatedly.
 Test sort() {
   constexpr uint32_t stages = 15;
   Test test{.name = "sort", .cells = {}, .steps = {}, .words = 1u << stages};
@@ -53,7 +54,8 @@ Test sort() {
   return test;
 }
 
-// Values travel from cell to cell, by one queue, through memory of every kind; the second time over what the first has left in the caches.
+// Values pass from cell to cell in one queue, through memory of every kind; the second pass
+// overwrites data that the caches hold from the first.
 Test chain() {
   Test test{.name = "chain", .cells = {}, .steps = {}};
   const CellId a = test.cell("a", CellKind::coarse_grained), b = test.cell("b", CellKind::fine_grained),
@@ -114,7 +116,8 @@ Test kernarg_reuse() {
   test.host_wait(test.store_with_first_use(0, 0, x, 1, kOnly));
   test.host_wait(test.store_with_shared_block(0, 0, y, 2, kOnly));
   test.host_wait(test.store_with_shared_block(0, 0, z, 3, kOnly));
-  for (const CellId cell : {z, y, x}) test.host_load(cell);  // the last one first: its wait may be missing
+  // the last one first, since its wait may be missing
+  for (const CellId cell : {z, y, x}) test.host_load(cell);
   return test;
 }
 
@@ -180,7 +183,8 @@ std::vector<Mutant> mutants_of(const Test& program) {
 std::string why_harmless(const Test& program, const Mutant& mutant) {
   const Step& before = program.steps[mutant.step];
   const Step& after = mutant.test.steps[mutant.step];
-  // With nothing left of what was narrowed, in all packets: is it the one thing that the program does not need, or do others do the same?
+  // Narrows the fence in every packet. If there are still no hazards, no step needs it; otherwise
+  // other packets provide it.
   const auto without = [&](const auto& change) {
     Test bare = program;
     for (Step& step : bare.steps)
@@ -191,13 +195,13 @@ std::string why_harmless(const Test& program, const Mutant& mutant) {
     const FenceScope scope = after.flags.acquire;
     return without([&](Step& step) { step.flags.acquire = std::min(step.flags.acquire, scope); })
                ? "no reader needs a wider acquire"
-               : "other acquires lie between the writes ahead of it and their readers";
+               : "other acquires follow the earlier writes before they are read";
   }
   if (before.flags.release != after.flags.release) {
     const FenceScope scope = after.flags.release;
     return without([&](Step& step) { step.flags.release = std::min(step.flags.release, scope); })
                ? "no reader needs a wider release"
-               : "later releases cover the writes ahead of it before they are read";
+               : "later releases cover the earlier writes before they are read";
   }
   return "other barrier bits, dependencies or waits keep every conflicting pair in order";
 }

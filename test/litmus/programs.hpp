@@ -1,4 +1,4 @@
-// Correct programs of several steps, and everything that one mistake in their fences or their order makes of them.
+// Correct programs of several steps, and all their mutants with one mistake in fences or order.
 #pragma once
 
 #include <string>
@@ -8,20 +8,23 @@
 
 namespace uptempo::litmus {
 
-// Each is correct by the rules, and warm: its caches hold old values of what its later steps read.
+// The programs. Each is correct by the rules and warm: caches hold old values of the memory that
+// its later steps read.
 std::vector<Test> programs();
 
-// One thing taken away from a program.
+// A program without one of its fences or orderings.
 struct Mutant {
   Test test;
-  StepId step;  // of the program that was changed
+  StepId step;  // index of the changed step
   std::string
-      mutation;  // "barrier bit off", "acquire system -> agent", "dependency on 3 dropped", "wait dropped"
+      // "barrier bit off", "acquire system -> agent", "dependency on 3 dropped", "wait dropped"
+      mutation;
 };
-// Every barrier bit, every acquire and release narrowed by one scope and by two, every dependency, every wait of the host.
+// Mutants without each barrier bit, dependency and host wait, and with each acquire and release
+// narrowed by one scope and by two.
 std::vector<Mutant> mutants_of(const Test& program);
 
-// Why a mutant without hazards has none: the rule by which what was taken away was not needed.
+// For a mutant without hazards: the rule by which the removed fence or ordering was not needed.
 std::string why_harmless(const Test& program, const Mutant& mutant);
 
 }  // namespace uptempo::litmus

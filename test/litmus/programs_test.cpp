@@ -1,4 +1,4 @@
-// The programs of the mutation matrix, their mutants, and how findings are told in steps.
+// The programs of the mutation matrix, their mutants, and findings expressed as steps.
 #include "test/litmus/programs.hpp"
 
 #include <set>
@@ -86,7 +86,7 @@ const char* const kHost =
 
 }  // namespace
 
-TEST_CASE("packets are told by queue and index, copies and the host by their kind") {
+TEST_CASE("packets are identified by queue and index, copies and the host by their kind") {
   const Reported reported;
   const std::vector<Found> found =
       reported.read_lines(std::string(kRace) + '\n' + kStale + '\n' + kHost + '\n');
@@ -100,7 +100,7 @@ TEST_CASE("packets are told by queue and index, copies and the host by their kin
   CHECK(found[2].readers == std::vector<StepId>{reported.load});
 }
 
-TEST_CASE("a finding agrees with a hazard of the same pair, complaint and verdict alone") {
+TEST_CASE("a finding agrees only with a hazard of the same pair, complaint and verdict") {
   const Reported reported;
   const Found race = reported.read_lines(kRace).front();
   const Hazard same{reported.write, reported.read, Hazard::Conflict::read_after_write, false, true};
@@ -116,7 +116,7 @@ TEST_CASE("a finding agrees with a hazard of the same pair, complaint and verdic
   CHECK_FALSE(agrees(race, other));
 }
 
-TEST_CASE("a finding about something else, and a line that is none, are errors that show it") {
+TEST_CASE("a finding on something else, or an invalid line, is an error that quotes it") {
   const Reported reported;
   const auto error_of = [&](const std::string& line) -> std::string {
     try {

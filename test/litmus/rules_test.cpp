@@ -62,7 +62,7 @@ TEST_CASE("wider scopes never make a test worse") {
   }
 }
 
-TEST_CASE("between kernels agent scope is enough, and only a stale L1 makes its lack visible") {
+TEST_CASE("agent scope suffices between kernels, and only a stale L1 makes its absence visible") {
   CHECK(verdict("message-in-one-queue/device/release-agent/acquire-agent") == Verdict::correct);
   CHECK(verdict("message-in-one-queue/device/release-none/acquire-agent") == Verdict::harmless);
   CHECK(verdict("message-in-one-queue/fine/release-agent/acquire-none") == Verdict::possible);
@@ -78,7 +78,7 @@ TEST_CASE("an L1 that has never held the line cannot be stale") {
   CHECK(verdict(test) == Verdict::harmless);
 }
 
-TEST_CASE("a write is not made up for by another that may come before it") {
+TEST_CASE("a second write that may come first does not repair a lost write") {
   for (const Barrier barrier : {Barrier::off, Barrier::on}) {
     Test test{.name = "two writers", .cells = {}, .steps = {}};
     const CellId x = test.cell("x", CellKind::device_local);
@@ -90,12 +90,12 @@ TEST_CASE("a write is not made up for by another that may come before it") {
     const std::vector<Hazard> hazards = hazards_of(test);
     const bool lost = std::ranges::any_of(
         hazards, [&](const Hazard& hazard) { return hazard.earlier == first && hazard.later > second; });
-    // The second one's release at its end may be too early for what the first one writes.
+    // The second packet's release may come too early for the first packet's write.
     CHECK(lost == (barrier == Barrier::off));
   }
 }
 
-TEST_CASE("across the host's border system scope is needed, and fine-grained memory forgives") {
+TEST_CASE("host accesses require system scope, except that fine-grained memory makes its absence harmless") {
   CHECK(verdict("kernel-to-host/coarse/release-agent") == Verdict::possible);
   CHECK(verdict("kernel-to-host/fine/release-none") == Verdict::harmless);
   CHECK(verdict("kernel-to-host/coarse/release-system") == Verdict::correct);
@@ -103,19 +103,19 @@ TEST_CASE("across the host's border system scope is needed, and fine-grained mem
   CHECK(verdict("host-to-kernel/fine/acquire-agent") == Verdict::harmless);
 }
 
-TEST_CASE("a fence acts for the whole agent, in whichever queue it is") {
+TEST_CASE("a fence acts for the whole agent, whichever queue contains it") {
   CHECK(verdict("acquire-in-another-queue/device/release-agent/acquire-agent") == Verdict::correct);
   CHECK(verdict("release-in-another-queue/device/release-agent/acquire-agent") == Verdict::correct);
   CHECK(verdict("acquire-in-another-queue/device/release-agent/acquire-none") == Verdict::possible);
 }
 
-TEST_CASE("an acquire ahead of the release that it needs does not count") {
+TEST_CASE("an acquire before the release that it needs has no effect") {
   CHECK(verdict("fences-in-the-middle/device/release-system/acquire-system") == Verdict::harmless);
   CHECK(verdict("acquire-in-the-middle/device/release-agent/acquire-agent") == Verdict::correct);
 }
 
 TEST_CASE(
-    "order is a barrier bit, a dependency or a wait of the host, and barrier-OR orders no one of several") {
+    "a barrier bit, a dependency or a host wait orders steps; barrier-OR orders no single one of several") {
   CHECK(verdict("message-to-another-queue/fine/release-agent/acquire-agent") == Verdict::correct);
   CHECK(verdict("message-without-dependency/fine") == Verdict::possible);
   CHECK(verdict("overwritten-after-download/fine/release-none/acquire-none") == Verdict::correct);
@@ -130,7 +130,7 @@ TEST_CASE("a block that held other arguments is stale in the scalar L1 until an 
   CHECK(verdict("kernarg-reuse/fine/acquire-system") == Verdict::correct);
 }
 
-TEST_CASE("outcomes are counted word by word, and a value from nowhere is never allowed") {
+TEST_CASE("outcomes are counted word by word, and a value that no step wrote is never allowed") {
   Test test{.name = "count", .cells = {}, .steps = {}};
   const CellId x = test.cell("x", CellKind::fine_grained);
   test.host_wait(test.store(0, x, 7, {}));
