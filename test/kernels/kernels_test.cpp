@@ -1,4 +1,5 @@
-// The kernels of basics.cl, bitonic_sort.cl and probes.cl, run on the device, against the same computation on the host.
+// The kernels of basics.cl, bitonic_sort.cl and probes.cl, run on the device, against the same
+// computation on the host.
 #include <engine/uptempo.hpp>
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
@@ -48,7 +49,7 @@ std::vector<uint32_t> random_words(size_t count, uint32_t seed) {
   return words;
 }
 
-// The type that probe_arguments takes, laid out as OpenCL C lays it out.
+// The struct parameter of probe_arguments, in OpenCL C's layout.
 struct ProbeStruct {
   uint32_t first;
   uint8_t second;
@@ -174,7 +175,7 @@ TEST_CASE("chain_increment applies once per launch", "[kernels]") {
   CHECK(device.download(values) == std::vector<uint32_t>(100, (1 * 3 + 4) * 3 + 5));
 }
 
-TEST_CASE("probe_arguments sees every argument as it was passed", "[kernels]") {
+TEST_CASE("probe_arguments stores every argument as it was passed", "[kernels]") {
   Device device;
   const auto probe = device.probes.kernel<uint64_t*, int8_t, int16_t, int32_t, int64_t, uint8_t, float,
                                           double, Float4, ProbeStruct, const uint32_t*>("probe_arguments");
@@ -200,7 +201,7 @@ TEST_CASE("probe_arguments sees every argument as it was passed", "[kernels]") {
   CHECK(device.download(out) == expected);
 }
 
-TEST_CASE("probe_geometry sees the geometry of the dispatch", "[kernels]") {
+TEST_CASE("probe_geometry stores the geometry of the dispatch", "[kernels]") {
   Device device;
   const auto probe = device.probes.kernel<uint32_t*>("probe_geometry");
   const DeviceBuffer<uint32_t> out{device.gpu, 16};
@@ -241,7 +242,7 @@ TEST_CASE("spin stores its flag last, and wait_for_gate ends by gate or by count
   CHECK(out[3] == 1);
 }
 
-TEST_CASE("wait_for_gate sees a store of another queue's kernel", "[kernels]") {
+TEST_CASE("wait_for_gate reads a store of another queue's kernel", "[kernels]") {
   Device device;
   const auto gate = device.probes.kernel<uint32_t*, uint32_t, uint32_t*>("wait_for_gate");
   const auto fill = device.basics.kernel<uint32_t*, uint32_t>("fill");
@@ -257,7 +258,7 @@ TEST_CASE("wait_for_gate sees a store of another queue's kernel", "[kernels]") {
   CHECK(word[32] == 1);
 }
 
-TEST_CASE("meet: kernels of two queues see each other run, those of one queue with barrier bits do not",
+TEST_CASE("meet: kernels of two queues find each other, those of one queue with barrier bits do not",
           "[kernels]") {
   Device device;
   const auto meet = device.probes.kernel<uint32_t*, uint32_t*, uint32_t, uint32_t, uint32_t*>("meet");
@@ -277,7 +278,7 @@ TEST_CASE("meet: kernels of two queues see each other run, those of one queue wi
     CHECK(met[0] == 1);
     CHECK(met[1] == 1);
   }
-  // The second sees what the first left behind, the first nothing of the second.
+  // The second kernel finds the flag that the first left; the first finds none.
   device.batch.dispatch(meet, Grid{1}, one, two, 4u, 100u, met.data());
   device.batch.dispatch(meet, Grid{1}, two, one, 4u, 100u, met.data() + 1);
   device.run();

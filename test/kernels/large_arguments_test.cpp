@@ -1,4 +1,5 @@
-// Kernarg segments of up to 128 KiB - 16: the compiler's layout, the loader, and the device, which reads the last byte late.
+// Kernarg segments of up to 128 KiB - 16: the compiler's layout, the loader, and the device, which
+// reads the last byte late.
 #include <engine/uptempo.hpp>
 #include <kernels/large_arguments.hpp>
 
@@ -15,7 +16,7 @@ using namespace uptempo;
 
 namespace {
 
-// All of the segment but the address of the result and the number of rounds.
+// The rest of the segment, after the address of the result and the number of rounds.
 template <size_t Segment>
 using Rest = std::array<uint8_t, Segment - 16>;
 
@@ -30,7 +31,8 @@ void check(const Runtime& runtime) {
   CHECK(kernel.info().arguments.offset(2) == 16);
   CHECK(kernel.info().private_segment_size == 0);
 
-  // Wherever an offset or a size is cut to 16 bits, another byte is read: all that lies a multiple of 64 KiB before is different.
+  // An offset or size truncated to 16 bits makes the kernel read another value: the bytes at
+  // multiples of 64 KiB before it are different.
   const auto arguments = std::make_unique<Rest<Segment>>();
   std::mt19937 random(static_cast<uint32_t>(Segment));
   std::generate(arguments->begin(), arguments->end(), [&] { return static_cast<uint8_t>(random() % 200); });
@@ -72,7 +74,8 @@ TEST_CASE("the last byte is read after the delay, not before it", "[kernels]") {
   BatchSubmitter batch{queue};
   const PinnedBuffer<uint32_t> out{gpu, 3};
   const KernargBuffer block{gpu, segment};
-  // The caller breaks the block's contract on purpose, while the kernel spins: long enough for this thread to come by.
+  // The test deliberately changes the block while the kernel spins, against its contract. The delay
+  // is long enough for this thread to run.
   batch.dispatch_at(block.span(), kernel, Grid{1}, out.data(), uint64_t{10'000'000}, *arguments);
   const Completion completion = batch.submit();
   std::atomic_ref(block.data()[segment - 1]).store(std::byte{77}, std::memory_order_release);

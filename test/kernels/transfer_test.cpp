@@ -1,4 +1,5 @@
-// Copies and fills by kernels: every small size at every alignment, any grid, and no byte beside the ranges.
+// Copies and fills by kernels: every small size at every alignment, any grid, and no byte outside
+// the ranges.
 #include <engine/uptempo.hpp>
 #include <kernels/transfer.hpp>
 
@@ -56,13 +57,13 @@ Bytes random_bytes(size_t count, uint32_t seed) {
   return bytes;
 }
 
-// Where an image first differs from the one expected; its size where it does not.
+// Index of the first difference between an image and the expected one; its size if there is none.
 size_t first_difference(const Bytes& is, const Bytes& expected) {
   return static_cast<size_t>(std::mismatch(is.begin(), is.end(), expected.begin(), expected.end()).first -
                              is.begin());
 }
 
-// A pattern of `size` bytes as the kernels take it.
+// A pattern of `size` bytes in the form that the kernels take.
 struct Pattern {
   Pattern(size_t size, uint32_t seed) : bytes(random_bytes(size, seed)) {
     std::array<uint8_t, 16> repeated{};
@@ -79,7 +80,7 @@ struct Pattern {
 
 constexpr std::array<size_t, 5> pattern_sizes{1, 2, 4, 8, 16};
 
-// All sizes up to three units and an edge at either side; longer ones have more units and nothing else.
+// All sizes up to three units plus an edge at each end. Longer ranges only have more units.
 std::vector<size_t> edge_sizes() {
   std::vector<size_t> sizes;
   for (size_t size = 0; size <= 50; ++size) sizes.push_back(size);
@@ -87,10 +88,10 @@ std::vector<size_t> edge_sizes() {
   return sizes;
 }
 
-// Each case has 128 bytes of the destination for itself: what it writes beside its range shows.
+// Each case has 128 bytes of the destination, so that a write outside its range is detected.
 constexpr size_t room = 128;
 
-// A 2-D range: the row's width, the number of rows, and how the rows lie.
+// A 2-D range: row width, number of rows, offsets and pitches.
 struct Shape {
   size_t width, height, to_offset, to_pitch, from_offset, from_pitch;
 };
@@ -104,7 +105,7 @@ const Grid row_grids[] = {Grid{1, 1}, Grid{64, 1}.by(64, 1), Grid{8, 8}.by(8, 8)
 
 }  // namespace
 
-TEST_CASE("copy_bytes copies every size from every alignment to every alignment, and nothing beside it",
+TEST_CASE("copy_bytes copies every size from every alignment to every alignment, and nothing else",
           "[kernels]") {
   Device device;
   const std::vector<size_t> sizes = edge_sizes();
@@ -151,7 +152,7 @@ TEST_CASE("copy_bytes copies any size with any grid", "[kernels]") {
   }
 }
 
-TEST_CASE("copy_rows copies rows of any width and pitch, and leaves what lies between them", "[kernels]") {
+TEST_CASE("copy_rows copies rows of any width and pitch, and leaves the bytes between them", "[kernels]") {
   Device device;
   const Bytes source = random_bytes(16'384, 3);
   const auto from = device.upload(source);
@@ -172,7 +173,7 @@ TEST_CASE("copy_rows copies rows of any width and pitch, and leaves what lies be
   }
 }
 
-TEST_CASE("fill_bytes repeats patterns of every size from every alignment on, and nothing beside it",
+TEST_CASE("fill_bytes repeats patterns of every size from every alignment, and writes nothing else",
           "[kernels]") {
   Device device;
   const std::vector<size_t> sizes = edge_sizes();
@@ -213,7 +214,7 @@ TEST_CASE("fill_bytes fills any size with any grid", "[kernels]") {
   }
 }
 
-TEST_CASE("fill_rows begins the pattern anew in every row", "[kernels]") {
+TEST_CASE("fill_rows restarts the pattern in every row", "[kernels]") {
   Device device;
   const Bytes clean(16'384, untouched);
   for (const size_t pattern_size : pattern_sizes) {
@@ -233,7 +234,7 @@ TEST_CASE("fill_rows begins the pattern anew in every row", "[kernels]") {
   }
 }
 
-TEST_CASE("rows lie further apart than 32 bits count", "[kernels]") {
+TEST_CASE("rows may be further apart than 32 bits can express", "[kernels]") {
   Device device;
   const uint64_t pitch = (uint64_t{1} << 32) + 48;
   const DeviceBuffer<uint8_t> filled{device.gpu, 2 * pitch}, copied{device.gpu, 2 * pitch};
@@ -242,7 +243,7 @@ TEST_CASE("rows lie further apart than 32 bits count", "[kernels]") {
   device.batch.dispatch(device.fill_rows, Grid{1, 2}, filled.data(), 20u, 2u, pitch, pattern.low,
                         pattern.high);
   device.batch.dispatch(device.copy_rows, Grid{1, 1}, copied.data(), filled.data(), 20u, 2u, pitch, pitch);
-  // Found where they belong by copies that know of no rows.
+  // copy_bytes, which has no pitch, must find the rows at their addresses.
   for (const uint64_t row : {0u, 1u})
     device.batch.dispatch(device.copy_bytes, Grid{64}, rows.data() + row * 32, copied.data() + row * pitch,
                           20u);
@@ -253,8 +254,9 @@ TEST_CASE("rows lie further apart than 32 bits count", "[kernels]") {
   CHECK(device.download(rows) == expected);
 }
 
-// ROCT keeps the page behind every allocation free (fmm.c, "Leave at least one guard page after every object"), but ROCr cuts device memory of less than 2 MiB out
-// of larger pieces: from that size on an access behind the end is a memory fault.
+// ROCT leaves the page after every allocation unmapped (fmm.c, "Leave at least one guard page after
+// every object"). ROCr cuts device memory of less than 2 MiB out of larger pieces. From 2 MiB on,
+// an access past the end is a memory fault.
 namespace {
 
 constexpr size_t page = 4096, own_pages = 2 << 20;
@@ -278,7 +280,7 @@ TEST_CASE("copies and fills reach the first and the last byte of mapped memory o
     const Pattern pattern(16, 9);
     for (const size_t size : edge_sizes()) {
       CAPTURE(name_of(kind), size);
-      // Written at both ends by copies from another alignment, read from there, and filled.
+      // Writes both ends by copies from another alignment, reads them back, and fills them.
       device.batch.dispatch(device.copy_bytes, Grid{64}, begin, elsewhere.data() + 3, size);
       device.batch.dispatch(device.copy_bytes, Grid{64}, end - size, elsewhere.data() + 128, size);
       device.batch.dispatch(device.copy_rows, Grid{16, 2}.by(16, 2), back.data(), begin, size, 1u, size,
@@ -302,7 +304,7 @@ TEST_CASE("copies and fills reach the first and the last byte of mapped memory o
   }
 }
 
-TEST_CASE("one byte more than is mapped is a memory fault, for whoever reads or writes it", "[kernels]") {
+TEST_CASE("a read or a write of one byte more than is mapped is a memory fault", "[kernels]") {
   for (const bool reads : {true, false}) {
     for (const MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {
       Device device;
