@@ -1,14 +1,17 @@
-/* The protocol of aql/shared_ring.hpp: several producers, one ring, one packet processor. README.md says what is checked and how.
+/* The protocol of aql/shared_ring.hpp: several producers, one ring, one packet processor. README.md
+ * lists the checks and how to run them.
  *
- * A step is one access to shared memory, or several of which the others can observe only one; Spin interleaves them in every way. Indices are bytes and count modulo 256 from START, so that they wrap around within a run, as do the ring's slots.
+ * A step is one access to shared memory, or several of which other processes can observe only one.
+ * Spin tries every interleaving. Indices are bytes and count modulo 256 from START, so indices and
+ * ring slots wrap around within a run.
  *
- * -DBROKEN_...: one step is wrong; each of them must be rejected.
+ * -DBROKEN_...: one step is wrong; Spin must reject each variant.
  */
 #ifndef PRODUCERS
 #define PRODUCERS 3
 #endif
 #ifndef PUBLICATIONS
-#define PUBLICATIONS 2 /* of each producer */
+#define PUBLICATIONS 2 /* per producer */
 #endif
 #ifndef LENGTH
 #define LENGTH (1 + (me + publication) % 2) /* of a publication, in packets */
@@ -20,18 +23,19 @@
 #define START 253
 #endif
 #ifndef ROUNDS
-#define ROUNDS 1 /* that a committer carries out at most while someone else is bound to come */
+#define ROUNDS 1 /* limit for a committer while another producer will follow */
 #endif
 
 #define modulo(x) ((x) & 255)
 #define slot(index) ((index) % RING)
 #define fits(next, count, read) (modulo((next) + (count) - (read)) <= RING)
-/* A mark is twice the index one past its publication's end; odd: taken. One of another lap is not within a ring ahead of `at`. */
+/* A mark is twice the index one past its publication's end; a taken mark is odd. A mark of another
+ * lap is not within one ring length after `at`. */
 #define doubled(x) ((x) & 511)
 #define mark_of(end) doubled(2 * (end))
 #define end_of(mark) ((mark) / 2)
 #ifdef BROKEN_TAKEN_LOOKS_READY
-#define taken_mark(at) mark_of(at) /* what a publication from at - RING as long as the ring leaves */
+#define taken_mark(at) mark_of(at) /* the mark of RING packets from at - RING */
 #else
 #define taken_mark(at) doubled(2 * (at) + 1)
 #endif
@@ -39,19 +43,19 @@
 #define invalid 0
 #define packet(producer, number) ((producer) * 16 + (number) + 1)
 
-/* What the packet processor sees. */
+/* State that the packet processor reads. */
 byte header[RING] = invalid;
 byte write_index = START, read_index = START;
 byte doorbell = START; /* one past the packet that was rung last */
 
-/* What the producers share. */
+/* State that the producers share. */
 byte claimed = START, committed = START;
 short mark[RING] = taken_mark(START);
 
-/* Bookkeeping of the check itself. */
+/* Counters of the check itself. */
 byte published = 0, consumed = 0;
 
-/* Stored by the committer alone; that the doorbell comes last is the concern of invariant 6. */
+/* Only the committer stores these. Invariant 6 covers the order: doorbell last. */
 inline show_up_to(to) {
   d_step {
     assert(modulo(to - write_index) <= RING); /* never backwards */
@@ -65,7 +69,7 @@ inline show_up_to(to) {
   }
 }
 
-/* Passes over everything that is ready from `end` on. */
+/* Advances `end` over all ready publications. */
 inline go_over_ready() {
   do
   :: atomic {
@@ -85,7 +89,8 @@ proctype producer(byte me) {
   do
   :: publication == PUBLICATIONS -> break
   :: else ->
-    /* Claim: room is proven by a read index that can only have grown since, and the compare-and-swap fails where `claimed` has: one step. */
+    /* Claim, one step: the read index that proved the room can only have grown since, and the
+     * compare-and-swap fails if `claimed` has moved. */
     atomic {
       fits(claimed, LENGTH, read_index) ->
       first = claimed; claimed = modulo(first + LENGTH); end = claimed
@@ -94,7 +99,7 @@ proctype producer(byte me) {
     show_up_to(end);
 #endif
 
-    /* Fill, and see whose turn it is. */
+    /* Fill, and read whose turn it is. */
     atomic {
       at = first;
       do
@@ -113,7 +118,7 @@ proctype producer(byte me) {
 
     /* Leave a mark. */
 #ifdef BROKEN_WEAK_MARK
-    at = committed; /* passes the store of the mark, as a plain load passes a plain store on x86 */
+    at = committed; /* before the store of the mark, as a plain load on x86 */
     atomic { mark[slot(first)] = mark_of(end); first = 0; end = 0; goto look };
 #else
     atomic { mark[slot(first)] = mark_of(end); first = 0; end = 0 };
@@ -135,7 +140,7 @@ look:
     atomic {
       if
       :: mark[slot(at)] == seen -> mark[slot(at)] = taken_mark(at); end = end_of(seen); at = 0; seen = 0
-      :: else -> goto done /* someone else has taken over */
+      :: else -> goto done /* another producer has taken over */
       fi
     };
 #endif
@@ -164,7 +169,7 @@ in_turn:
 #else
       atomic {
         if
-        :: end != claimed -> goto done /* a slot is claimed and not filled: its producer will look */
+        :: end != claimed -> goto done /* a claimed slot is not filled: its producer will check */
         :: else -> end = 0
         fi
       }
@@ -178,7 +183,7 @@ done:
   od
 }
 
-/* Believes the doorbell, and nothing else, about what it may take. */
+/* Takes every packet that the doorbell covers; reads nothing else to decide. */
 proctype processor() {
   byte taken, next[PRODUCERS];
 end_idle:
@@ -198,7 +203,7 @@ end_idle:
   od
 }
 
-/* When nothing moves any more, everything has been taken: no doorbell was lost. */
+/* When no process can make a step, every packet has been taken: no doorbell was lost. */
 proctype lost_doorbell() {
 end_watching:
   timeout -> assert(consumed == published && committed == claimed && write_index == claimed)
