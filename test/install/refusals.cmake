@@ -1,24 +1,26 @@
-# Included by consume.cmake: builds refusals/ against the package, and checks what is refused, and in what words.
+# Included by consume.cmake: builds refusals/ against the package, and checks what is refused, and
+# with which message.
 set(refusals ${CMAKE_CURRENT_LIST_DIR}/refusals)
 set(configure_refusals ${CMAKE_COMMAND} -S ${refusals} -B ${place}/refusals -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix})
 
-# Runs a command that must fail and print every one of the regular expressions EXPECT. Messages are compared without line breaks.
+# Runs a command that must fail and print a match for every regular expression of EXPECT. Line
+# breaks in messages are ignored.
 function(run_refused)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "EXPECT;COMMAND")
   execute_process(COMMAND ${arg_COMMAND} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   list(JOIN arg_COMMAND " " command)
   if(result EQUAL 0)
-    message(FATAL_ERROR "${command}\nsucceeded, and should have been refused:\n${output}")
+    message(FATAL_ERROR "${command}\nmust be refused, but succeeded:\n${output}")
   endif()
   string(REGEX REPLACE "[ \n]+" " " words "${output}")
   foreach(expected IN LISTS arg_EXPECT)
     if(NOT words MATCHES "${expected}")
-      message(FATAL_ERROR "${command}\nwas refused, but not with '${expected}':\n${output}")
+      message(FATAL_ERROR "${command}\nmust be refused with '${expected}', but printed:\n${output}")
     endif()
   endforeach()
 endfunction()
 
-# Two files of one target that would have one header.
+# Two files of one target that would have the same header.
 foreach(case one_call two_calls two_namespaces)
   run_refused(COMMAND ${configure_refusals} -DCASE=${case}
               EXPECT "refusals/util\\.cl and [^ ]*refusals/other/util\\.cl would both have the header kernels/util\\.hpp")
@@ -36,7 +38,7 @@ set(build_refusals ${CMAKE_COMMAND} --build ${place}/refusals --target)
 run_refused(COMMAND ${build_refusals} ambiguous
             EXPECT "ambiguous" "left\\.kernels/include/kernels/util\\.hpp" "right\\.kernels/include/kernels/util\\.hpp")
 
-# clang 15 and 16 tell the call's place, newer ones the kernel.
+# clang 15 and 16 report the place of the call, newer ones the kernel.
 foreach(way call macro helper builtin)
   set(place_of_call "printf_by_${way}\\.cl:[34]:")
   if(way STREQUAL "helper")

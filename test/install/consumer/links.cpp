@@ -1,2 +1,2 @@
-// Nothing but a program: that it links shows that a component's own dependencies are found.
+// An empty program: it links only if a component's own dependencies are found.
 int main() {}

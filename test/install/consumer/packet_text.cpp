@@ -1,4 +1,4 @@
-// Uses uptempo::aql alone, with headers spelled as in Uptempo's own tree.
+// Uses uptempo::aql alone, with header paths as in Uptempo's own tree.
 #include <cstdio>
 
 #include "aql/text.hpp"

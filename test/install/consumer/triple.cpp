@@ -1,4 +1,4 @@
-// A whole program over uptempo::engine with a kernel of its own.
+// A complete program over uptempo::engine with a kernel of its own.
 #include <cstdint>
 #include <cstdio>
 

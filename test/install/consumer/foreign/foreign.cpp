@@ -1,4 +1,4 @@
-// Asks for each kernel of services.s and says what came of it.
+// Requests each kernel of services.s and prints the result.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

@@ -1,5 +1,5 @@
-// Three kernels that do nothing. Their metadata (LLVM AMDGPU User Guide, "Code Object V4 Metadata") is what a compiler writes
-// for one that calls printf, one that calls the host, and one that does neither.
+// Three empty kernels. Their metadata (LLVM AMDGPU User Guide, "Code Object V4 Metadata") equals
+// that of compiled kernels: one that calls printf, one that calls the host, one that does neither.
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
 
 .macro kernel name

@@ -1,4 +1,4 @@
-// Names the kernels of this program and those that Uptempo has built in, in one file.
+// Uses the kernels of this program and Uptempo's built-in ones in one file.
 #include <kernels/basics.hpp>
 #include <kernels/bitonic_sort.hpp>
 

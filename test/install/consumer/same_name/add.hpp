@@ -1,4 +1,4 @@
-// What the two libraries run: each the code objects of its own util.cl.
+// Each library runs the code objects of its own util.cl.
 #pragma once
 
 #include <cstddef>

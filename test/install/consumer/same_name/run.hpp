@@ -1,4 +1,4 @@
-// Runs the kernel `add` of some code objects on a zero.
+// Runs the kernel `add` of the given code objects on a zero.
 #pragma once
 
 #include <cstdint>
