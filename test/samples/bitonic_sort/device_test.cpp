@@ -1,4 +1,4 @@
-// Runs under uptempo-vgpu; the sort as a library, in one process.
+// Runs under uptempo-vgpu: the sort as a library, in one process.
 #include <algorithm>
 #include <functional>
 
@@ -23,7 +23,7 @@ std::vector<Switches> every_combination() {
   return all;
 }
 
-// A sorter with keys, and what they look like sorted.
+// A sorter with keys and their expected order.
 struct Case {
   Case(const Runtime& runtime, uint32_t length, bool descending = false, uint64_t seed = 1)
       : sorter(runtime.gpu(), Network(length), descending), expected(random_keys(length, seed)) {
@@ -43,7 +43,8 @@ struct Case {
   std::vector<uint32_t> expected;
 };
 
-// Sorts 1,000 times, fully optimised and from the baseline in turn, and checks that nothing of it stays behind.
+// Sorts 1,000 times, every tenth time from the baseline and otherwise fully optimised, and checks
+// that memory and resources do not grow.
 void sort_a_thousand_times(uint32_t length) {
   const Runtime runtime;
   Case sort(runtime, length);
@@ -97,7 +98,7 @@ TEST_CASE("every combination of the five switches sorts", "[device]") {
   }
 }
 
-TEST_CASE("keys that are equal, sorted already or in reverse are sorted", "[device]") {
+TEST_CASE("equal, sorted and reversed keys are sorted", "[device]") {
   const Runtime runtime;
   Sorter sorter(runtime.gpu(), Network(1024), false);
   std::vector<uint32_t> keys(1024, 7);
@@ -123,7 +124,7 @@ TEST_CASE("2^20 keys are sorted", "[device]") {
   CHECK(Case(runtime, 1u << 20).sorts(kFullyOptimised));
 }
 
-TEST_CASE("each rung of the ladder spends what its switches say, and no more", "[device]") {
+TEST_CASE("each rung of the ladder uses what its switches select, and no more", "[device]") {
   const Runtime runtime;
   Case sort(runtime, 1024);
   const uint64_t kernels = sort.sorter.network().passes().size();
@@ -151,7 +152,7 @@ TEST_CASE("each rung of the ladder spends what its switches say, and no more", "
   }
 }
 
-TEST_CASE("kernels in flight have a kernarg block each, allocated in the iteration unless preallocated",
+TEST_CASE("each kernel in flight has its own kernarg block, allocated in the iteration unless preallocated",
           "[device]") {
   const Runtime runtime;
   Case sort(runtime, 1024);
@@ -162,16 +163,17 @@ TEST_CASE("kernels in flight have a kernarg block each, allocated in the iterati
   CHECK(sort.sorter.run(switches).counts.kernarg_allocations == 0);
 }
 
-TEST_CASE("1,000 sorts in one process leave no memory, mapping, descriptor, signal or kernarg block behind",
+TEST_CASE("1,000 sorts in one process leave no memory, mapping, descriptor, signal or kernarg block",
           "[device]") {
   sort_a_thousand_times(1024);
 }
 
-TEST_CASE("1,000 sorts of 32,768 keys leave nothing behind either", "[.long]") {
+TEST_CASE("1,000 sorts of 32,768 keys leave none of these either", "[.long]") {
   sort_a_thousand_times(32768);
 }
 
-// The driver has 4096 events for a process. A signal that is not given back keeps one; without events a signal is event-less.
+// The driver has 4096 events per process, and a signal that is not returned keeps one. When none is
+// left, signals are created without event.
 TEST_CASE("5,000 sorts that create their signal leave all driver events free", "[device]") {
   const Runtime runtime;
   Case sort(runtime, 2);
@@ -181,7 +183,7 @@ TEST_CASE("5,000 sorts that create their signal leave all driver events free", "
   CHECK(Signal().interrupt());
 }
 
-TEST_CASE("keys of another number than the network's are refused", "[device]") {
+TEST_CASE("a number of keys other than the network's is refused", "[device]") {
   const Runtime runtime;
   Sorter sorter(runtime.gpu(), Network(8), false);
   CHECK_THROWS_AS(sorter.set_keys(std::vector<uint32_t>(7)), std::invalid_argument);

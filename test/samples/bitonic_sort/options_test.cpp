@@ -26,7 +26,7 @@ std::vector<std::string> names(const std::vector<Rung>& rungs) {
 
 }  // namespace
 
-TEST_CASE("without a switch the ladder is climbed: baseline, then each switch added to those before") {
+TEST_CASE("without a switch every rung is measured: baseline, then each switch added to those before") {
   for (const char* line : {"", "--ladder"}) {
     const auto rungs = uptempo::sort::rungs(parse(line));
     CHECK(names(rungs) == std::vector<std::string>{"baseline", "prealloc-signal", "prealloc-kernarg",
@@ -49,7 +49,7 @@ TEST_CASE("each switch on the command line sets that switch and no other") {
   }
 }
 
-TEST_CASE("switches combine into one rung that is named after them") {
+TEST_CASE("switches combine into one rung that carries their names") {
   const auto rungs = uptempo::sort::rungs(parse("--fence --prealloc-signal"));
   REQUIRE(rungs.size() == 1);
   CHECK(rungs[0].name == "prealloc-signal+fence");
@@ -62,7 +62,7 @@ TEST_CASE("--baseline measures without any switch") {
   CHECK(rungs[0].switches == Switches{});
 }
 
-TEST_CASE("options that contradict each other are refused") {
+TEST_CASE("contradictory options are refused") {
   for (const char* line : {"--baseline --fence", "--ladder --fence", "--ladder --baseline"}) {
     CAPTURE(line);
     CHECK_THROWS_AS(uptempo::sort::rungs(parse(line)), uptempo::support::UsageError);
@@ -75,7 +75,7 @@ TEST_CASE("results are verified unless --no-verify is given") {
   CHECK_FALSE(parse("--no-verify").verify);
 }
 
-TEST_CASE("values that no run can have are refused by the parser") {
+TEST_CASE("the parser refuses values that no run can have") {
   for (const char* line :
        {"--iterations 0", "--iterations -3", "--iterations many", "--length x", "--device moon", "--seed"}) {
     CAPTURE(line);
@@ -102,7 +102,7 @@ TEST_CASE("small inputs have workgroups of half their keys") {
   CHECK(Network(1024).workgroup() == 256);
 }
 
-TEST_CASE("lengths other than powers of two from 2 to 2^24 are refused, saying what is accepted") {
+TEST_CASE("lengths other than powers of two from 2 to 2^24 are refused, and the error names the valid ones") {
   for (const int64_t length : {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{-4}, int64_t{1000},
                                (int64_t{1} << 24) + 1, int64_t{1} << 25, int64_t{1} << 32, INT64_MIN}) {
     CAPTURE(length);

@@ -1,4 +1,5 @@
-// bitonic_sort as a user runs it. Programs put themselves under uptempo-vgpu; the tests that need its options start it by name.
+// bitonic_sort as a user runs it. The programs start themselves under uptempo-vgpu; tests that need
+// its options start it explicitly.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -51,8 +52,7 @@ bool is_sort(const json& event) {
 
 }  // namespace
 
-TEST_CASE(
-    "the fully optimised sort is 120 dispatches with the fewest fences and signals, behind one doorbell") {
+TEST_CASE("the fully optimised sort is 120 dispatches with the fewest fences and signals and one doorbell") {
   const TemporaryDirectory directory;
   const CommandResult result =
       under_vgpu({"--trace", directory.file("trace")},
@@ -92,7 +92,8 @@ TEST_CASE(
   CHECK(doorbells[0]["value"] == first_index + 119);
 }
 
-// The processor may be asleep when a queue's doorbell page is attached: a first doorbell that did not wake it hung one start in three.
+// The processor may be asleep when a queue's doorbell page is attached. A first doorbell that did
+// not wake it made one start in three hang.
 TEST_CASE("a traced sort ends, however often it is started") {
   const TemporaryDirectory directory;
   for (int i = 0; i < 15; ++i) {
@@ -121,7 +122,7 @@ TEST_CASE("the baseline fences at system scope and signals on every packet") {
   CHECK(count == 36);
 }
 
-TEST_CASE("the first line names the device and says that times are a virtual GPU's; nothing goes to stderr") {
+TEST_CASE("the first line names the device and labels a virtual GPU's times; stderr stays empty") {
   const CommandResult result = sort({"--length", "64", "--iterations", "2"});
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.empty());
@@ -155,7 +156,7 @@ TEST_CASE("--json - prints JSON alone, with the ladder's six rungs in order") {
                                           "avoid-host-sync", "fence", "pinned-host"});
 }
 
-TEST_CASE("JSON and chart go to files beside the table") {
+TEST_CASE("JSON and chart are written to files in addition to the table") {
   const TemporaryDirectory directory;
   const CommandResult result = sort({"--length", "64", "--iterations", "1", "--json",
                                      directory.file("ladder.json"), "--svg", directory.file("ladder.svg")});
@@ -167,7 +168,7 @@ TEST_CASE("JSON and chart go to files beside the table") {
   CHECK(chart.find("virtual GPU time") != std::string::npos);
 }
 
-TEST_CASE("a wrong command line ends with 2 and one sentence, before any device is looked for") {
+TEST_CASE("a wrong command line ends with 2 and one sentence, before any device is opened") {
   const std::vector<std::vector<std::string>> wrong{
       {"--length", "3"},       {"--length", "0"}, {"--length", "1"},         {"--length", "33554432"},
       {"--length", "-4"},      {"--length", "x"}, {"--iterations", "0"},     {"--device", "moon"},
@@ -182,7 +183,7 @@ TEST_CASE("a wrong command line ends with 2 and one sentence, before any device 
   }
 }
 
-TEST_CASE("a device that cannot be had ends with 77 and one sentence") {
+TEST_CASE("an unavailable device ends with 77 and one sentence") {
   const CommandResult result = under_vgpu({}, {"--device", "hardware"});
   CHECK(result.exit_code == 77);
   CHECK(result.out.empty());
@@ -212,7 +213,7 @@ TEST_CASE("a read index that passes packets early changes no result") {
   }
 }
 
-TEST_CASE("the sort runs on every device that the virtual GPU can be") {
+TEST_CASE("the sort runs on every device that the virtual GPU can model") {
   for (const std::string device : {"gfx90a", "gfx908", "gfx906", "gfx900"}) {
     const CommandResult result = under_vgpu({"--device", device}, {"--length", "1024", "--iterations", "2"});
     CAPTURE(device, result.err);
@@ -221,7 +222,7 @@ TEST_CASE("the sort runs on every device that the virtual GPU can be") {
   }
 }
 
-TEST_CASE("two processes side by side do not disturb each other") {
+TEST_CASE("two simultaneous processes do not disturb each other") {
   const auto command = [](const char* seed) {
     return std::vector<std::string>{BITONIC_SORT, "--device", "virtual", "--length", "8192", "--iterations",
                                     "5",          "--json",   "-",       "--seed",   seed};

@@ -48,7 +48,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("rungs take turns, iteration by iteration") {
+TEST_CASE("rungs alternate, iteration by iteration") {
   std::vector<Switches> order;
   measure(ladder(), 2, [&](const Switches& switches) {
     order.push_back(switches);
@@ -58,7 +58,7 @@ TEST_CASE("rungs take turns, iteration by iteration") {
   for (size_t i = 0; i < order.size(); ++i) CHECK(order[i] == ladder()[i % 6].switches);
 }
 
-TEST_CASE("delta is against the rung before, speed-up against the first, both of medians") {
+TEST_CASE("delta is relative to the previous rung, speed-up to the first, both of medians") {
   const Report report = article_report();
   CHECK(report.rungs[0].delta_us == 0);
   CHECK(report.rungs[0].speedup == 1);
@@ -74,7 +74,7 @@ TEST_CASE("delta is against the rung before, speed-up against the first, both of
   CHECK(one[0].us_per_iteration == 3);
 }
 
-TEST_CASE("a wrong result is counted against the rung that gave it, and shouted in the table") {
+TEST_CASE("a wrong result counts against its rung, and the table shows it prominently") {
   Report report = article_report();
   report.rungs = measure(ladder(), 4, [](const Switches& switches) {
     return Iteration{.us = 1, .counts = {}, .correct = !switches.fence || switches.pinned_host};
@@ -125,21 +125,21 @@ TEST_CASE("a single rung is named above the tables, which keeps them within 80 c
   }
 }
 
-TEST_CASE("the table says that times are a virtual GPU's, and only then") {
+TEST_CASE("the table labels the times of a virtual GPU, and only those") {
   Report report = article_report();
   CHECK(contains(table(report), "virtual GPU time"));
   report.is_virtual = false;
   CHECK_FALSE(contains(table(report), "virtual"));
 }
 
-TEST_CASE("a copy path that no rung took has no column") {
+TEST_CASE("a copy path that no rung used has no column") {
   const std::string text = table(article_report());
   CHECK(contains(text, "pinned"));
   CHECK_FALSE(contains(text, "pin-once"));
   CHECK_FALSE(contains(text, "device"));
 }
 
-TEST_CASE("results that nobody looked at are not called verified") {
+TEST_CASE("unchecked results are not called verified") {
   Report report = article_report();
   report.verified.reset();
   CHECK(contains(table(report), "not verified"));
@@ -198,7 +198,7 @@ TEST_CASE("the chart of a single rung names its switches below, where there is r
   CHECK(contains(svg(report), "Switches: prealloc-signal+fence<"));
 }
 
-TEST_CASE("the chart of a device whose name holds markup stays well formed") {
+TEST_CASE("the chart of a device whose name contains markup is well formed") {
   Report report = article_report();
   report.device = "a<b>&c";
   CHECK(contains(svg(report), "a&lt;b&gt;&amp;c"));

@@ -1,4 +1,4 @@
-// The four ways on a device, and what they ask of HSA: counted there, not by the engine.
+// The four ways on a device, and their HSA calls: counted at HSA, not by the engine.
 #include <kernels/membrane.hpp>
 
 #include <memory>
@@ -21,8 +21,7 @@ struct Device {
 
 }  // namespace
 
-TEST_CASE(
-    "after 2,000 steps the state has the same bits with arguments skipped and written, and the host's") {
+TEST_CASE("after 2,000 steps the state has the same bits with arguments skipped, written, and on the host") {
   const Device device;
   HostMembrane host;
   DeviceMembrane written(device.gpu, device.program, Way::cached_scratch);
@@ -47,7 +46,7 @@ TEST_CASE(
   CHECK((Counters::now() - before).argument_hits >= steps * 49);
 }
 
-TEST_CASE("each way asks of HSA what it is meant to show, and launchers nothing") {
+TEST_CASE("each way makes the HSA calls that it demonstrates, and launchers make none") {
   const Device device;
   const std::vector<Row> rows = run(device.gpu, {.steps = 130, .kernels = 14});
   REQUIRE(rows.size() == 4);
@@ -60,12 +59,13 @@ TEST_CASE("each way asks of HSA what it is meant to show, and launchers nothing"
   const auto of = [&](Way way) { return rows[static_cast<size_t>(way)]; };
   const uint64_t few = of(Way::naive).counted_steps;
   CHECK(few == 6);
-  // A block of arguments for each kernel, and memory for each of two arrays; a signal for each wait.
+  // An argument block for each kernel, and memory for each of two arrays; a signal for each wait.
   CHECK(of(Way::naive).calls == HsaCalls{.allocations = few * 16,
                                          .frees = few * 16,
                                          .signals_created = few * 14,
                                          .blocking_copies = few * 2});
-  // Pinned memory for each array as well; a signal for each copy and for what it waits for.
+  // In addition, pinned memory for each array, a signal for each copy and for the work it waits
+  // for.
   CHECK(of(Way::async_copies).calls == HsaCalls{.allocations = few * 18,
                                                 .frees = few * 18,
                                                 .signals_created = few * 3,
@@ -78,9 +78,7 @@ TEST_CASE("each way asks of HSA what it is meant to show, and launchers nothing"
   CHECK(of(Way::skipped_arguments).counters.host_waits <= of(Way::skipped_arguments).counted_steps);
 }
 
-TEST_CASE(
-    "in the steady state a step is handed over without heap and without waiting, and is then waited for "
-    "once") {
+TEST_CASE("in steady state a step is submitted without heap and wait, and then waited for once") {
   const Device device;
   for (const Way way : {Way::cached_scratch, Way::skipped_arguments}) {
     DeviceMembrane membrane(device.gpu, device.program, way);
@@ -90,7 +88,7 @@ TEST_CASE(
       const uint64_t waits = (Counters::now() - before).host_waits;
       membrane.observe();
       const Counters spent = Counters::now() - before;
-      if (step < 20) continue;  // until all that is kept has been made
+      if (step < 20) continue;  // until all kept resources exist
       CAPTURE(way, step);
       CHECK(handing_over.allocations == 0);
       CHECK(waits == 0);
@@ -99,7 +97,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a launcher whose kernel has no arrays has no memory but for the arguments that it skips") {
+TEST_CASE("a launcher whose kernel has no arrays has no memory except for skipped arguments") {
   const Device device;
   for (const Way way : {Way::cached_scratch, Way::skipped_arguments}) {
     DeviceMembrane membrane(device.gpu, device.program, way);
@@ -108,7 +106,7 @@ TEST_CASE("a launcher whose kernel has no arrays has no memory but for the argum
       membrane.tension();
       membrane.drift();
     }
-    // For each of the two.
+    // One for each of the two launchers.
     const uint64_t blocks = way == Way::skipped_arguments ? 2 : 0;
     CAPTURE(way);
     CHECK(HsaCalls::now() - before == HsaCalls{.allocations = blocks});

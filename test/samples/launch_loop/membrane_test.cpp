@@ -1,4 +1,5 @@
-// The simulation on the host: what the device is compared with must itself be worth something.
+// The simulation on the host. The device is compared with it, so these tests check that it is
+// meaningful.
 #include "samples/launch_loop/membrane.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ HostMembrane after(uint32_t steps, uint32_t kernels = 60) {
   return membrane;
 }
 
-// Which kernels a step has.
+// Records the kernels of a step.
 struct Names {
   std::string all;
   std::set<float> winds;
@@ -58,7 +59,7 @@ struct Without : HostMembrane {
 
 }  // namespace
 
-TEST_CASE("a step has the kernels that it is said to have, and winds of different strengths") {
+TEST_CASE("a step has the documented kernels, and winds of different strengths") {
   Names names;
   drive(names, 60, 5);
   CHECK(names.all.size() + 1 == 60);
@@ -71,7 +72,7 @@ TEST_CASE("a step has the kernels that it is said to have, and winds of differen
   CHECK(fewest.all == "a");
 }
 
-TEST_CASE("the membrane moves for ever, within bounds, and its edge rests") {
+TEST_CASE("the membrane keeps moving, within bounds, and its edge rests") {
   for (const uint32_t steps : {1u, 100u, 2000u}) {
     const HostMembrane membrane = after(steps);
     for (uint32_t point = 0; point < points; ++point) {
@@ -87,7 +88,7 @@ TEST_CASE("the membrane moves for ever, within bounds, and its edge rests") {
   CHECK(after(2000).height() != after(1999).height());
 }
 
-TEST_CASE("any kernel that is left out of a step shows in the state") {
+TEST_CASE("a kernel that is missing from a step changes the state") {
   const HostMembrane before = after(20);
   HostMembrane whole = before;
   drive(whole, 60, 20);

@@ -49,7 +49,7 @@ TEST_CASE(
   CHECK(rows[0]["host_waits"] == 60);
 }
 
-TEST_CASE("a report for people names the device first, then says what came out, then shows it") {
+TEST_CASE("the text report names the device first, then the results, then the table") {
   const CommandResult result =
       run_command({LAUNCH_LOOP, "--device", "virtual", "--steps", "20", "--kernels", "8"});
   CAPTURE(result.out, result.err);
@@ -65,7 +65,7 @@ TEST_CASE("a report for people names the device first, then says what came out, 
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
 }
 
-TEST_CASE("a step may have as few kernels as there are arrays, or so many that a queue's limits are met") {
+TEST_CASE("a step may have as few kernels as arrays, or so many that it reaches a queue's limits") {
   for (const char* kernels : {"2", "300"}) {
     const CommandResult result =
         run_command({LAUNCH_LOOP, "--device", "virtual", "--steps", "11", "--kernels", kernels});
@@ -90,7 +90,7 @@ TEST_CASE("a wrong command line ends with 2 and one sentence") {
   }
 }
 
-TEST_CASE("kernels that do not run are wrong results, by name and with 1") {
+TEST_CASE("kernels that do not run give wrong results, which are named, and exit code 1") {
   const CommandResult result =
       run_command({UPTEMPO_VGPU_LAUNCHER, "--null-kernels", "--", LAUNCH_LOOP, "--steps", "20"});
   CAPTURE(result.out, result.err);

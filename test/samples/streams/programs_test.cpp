@@ -8,7 +8,7 @@ using nlohmann::json;
 using uptempo::test::CommandResult;
 using uptempo::test::run_command;
 
-TEST_CASE("many_streams: the same packets beside any number of idle streams, and right results") {
+TEST_CASE("many_streams: the same packets with any number of idle streams, and right results") {
   const CommandResult result =
       run_command({MANY_STREAMS, "--device", "virtual", "--rounds", "2", "--json", "-"});
   CAPTURE(result.err);
@@ -27,7 +27,7 @@ TEST_CASE("many_streams: the same packets beside any number of idle streams, and
   }
 }
 
-TEST_CASE("many_streams: a report for people says whose times these are, and that results were checked") {
+TEST_CASE("many_streams: the text report names the source of its times and says that results were checked") {
   const CommandResult result = run_command({MANY_STREAMS, "--device", "virtual", "--rounds", "1"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 0);
@@ -63,7 +63,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("streams: the report draws a row for each batch and says whose times these are") {
+TEST_CASE("streams: the report draws a row for each batch and names the source of its times") {
   const CommandResult result = run_command({STREAMS, "--device", "virtual"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 0);

@@ -27,14 +27,14 @@ TEST_CASE("branches that join need a barrier bit for each level of the graph, an
     CHECK(way["agent_fences"] == agent);
     CHECK(way["device_us"] > 0);
   };
-  // Made, advanced twice and joined three times: six levels. Each task but the last one is read by
+  // One creation, two advances, three joins: six levels. Each task but the last one is read by
   // another one, and each level but the first one acquires.
   has(ways[0], "planned", 2, 6, 30 + 5);
   has(ways[1], "barrier everywhere", 2, 31, 2 * 30);
   has(ways[2], "system everywhere", 2 * 31, 31, 0);
 }
 
-TEST_CASE("the report says why each packet has its fences, what was saved, and whose times these are") {
+TEST_CASE("the report explains each packet's fences, the savings, and the source of its times") {
   const CommandResult result = run_command({TASK_GRAPH, "--device", "virtual", "--rounds", "1"});
   CAPTURE(result.out, result.err);
   CHECK(result.exit_code == 0);
