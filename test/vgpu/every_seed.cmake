@@ -1,5 +1,7 @@
-# cmake -DLAUNCHER=... -DOPTION=--incoherent -DFIRST=1 -DLAST=20 -DPROGRAM="program;argument;..." -P every_seed.cmake: the program must
-# succeed with each of these seeds. All that fail are named, with what the first of them said.
+# Requires the program to succeed with each seed. Prints all failed seeds and the output of the first.
+#
+#   cmake -DLAUNCHER=... -DOPTION=--incoherent -DFIRST=1 -DLAST=20 -DPROGRAM="program;argument;..."
+#         -P every_seed.cmake
 set(failed "")
 foreach(seed RANGE ${FIRST} ${LAST})
   execute_process(COMMAND ${LAUNCHER} ${OPTION} ${seed} -- ${PROGRAM}
@@ -12,5 +14,6 @@ foreach(seed RANGE ${FIRST} ${LAST})
   endif()
 endforeach()
 if(failed)
-  message(FATAL_ERROR "wrong with ${OPTION}: ${failed}\n${first_output}")
+  message(FATAL_ERROR
+    "${PROGRAM} failed with ${OPTION} for these seeds (exit status): ${failed}\n${first_output}")
 endif()

@@ -1,4 +1,5 @@
-// Programs on a device whose steps are late by chance, seed by seed: what waits for what it needs is right for each, and what only waits for long is wrong for some.
+// Programs on a device with random delays, seed by seed. A program that waits for what it needs is
+// right for each seed; a program that relies on timing is wrong for some.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,7 +16,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-using Verdicts = std::map<std::string, unsigned>;  // ways by how often they went wrong
+using Verdicts = std::map<std::string, unsigned>;  // number of wrong runs of each way
 
 void add_verdicts(Verdicts& wrong, std::vector<std::string> options) {
   options.insert(options.end(), {"--", UPTEMPO_VGPU_RACES});
@@ -35,7 +36,7 @@ void check_dependences(const Verdicts& wrong) {
   }
 }
 
-TEST_CASE("what waits is right for every seed, what is only lucky is wrong for some", "[delay]") {
+TEST_CASE("waiting is right for every seed, relying on timing is wrong for some", "[delay]") {
   Verdicts wrong;
   for (unsigned seed = 1; seed <= 24; ++seed) add_verdicts(wrong, {"--delay", std::to_string(seed)});
   check_dependences(wrong);
@@ -45,7 +46,7 @@ TEST_CASE("what waits is right for every seed, what is only lucky is wrong for s
   }
 }
 
-TEST_CASE("what waits is right together with every other option", "[delay]") {
+TEST_CASE("waiting is right together with every other option", "[delay]") {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--incoherent", "3"},
                                                   {"--deterministic"},
                                                   {"--early-read-index"},
@@ -62,8 +63,9 @@ TEST_CASE("what waits is right together with every other option", "[delay]") {
   }
 }
 
-TEST_CASE("the fence checker finds nothing in what waits, and mistakes in what is lucky", "[delay]") {
-  // What is lucky is ordered now and then, by the time that the host takes.
+TEST_CASE("the fence checker finds mistakes where the program relies on timing, none where it waits",
+          "[delay]") {
+  // Programs that rely on timing are sometimes ordered, depending on the time that the host takes.
   bool found = false;
   for (const char* seed : {"1", "2", "3", "4", "5", "6"}) {
     const Finished waiting =
@@ -77,7 +79,7 @@ TEST_CASE("the fence checker finds nothing in what waits, and mistakes in what i
   CHECK(found);
 }
 
-// Of each packet and SDMA packet of a queue: what it was held up for.
+// For each packet and SDMA packet of a queue: its delays.
 using Delays = std::map<std::tuple<unsigned, std::string, uint64_t>, std::string>;
 
 Delays delays_of(const std::string& seed) {
@@ -101,7 +103,7 @@ Delays delays_of(const std::string& seed) {
   return delays;
 }
 
-TEST_CASE("a seed holds up each queue in the same way on every run", "[delay]") {
+TEST_CASE("a seed delays each queue in the same way on every run", "[delay]") {
   const Delays once = delays_of("7");
   CHECK(once.size() > 500);
   CHECK(delays_of("7") == once);

@@ -1,5 +1,6 @@
-// A program under test, not a test: passes data between kernels, copies and the host of which each waits for the other, and, with a leading "!", of which one has
-// only waited for long enough, as far as anybody can tell who tries it. Prints one line for each way: its name and "right" or "wrong".
+// A program under test. It passes data between kernels, copies and the host, with each side waiting
+// for the other. In ways with a leading "!", one side only waits for a time that usually suffices.
+// Prints one line for each way: its name and "right" or "wrong".
 #include <time.h>
 
 #include <cstdio>
@@ -23,7 +24,7 @@ void wait(hsa_signal_t signal) {
     continue;
 }
 
-// Long enough for a small kernel or copy, on a device that is prompt.
+// Long enough for a small kernel or copy on a device without delays.
 void wait_for_luck() {
   const timespec pause{0, 150'000};
   nanosleep(&pause, nullptr);
@@ -91,7 +92,8 @@ class Races {
       check(hsa_signal_destroy(signal), "hsa_signal_destroy");
   }
 
-  // The host reads what a kernel writes, after its signal or after that of a kernel on another queue that was submitted later.
+  // The host reads what a kernel writes, after the kernel's signal or after that of a later kernel
+  // on another queue.
   bool host_reads(Order order) {
     arm();
     write(first_, first_queue_, first_done_);
@@ -123,7 +125,7 @@ class Races {
     return holds(second_);
   }
 
-  // A kernel reads what one of another queue writes.
+  // A kernel reads what a kernel of another queue writes.
   bool kernel_behind_kernel(Order order) {
     arm();
     write(first_, first_queue_, first_done_);
@@ -148,7 +150,7 @@ class Races {
     return holds(second_);
   }
 
-  // All rounds right.
+  // Returns whether all rounds are right.
   bool rounds(const std::function<bool(Order)>& way, Order order) {
     bool right = true;
     for (unsigned round = 0; round < kRounds; ++round) {
@@ -201,7 +203,7 @@ class Races {
 
 }  // namespace
 
-// With the argument "waiting": only the ways that wait.
+// With the argument "waiting", runs only the ways that wait.
 int main(int argc, char** argv) {
   const bool all = argc < 2 || std::strcmp(argv[1], "waiting") != 0;
   Races races;

@@ -1,4 +1,5 @@
-// The few checks that these programs need: the first that fails ends the program with status 1 and names itself.
+// Checks for these programs. The first failed check ends the program with status 1 and prints its
+// location.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -1,15 +1,16 @@
-// Cooperative launches: all blocks of a grid meet at a barrier and see what the others stored before it.
+// Cooperative launches: all blocks of a grid meet at a barrier and see the others' earlier stores.
 #include <utility>
 #include <vector>
 
 #include "check.hpp"
 
-#include <hip/hip_cooperative_groups.h>  // needs what hip_runtime.h declares
+#include <hip/hip_cooperative_groups.h>  // needs declarations of hip_runtime.h
 
 constexpr unsigned kGroup = 256, kGroups = 24, kCount = kGroup * kGroups;
 constexpr int kRounds = 10;
 
-// Each element becomes itself plus one of another block's, time and again: a block that runs ahead or lags behind reads a wrong round.
+// In each round, each element becomes another block's element plus one. A block that is a round
+// early or late reads a wrong value.
 __global__ void exchange(int* from, int* to, int rounds) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   for (int round = 0; round < rounds; ++round) {
@@ -32,7 +33,8 @@ int main() {
   CHECK_HIP(hipMalloc(&to, kCount * sizeof(int)));
   CHECK_HIP(hipMemcpy(from, a.data(), kCount * sizeof(int), hipMemcpyHostToDevice));
 
-  // The second launch finds the barrier as the first one left it. An even number of rounds ends where it began.
+  // The second launch starts with the barrier's state after the first. An even number of rounds
+  // ends in the original buffer.
   for (int launch = 0; launch < 2; ++launch) {
     int rounds = kRounds;
     void* arguments[] = {&from, &to, &rounds};

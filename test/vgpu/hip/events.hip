@@ -21,7 +21,7 @@ int main() {
   CHECK_HIP(hipStreamCreate(&one));
   CHECK_HIP(hipStreamCreate(&two));
 
-  // Time between two events covers the work between them.
+  // The time between two events covers the work between them.
   CHECK_HIP(hipEventRecord(begin, one));
   spin<<<1, 64, 0, one>>>(200000);
   CHECK_HIP(hipEventRecord(end, one));
@@ -32,7 +32,7 @@ int main() {
   CHECK_HIP(hipEventElapsedTime(&milliseconds, begin, end));
   CHECK(milliseconds > 0 && milliseconds < 60000);
 
-  // What one stream does after waiting for an event of another sees what that one did before.
+  // After a stream waits for another stream's event, it sees that stream's earlier work.
   int* value;
   CHECK_HIP(hipMalloc(&value, sizeof(int)));
   hipEvent_t ready;
@@ -49,7 +49,7 @@ int main() {
     CHECK(host == 100 * round + 1);
   }
 
-  // A stream that waits for a value in memory, written by another.
+  // A stream waits for a value in memory that another stream writes.
   unsigned* signal;
   CHECK_HIP(hipExtMallocWithFlags(reinterpret_cast<void**>(&signal), 8, hipMallocSignalMemory));
   *signal = 0;

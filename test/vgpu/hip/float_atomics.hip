@@ -1,9 +1,9 @@
-// Floating-point atomics of the hardware on memory of each kind. Expected is what HIP's own tests
-// expect of gfx90a (tests/catch/unit/deviceLib/AtomicAdd_withunsafeflag.cc and its neighbours) and
-// what ROCm's page "Hardware atomics operation support" says of MI200 and MI100: on fine-grained
-// memory they do nothing and return 0.
+// Floating-point atomics of the hardware on each kind of memory. Sources of the expected values:
+// HIP's own tests for gfx90a (tests/catch/unit/deviceLib/AtomicAdd_withunsafeflag.cc and its
+// neighbours), and ROCm's page "Hardware atomics operation support" for MI200 and MI100. On
+// fine-grained memory these atomics have no effect and return 0.
 //
-// Arguments: "coarse" leaves fine-grained memory alone.
+// Arguments: "coarse" skips fine-grained memory.
 #include <cstring>
 #include <vector>
 
@@ -23,7 +23,8 @@ template <class T>
 __global__ void plain_add(T* value, T* old) {
   *old = atomicAdd(value, static_cast<T>(kAddend));
 }
-// Deprecated, and the only function of HIP 5.2.3 that gives gfx908 the instruction without an option.
+// Deprecated, but the only function of HIP 5.2.3 that produces the instruction for gfx908 without
+// an option.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 __global__ void add_without_return(float* value) { atomicAddNoRet(value, static_cast<float>(kAddend)); }
@@ -38,8 +39,9 @@ __global__ void add_in_lds(float* sum) {
   if (threadIdx.x == 0) *sum = lds;
 }
 
-// Memory that the host reaches too. Fresh for each launch: HIP's launches acquire at agent scope, so
-// of coarse-grained memory that the device has used they need not see what the host writes later.
+// Memory that the host can access too. Fresh for each launch: HIP's launches acquire at agent
+// scope, so they need not see the host's later stores to coarse-grained memory that the device has
+// used.
 template <class T>
 struct Pair {
   explicit Pair(unsigned flags) {
@@ -64,7 +66,7 @@ void run(void (*kernel)(T*, T*), unsigned flags, bool works) {
   CHECK(*at.old == (works ? kInitial : 0));
 }
 
-// `unsafe_works`: of unsafeAtomicAdd, which is an instruction of the hardware on gfx90a alone.
+// `unsafe_works`: the result of unsafeAtomicAdd, which is a hardware instruction on gfx90a only.
 template <class T>
 void floating(unsigned flags, bool unsafe_works) {
   run<T>(unsafe_add<T>, flags, unsafe_works);

@@ -1,4 +1,5 @@
-// Copies in every direction, pageable, pinned, registered, pitched; memset; symbols; sizes below and above what the runtime stages.
+// Copies in every direction: pageable, pinned, registered, pitched. Memset and symbols. Sizes below
+// and above the runtime's staging limit.
 #include <cstring>
 #include <vector>
 
@@ -45,7 +46,8 @@ void sets() {
   CHECK_HIP(hipMemsetD32(device, 0x12345678, kCount / 2));
   CHECK_HIP(hipMemcpy(host.data(), device, kCount * sizeof(unsigned), hipMemcpyDeviceToHost));
   CHECK(host[0] == 0x12345678 && host[kCount / 2 - 1] == 0x12345678 && host[kCount / 2] == 0xa5a5a5a5);
-  // An odd address and size. (Fewer bytes than up to the next multiple of 8 make HIP 5.2.3 itself write far too many.)
+  // An odd address and size. For sizes that do not reach the next multiple of 8, HIP 5.2.3 itself
+  // writes far too many bytes.
   CHECK_HIP(hipMemset(reinterpret_cast<char*>(device) + 1, 0, 21));
   CHECK_HIP(hipMemcpy(host.data(), device, 24, hipMemcpyDeviceToHost));
   CHECK(host[0] == 0x00000078 && host[1] == 0 && host[4] == 0 && host[5] == 0x12340000);
@@ -71,7 +73,7 @@ void host_memory() {
   int* pinned;
   CHECK_HIP(hipHostMalloc(&pinned, kCount * sizeof(int)));
   for (int i = 0; i < kCount; ++i) pinned[i] = i;
-  double_each<<<(kCount + 255) / 256, 256>>>(pinned, kCount);  // the GPU works on host memory
+  double_each<<<(kCount + 255) / 256, 256>>>(pinned, kCount);  // the GPU accesses host memory
   CHECK_HIP(hipDeviceSynchronize());
   for (int i = 0; i < kCount; ++i) CHECK(pinned[i] == 2 * i);
   CHECK_HIP(hipHostFree(pinned));

@@ -43,7 +43,8 @@ void order_within_a_stream() {
   CHECK_HIP(hipFree(length));
 }
 
-// A kernel that spins until another stream's kernel lets it go: finishes only where streams really progress at once.
+// A kernel spins until a kernel of another stream releases it. It ends only if streams progress
+// concurrently.
 void independence_between_streams() {
   int* flag;
   CHECK_HIP(hipMalloc(&flag, sizeof(int)));

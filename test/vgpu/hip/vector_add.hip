@@ -1,4 +1,5 @@
-// Vector addition of many sizes, in integers and floats, full and partial last workgroups.
+// Vector addition of many sizes, with integers and floats, and with full and partial last
+// workgroups.
 #include <vector>
 
 #include "check.hpp"

@@ -1,4 +1,5 @@
-// What work-items of a group and of a grid do together: LDS and barriers, shuffles and votes, atomics, private arrays, divergence.
+// Cooperation of work-items in a group and in a grid: LDS and barriers, shuffles and votes,
+// atomics, private arrays, divergence.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

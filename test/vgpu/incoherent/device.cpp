@@ -44,7 +44,7 @@ hsa_amd_memory_pool_t pool_of(hsa_agent_t agent, bool fine) {
   PoolSearch search{fine};
   const hsa_status_t status = hsa_amd_agent_iterate_memory_pools(agent, take_pool, &search);
   check(status == HSA_STATUS_INFO_BREAK ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR,
-        "a memory pool was looked for");
+        "finding a memory pool");
   return search.found;
 }
 
@@ -103,10 +103,11 @@ TestDevice::~TestDevice() {
 
 void TestDevice::load_code() {
   char target[64] = {};
-  check(hsa_agent_get_info(gpu, HSA_AGENT_INFO_NAME, target), "the agent's name");
+  check(hsa_agent_get_info(gpu, HSA_AGENT_INFO_NAME, target), "reading the agent's name");
   const auto code = code_for(kernels::basics(), target);
   hsa_code_object_reader_t reader{};
-  check(hsa_code_object_reader_create_from_memory(code.data(), code.size(), &reader), "the code object");
+  check(hsa_code_object_reader_create_from_memory(code.data(), code.size(), &reader),
+        "reading the code object");
   check(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr,
                                   &executable_),
         "hsa_executable_create_alt");
@@ -141,7 +142,7 @@ void* TestDevice::allocate_bytes(Memory memory, size_t size_bytes) {
 }
 
 TestDevice::Arguments TestDevice::arguments() {
-  if (kernargs_.empty()) check(HSA_STATUS_ERROR_OUT_OF_RESOURCES, "blocks for arguments");
+  if (kernargs_.empty()) check(HSA_STATUS_ERROR_OUT_OF_RESOURCES, "allocating blocks for arguments");
   std::byte* block = kernargs_.data();
   kernargs_ = kernargs_.subspan(kKernargBlockBytes);
   return Arguments(block);
@@ -190,7 +191,7 @@ void TestDevice::barrier(Fences fences) {
 
 void TestDevice::wait() {
   if (hsa_signal_wait_scacquire(done_, HSA_SIGNAL_CONDITION_EQ, 0, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) != 0)
-    check(HSA_STATUS_ERROR, "packets were waited for");
+    check(HSA_STATUS_ERROR, "waiting for packets");
 }
 
 void TestDevice::copy(void* destination, const void* source, size_t size_bytes) {

@@ -1,6 +1,7 @@
-// A GPU through plain HSA calls, where every header is the test's own: memory of each kind, kernels, packets, copies.
+// A GPU through plain HSA calls, with every packet header chosen by the test: memory of each kind,
+// kernels, packets, copies.
 //
-// A failed HSA call ends the program with a sentence: there is nothing to go on with.
+// Errors: a failed HSA call ends the program with a message.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -28,7 +29,8 @@ class TestDevice {
   TestDevice(const TestDevice&) = delete;
   TestDevice& operator=(const TestDevice&) = delete;
 
-  // Readable and writable by the host and the GPU; kept as long as the device, so that no address is used twice.
+  // Allocates memory that host and GPU can read and write. It is freed with the device, so no
+  // address is used twice.
   template <class T = uint32_t>
   std::span<T> allocate(Memory memory, size_t count) {
     return {static_cast<T*>(allocate_bytes(memory, count * sizeof(T))), count};
@@ -40,7 +42,7 @@ class TestDevice {
   };
   Kernel kernel(const std::string& name) const;
 
-  // A block of its own for arguments of 8 (pointers) or 4 bytes.
+  // A separate block for arguments of 8 (pointers) or 4 bytes.
   class Arguments {
    public:
     explicit Arguments(std::byte* block) : block_(block) {}
@@ -63,12 +65,12 @@ class TestDevice {
   };
   Arguments arguments();
 
-  // Each with the barrier bit; the host waits for its end with wait().
+  // The packet has the barrier bit. The host waits for its end with wait().
   void dispatch(const Kernel& kernel, uint32_t work_items, const Arguments& arguments, Fences fences);
   void barrier(Fences fences);
-  // Until all packets have completed.
+  // Blocks until all packets have completed.
   void wait();
-  // By an SDMA engine, after all packets have completed; waits for its end.
+  // Copies with an SDMA engine after all packets have completed, and blocks until the copy ends.
   void copy(void* destination, const void* source, size_t size_bytes);
 
   hsa_agent_t gpu{}, cpu{};

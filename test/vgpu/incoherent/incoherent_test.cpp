@@ -1,5 +1,5 @@
-// Programs on a device whose caches go stale, seed by seed: what has the fences that it needs is right for each, and each missing fence is
-// wrong for some.
+// Programs on a device with stale caches, seed by seed. A program with the necessary fences is
+// right for each seed, and each missing fence is wrong for some.
 #include <map>
 #include <sstream>
 #include <string>
@@ -10,7 +10,7 @@
 namespace uptempo::vgpu {
 namespace {
 
-// Ways to pass a message by how often they went wrong.
+// Number of wrong runs for each way to pass a message.
 std::map<std::string, unsigned> run_messages(unsigned seeds, const std::string& target) {
   std::map<std::string, unsigned> wrong;
   for (unsigned seed = 1; seed <= seeds; ++seed) {
@@ -37,24 +37,24 @@ void check_messages(unsigned seeds, const std::string& target) {
   }
 }
 
-TEST_CASE("enough fences are right for every seed, too few are wrong for some", "[incoherent]") {
+TEST_CASE("sufficient fences are right for every seed, missing ones are wrong for some", "[incoherent]") {
   check_messages(20, "gfx90a");
 }
 
-TEST_CASE("the same on the other targets", "[incoherent]") {
+TEST_CASE("the same holds on the other targets", "[incoherent]") {
   for (const char* target : {"gfx900", "gfx906", "gfx908"}) check_messages(8, target);
 }
 
 TEST_CASE("a thousand seeds", "[.long]") { check_messages(1000, "gfx90a"); }
 
-TEST_CASE("a coherent device forgives all of it", "[incoherent]") {
+TEST_CASE("a coherent device gives right results without the fences", "[incoherent]") {
   const Finished finished = launch({"--", UPTEMPO_VGPU_MESSAGES});
   REQUIRE(finished.status == 0);
   CHECK(finished.out.find("wrong") == std::string::npos);
   CHECK(finished.out.find("!copy-over-kernel/agent right\n") != std::string::npos);
 }
 
-TEST_CASE("the fence checker finds each missing fence when it is asked, and nothing else", "[incoherent]") {
+TEST_CASE("with --check the fence checker finds each missing fence, and nothing else", "[incoherent]") {
   const Finished finished = launch({"--check", "fences", "--", UPTEMPO_VGPU_MESSAGES});
   REQUIRE(finished.status == 0);
   std::istringstream lines(finished.out);
@@ -64,7 +64,8 @@ TEST_CASE("the fence checker finds each missing fence when it is asked, and noth
     CAPTURE(name, stale, unreleased);
     CHECK(unordered == 0);
     CHECK((stale != 0) == name.starts_with('!'));
-    // The driver writes caches back for who unlocks memory; until then the host was told of data that it could not see.
+    // The driver writes caches back when the program unlocks memory. Until then the completion
+    // signal announced data that the host could not see.
     CHECK(unreleased == (name == "unlocked/none"));
     ++asked;
   }
@@ -73,7 +74,7 @@ TEST_CASE("the fence checker finds each missing fence when it is asked, and noth
   CHECK(unchecked.out.starts_with("kernel-to-kernel/local/agent right\n"));
 }
 
-TEST_CASE("a seed repeats itself", "[incoherent]") {
+TEST_CASE("a seed gives the same results on every run", "[incoherent]") {
   for (const char* seed : {"1", "2", "18446744073709551615"}) {
     const Finished once = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});
     const Finished again = launch({"--incoherent", seed, "--", UPTEMPO_VGPU_MESSAGES});

@@ -1,6 +1,6 @@
-// A program under test, not a test: passes data between kernels, copies and the host with fences that are wide enough and with fences that are
-// not, and prints one line for each way: its name and "right" or "wrong". Where fences are checked, then how often they were found unordered, stale
-// and unreleased meanwhile.
+// A program under test. It passes data between kernels, copies and the host with sufficient and
+// insufficient fences. Prints one line for each way: its name and "right" or "wrong". If fences are
+// checked, the numbers of unordered, stale and unreleased findings follow.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -25,16 +25,16 @@ using Words = std::span<uint32_t>;
 
 class Messages {
  public:
-  // out[i] = first + i, by the GPU.
+  // The GPU computes out[i] = first + i.
   void write(Words out, uint32_t first, Fences fences) {
     device.dispatch(iota, kCount, device.arguments().add(out.data()).add(first).add(uint32_t{1}),
                     fences);
   }
-  // out[i] = in[i], by the GPU.
+  // The GPU computes out[i] = in[i].
   void copy(Words out, Words in, Fences fences) {
     device.dispatch(copies, kCount, device.arguments().add(out.data()).add(in.data()), fences);
   }
-  // Every compute unit in use, and L2, has read it.
+  // Every compute unit in use reads the data, which then is in L1 and L2.
   void have_read(Words in) {
     for (int round = 0; round < 4; ++round) copy(sink, in, {});
     device.wait();
@@ -48,7 +48,7 @@ class Messages {
   bool kernel_to_kernel(Memory memory, hsa_fence_scope_t acquire) {
     const Words message = device.allocate(memory, kCount), seen = device.allocate(Memory::host_fine, kCount);
     have_read(message);
-    write(message, 1000, {kNone, kAgent});  // its acquire would end the staleness of the others, too
+    write(message, 1000, {kNone, kAgent});  // its acquire would refresh the others' caches too
     copy(seen, message, {acquire, kSystem});
     device.wait();
     return holds(seen, 1000);
@@ -119,7 +119,7 @@ class Messages {
     return holds(seen, 1000);
   }
 
-  // A copy that lands on bytes which L2 still holds dirty is lost when they are written back.
+  // A copy to bytes that L2 holds dirty is lost when L2 writes them back.
   bool copy_over_kernel(hsa_fence_scope_t release) {
     const Words message = device.allocate(Memory::local, kCount),
                 source = device.allocate(Memory::host_fine, kCount);
@@ -131,13 +131,14 @@ class Messages {
     return holds(message, 1000);
   }
 
-  // What the host has just loaded and stored is judged when the device does something next.
+  // Makes the checker judge the host's last loads and stores: it does so at the device's next
+  // action.
   void settle() {
     device.barrier({kNone, kNone});
     device.wait();
   }
 
-  // The host takes memory back from the GPU: what kernels have stored is there, whatever was released.
+  // The host takes memory back from the GPU and sees the kernels' stores, whatever was released.
   bool unlocked() {
     auto* words = static_cast<uint32_t*>(std::aligned_alloc(4096, kCount * sizeof(uint32_t)));
     const Words message(words, kCount);
@@ -158,7 +159,7 @@ class Messages {
   const Words sink = device.allocate(Memory::local, kCount);
 };
 
-// What the fence checker has found so far: false when nobody checks.
+// Fills the present counts of the fence checker. Returns false if fences are not checked.
 bool find(uptempo_vgpu_finding_counts& found) {
   static const auto query =
       reinterpret_cast<uptempo_vgpu_findings_t>(dlsym(RTLD_DEFAULT, "uptempo_vgpu_findings"));
@@ -184,7 +185,7 @@ void report(Messages& messages, const char* name, bool right) {
 int main() {
   Messages messages;
   const auto say = [&](const char* name, bool right) { report(messages, name, right); };
-  // Wide enough.
+  // Sufficient fences.
   say("kernel-to-kernel/local/agent", messages.kernel_to_kernel(Memory::local, kAgent));
   say("kernel-to-kernel/local/system", messages.kernel_to_kernel(Memory::local, kSystem));
   say("kernel-to-kernel/coarse/agent", messages.kernel_to_kernel(Memory::host_coarse, kAgent));
@@ -204,7 +205,7 @@ int main() {
   say("copy-to-kernel/system", messages.copy_to_kernel(kSystem));
   say("copy-over-kernel/system", messages.copy_over_kernel(kSystem));
   say("unlocked/none", messages.unlocked());
-  // Too narrow.
+  // Insufficient fences.
   say("!kernel-to-kernel/local/none", messages.kernel_to_kernel(Memory::local, kNone));
   say("!kernel-to-kernel/coarse/none", messages.kernel_to_kernel(Memory::host_coarse, kNone));
   say("!kernel-to-kernel/fine/none", messages.kernel_to_kernel(Memory::host_fine, kNone));

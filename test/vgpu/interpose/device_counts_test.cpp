@@ -1,4 +1,5 @@
-// What a program that asks is told of its packets, over the unmodified runtime. Also run with caches that go stale, where lines count.
+// The counters that a program reads about its packets, over the unmodified runtime. Also runs with
+// --incoherent, where cache lines count.
 #include "query.h"
 
 #include <dlfcn.h>
@@ -41,7 +42,7 @@ uint16_t barrier_header(bool barrier, hsa_fence_scope_t acquire, hsa_fence_scope
 
 }  // namespace
 
-TEST_CASE("what lies between two moments is what was sent between them") {
+TEST_CASE("the difference of two counts is what the program sent in between") {
   REQUIRE(hsa_init() == HSA_STATUS_SUCCESS);
   hsa_queue_t* queue = nullptr;
   REQUIRE(hsa_queue_create(gpu(), 64, HSA_QUEUE_TYPE_SINGLE, nullptr, nullptr, 0, 0, &queue) ==
@@ -75,7 +76,7 @@ TEST_CASE("what lies between two moments is what was sent between them") {
   CHECK(after.doorbells - before.doorbells == 1);
   CHECK(after.signal_updates - before.signal_updates == 1);
   CHECK(after.interrupts - before.interrupts == 1);  // signals of hsa_signal_create() have an event
-  // Lines exist only where caches are kept.
+  // Lines count only where the device keeps caches.
   CHECK(after.lines_counted == (std::getenv("UPTEMPO_VGPU_INCOHERENT") != nullptr ? 1 : 0));
 
   hsa_signal_destroy(done);

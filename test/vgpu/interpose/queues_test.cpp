@@ -1,4 +1,5 @@
-// Queues by the number that traces give them, over the unmodified runtime, which makes queues of its own in between. Runs with a trace.
+// Queue numbers in traces, over the unmodified runtime, which creates queues of its own in between.
+// Runs with a trace.
 #include "query.h"
 
 #include <dlfcn.h>
@@ -37,7 +38,7 @@ hsa_queue_t* new_queue() {
   return queue;
 }
 
-// As many barrier packets, the last of which is awaited.
+// Sends that many barrier packets and waits for the last one.
 void send(hsa_queue_t* queue, uint64_t packets) {
   hsa_signal_t done;
   REQUIRE(hsa_signal_create(1, 0, nullptr, &done) == HSA_STATUS_SUCCESS);
@@ -69,7 +70,7 @@ size_t traced_barriers(uint32_t queue) {
 
 }  // namespace
 
-TEST_CASE("a queue has the number under which its packets are traced, for as long as it exists") {
+TEST_CASE("a live queue has the number that its packets have in the trace") {
   CHECK_FALSE(number_of(nullptr).has_value());
   REQUIRE(hsa_init() == HSA_STATUS_SUCCESS);
   hsa_queue_t* const one = new_queue();

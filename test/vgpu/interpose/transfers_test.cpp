@@ -29,7 +29,7 @@ namespace {
 using Kind = HostEvent::Kind;
 const std::string kText = "what the other side sent";
 
-// A file and a socket that hold the text; both ends of each.
+// A file and a socket that contain the text; both ends of each.
 struct Ends {
   Ends() {
     file = memfd_create("ends", MFD_CLOEXEC);
@@ -48,7 +48,7 @@ struct Ends {
   std::FILE* stream = nullptr;
 };
 
-constexpr size_t kAt = kPage - 10;  // the text lies in two pages
+constexpr size_t kAt = kPage - 10;  // the text spans two pages
 
 struct Input {
   const char* name;
@@ -104,7 +104,8 @@ TEST_CASE("every call that fills a buffer fills closed pages, and is recorded", 
   for (const Input& input : inputs) {
     CAPTURE(input.name);
     Ends ends;
-    std::setvbuf(ends.stream, nullptr, _IONBF, 0);  // the C library lets the kernel fill the caller's buffer
+    // the C library passes the caller's buffer to the kernel
+    std::setvbuf(ends.stream, nullptr, _IONBF, 0);
     Watched watched;
     for (size_t page = 0; page < 4; ++page) REQUIRE(watched.use(page, true));
     REQUIRE(input.call(ends, watched.memory.program + kAt, kText.size()) == kText.size());
@@ -128,7 +129,7 @@ struct Output {
   std::function<size_t(Ends&, const std::byte* from, size_t bytes)> call;
 };
 
-TEST_CASE("every call that sends a buffer sends what is in closed pages, and is recorded as a read",
+TEST_CASE("every call that sends a buffer sends the content of closed pages, and is recorded as a read",
           "[transfers]") {
   const auto vector_of = [](const std::byte* from, size_t bytes) {
     auto* const begin = const_cast<std::byte*>(from);
@@ -189,7 +190,7 @@ TEST_CASE("every call that sends a buffer sends what is in closed pages, and is 
   }
 }
 
-TEST_CASE("descriptions of buffers may lie in closed pages, too", "[transfers]") {
+TEST_CASE("descriptions of buffers may be in closed pages too", "[transfers]") {
   Ends ends;
   Watched watched;
   std::byte* const program = watched.memory.program;
@@ -205,7 +206,7 @@ TEST_CASE("descriptions of buffers may lie in closed pages, too", "[transfers]")
   CHECK(std::memcmp(watched.memory.device + 2 * kPage, kText.data(), kText.size()) == 0);
 }
 
-TEST_CASE("pointers that lead nowhere are EFAULT, with and without watched pages", "[transfers]") {
+TEST_CASE("invalid pointers give EFAULT, with and without watched pages", "[transfers]") {
   Ends ends;
   void* const hole = mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const auto refused = [&] {
@@ -232,7 +233,7 @@ TEST_CASE("pointers that lead nowhere are EFAULT, with and without watched pages
   munmap(hole, kPage);
 }
 
-TEST_CASE("a thread that is cancelled in a call leaves the pages as any call does", "[transfers]") {
+TEST_CASE("a thread that is cancelled in a call leaves the pages as a completed call does", "[transfers]") {
   Ends ends;
   Watched watched;
   REQUIRE(watched.use(0, true));
@@ -259,7 +260,7 @@ TEST_CASE("a thread that is cancelled in a call leaves the pages as any call doe
   CHECK(result == PTHREAD_CANCELED);
   REQUIRE(watched.use(0, true));
   watched.events();
-  store(watched.memory.program, 1);  // closed again: nobody holds it
+  store(watched.memory.program, 1);  // closed again: no call holds it
   CHECK(watched.events().size() == 1);
   close(pipes[0]);
   close(pipes[1]);
