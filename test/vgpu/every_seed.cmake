@@ -1,4 +1,4 @@
-# Requires the program to succeed with each seed. Prints all failed seeds and the output of the first.
+# Requires the program to succeed with each seed. Prints all failed seeds and the first output.
 #
 #   cmake -DLAUNCHER=... -DOPTION=--incoherent -DFIRST=1 -DLAST=20 -DPROGRAM="program;argument;..."
 #         -P every_seed.cmake

@@ -1,4 +1,5 @@
-// Packets that the processor refuses: the queue stops with the bit that ROCr's handler reads, the others go on.
+// Packets that the processor refuses. The queue stops with the bit that ROCr's handler reads, and
+// other queues continue.
 #include <cstring>
 
 #include "device_fixture.hpp"
@@ -10,7 +11,7 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-// Submits one packet and says what queue_inactive_signal became.
+// Submits one packet and returns the value of queue_inactive_signal afterwards.
 template <typename Packet>
 uint64_t error_of(DeviceFixture& device, const Packet& packet) {
   ComputeQueue queue(device);
@@ -20,7 +21,7 @@ uint64_t error_of(DeviceFixture& device, const Packet& packet) {
   queue.ring();
   if (!eventually([&] { return queue.error() != 0; })) return 0;
   CHECK(eventually([&] { return device.interrupts.raised(queue.error_event()) == 1; }));
-  // It is stopped for good, and what the program reads of it stays as it was.
+  // The queue stays stopped, and its fields stay unchanged.
   settle();
   CHECK(DeviceFixture::value(behind) == 1);
   CHECK(queue.read_index() == 0);
@@ -29,7 +30,7 @@ uint64_t error_of(DeviceFixture& device, const Packet& packet) {
 
 }  // namespace
 
-TEST_CASE("A malformed dispatch stops its queue with the error bit for its mistake") {
+TEST_CASE("A malformed dispatch stops its queue with the matching error bit") {
   DeviceFixture device;
   ScriptedKernel* kernel = device.kernel();
   ScriptedKernel* with_kernargs = device.kernel();
@@ -110,7 +111,7 @@ TEST_CASE("A malformed dispatch stops its queue with the error bit for its mista
   }
 }
 
-TEST_CASE("The eight bytes ahead of the completion signal may hold a profiler's correlation id") {
+TEST_CASE("The eight bytes before the completion signal may hold a profiler's correlation id") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(2);
@@ -123,7 +124,7 @@ TEST_CASE("The eight bytes ahead of the completion signal may hold a profiler's 
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("Packets of other types are refused by name") {
+TEST_CASE("The error names a packet of another type") {
   DeviceFixture device;
   auto reserved = barrier_and();
   reserved.reserved1 = 1;
@@ -173,7 +174,7 @@ TEST_CASE("A signal outside the address space is a GPU memory fault and stops th
   CHECK(DeviceFixture::value(behind) == 1);
 }
 
-TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, others are refused by name") {
+TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, the error names any other") {
   struct Row {
     std::vector<uint32_t> commands;
     QueueError error;
@@ -219,8 +220,8 @@ TEST_CASE("PM4 in a vendor packet: ACQUIRE_MEM and NOP complete, others are refu
 }
 
 TEST_CASE(
-    "A kernel that faults stops its queue: nothing of it completes, its other dispatches end, other queues "
-    "go on") {
+    "A kernel that faults stops its queue: its packets never complete, its other dispatches end, and other "
+    "queues continue") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ComputeQueue other(device);
@@ -262,7 +263,7 @@ TEST_CASE(
   CHECK(eventually([&] { return DeviceFixture::value(elsewhere) == 0; }));
   CHECK(DeviceFixture::value(first) == 1);
   CHECK(DeviceFixture::value(second) == 1);
-  // The endless kernel is gone too.
+  // The endless kernel has ended too.
   CHECK(eventually([&] {
     endless_runs = false;
     settle();
@@ -284,7 +285,7 @@ TEST_CASE("A ring that is not mapped for the GPU is a memory fault, not a crash"
   CHECK(device.processor->destroy_queue(id));
 }
 
-TEST_CASE("A ring whose size is no power of two is refused with a sentence") {
+TEST_CASE("A ring whose size is not a power of two is refused with an exception") {
   DeviceFixture device;
   ComputeQueueConfig config;
   config.ring_bytes = 100;

@@ -1,4 +1,4 @@
-// What runs before what: the ordering rules of a compute queue.
+// The ordering rules of a compute queue.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -12,7 +12,7 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-// A kernel that runs until it is let go.
+// A kernel that runs until it is released.
 struct Gate {
   std::atomic<bool> open{false};
   std::atomic<unsigned> entered{0};
@@ -53,8 +53,8 @@ TEST_CASE("A dispatch runs every workgroup of its grid once, partial ones includ
 }
 
 TEST_CASE(
-    "Dispatches without barrier bit run side by side and complete out of order, while slots come back in "
-    "order") {
+    "Dispatches without barrier bit run concurrently and complete out of order, while slots are released "
+    "in order") {
   DeviceFixture device;
   ComputeQueue queue(device);
   Gate gate;
@@ -99,7 +99,7 @@ TEST_CASE("A barrier bit waits for all earlier packets of its queue and for thos
   CHECK(eventually([&] { return other.read_index() == 1; }));
 }
 
-TEST_CASE("A barrier packet holds back what is behind it, with or without barrier bit") {
+TEST_CASE("A barrier packet blocks all later packets, with or without barrier bit") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* dependency = device.signal(1);
@@ -119,7 +119,7 @@ TEST_CASE("A barrier packet holds back what is behind it, with or without barrie
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("A barrier packet without barrier bit completes beside an earlier dispatch that still runs") {
+TEST_CASE("A barrier packet without barrier bit completes while an earlier dispatch still runs") {
   DeviceFixture device;
   ComputeQueue queue(device);
   Gate gate;
@@ -202,7 +202,7 @@ TEST_CASE("A barrier-value packet compares the masked value") {
   }
 }
 
-TEST_CASE("A header that reads INVALID is waited for, also behind a doorbell") {
+TEST_CASE("The processor waits for a header that reads INVALID, also after a doorbell") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(1);
@@ -219,7 +219,7 @@ TEST_CASE("A header that reads INVALID is waited for, also behind a doorbell") {
 }
 
 TEST_CASE(
-    "Nothing is taken before a doorbell, and nothing beyond the write index whatever the doorbell says") {
+    "No packet is taken before a doorbell, and none beyond the write index whatever the doorbell's value") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* first = device.signal(1);
@@ -227,7 +227,7 @@ TEST_CASE(
   queue.write(barrier_and({}, false, first));
   settle();
   CHECK(DeviceFixture::value(first) == 1);
-  // The second packet lies in the ring, but the write index has not passed it.
+  // The second packet is in the ring, but the write index has not passed it.
   const auto packet = barrier_and({}, false, second);
   *static_cast<hsa_barrier_and_packet_t*>(queue.slot(1)) = packet;
   queue.ring(1);
@@ -238,7 +238,7 @@ TEST_CASE(
   CHECK(eventually([&] { return DeviceFixture::value(second) == 0; }));
 }
 
-TEST_CASE("Doorbells of several producers may come in any order: a lower one takes nothing back") {
+TEST_CASE("Doorbells of several producers may come in any order: a lower one revokes nothing") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(3);
@@ -281,7 +281,7 @@ TEST_CASE("A queue created with percentage 0 does nothing until it is updated") 
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("An update with percentage 0 or ring size 0 suspends a queue, and the other queues go on") {
+TEST_CASE("An update with percentage 0 or ring size 0 suspends a queue, and other queues continue") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ComputeQueue other(device);
@@ -337,7 +337,7 @@ TEST_CASE("Null kernels complete without running, blit kernels of the runtime ru
   CHECK(blit == 2);
 }
 
-TEST_CASE("The read index passes a running dispatch only where that was asked for, on the program's queues") {
+TEST_CASE("The read index passes a running dispatch only on request and on the program's queues") {
   uint64_t passed = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     Options options;
@@ -349,7 +349,7 @@ TEST_CASE("The read index passes a running dispatch only where that was asked fo
     Gate gate;
     std::atomic<unsigned> wrong{0};
     ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
-      // The kernel keeps its packet although the slot is someone else's by now.
+      // The kernel keeps its packet although the slot has been reused.
       const auto* packet =
           reinterpret_cast<const hsa_kernel_dispatch_packet_t*>(slice.executor.memory.translate(
               slice.dispatch.packet_address, sizeof(hsa_kernel_dispatch_packet_t), Access::read));

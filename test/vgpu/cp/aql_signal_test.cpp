@@ -1,4 +1,4 @@
-// How a packet tells that it is complete.
+// Completion of packets: signals, slots, interrupts and times.
 #include <algorithm>
 
 #include "device/clock.hpp"
@@ -9,7 +9,7 @@ using namespace uptempo::vgpu;
 using namespace uptempo::vgpu::test;
 using Result = gfx9::Workgroup::Result;
 
-TEST_CASE("Each packet takes one from its completion signal, and no signal means none") {
+TEST_CASE("Each packet decrements its completion signal by one, and a null signal is allowed") {
   DeviceFixture device;
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(3);
@@ -27,7 +27,8 @@ TEST_CASE("A packet's slot is free when its signal has fired") {
   DeviceFixture device;
   ComputeQueue queue(device, 256);
   amd_signal_t* done = device.signal(kPackets, 77);
-  // On the processor's thread, in the middle of its turn: nothing else can have moved the read index since.
+  // Runs on the processor's thread in the middle of its turn, so the read index cannot have moved
+  // since.
   uint64_t fired = 0, free = 0;
   device.interrupts.when_raised = [&](uint32_t) {
     const uint64_t packet = fired++;
@@ -46,7 +47,7 @@ TEST_CASE("A packet's slot is free when its signal has fired") {
   CHECK(free == kPackets);
 }
 
-TEST_CASE("What a kernel wrote is visible when its signal has fired") {
+TEST_CASE("A kernel's stores are visible when its signal has fired") {
   DeviceFixture device;
   ComputeQueue queue(device);
   auto* words = device.allocate_object<uint32_t>(4096);
@@ -104,7 +105,7 @@ TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profi
 }
 
 TEST_CASE(
-    "Profiling that is switched on while packets are under way gives each packet its own times or none") {
+    "Profiling enabled while packets are in flight gives each packet its own times or none") {
   std::atomic<bool> running{false};
   std::atomic<bool> end{false};
   DeviceFixture device;
@@ -125,18 +126,18 @@ TEST_CASE(
   queue.write(barrier_and({dependency}, false, waited));
   queue.ring();
   REQUIRE(eventually([&] { return running.load(); }));
-  settle();  // the barrier has been looked at
+  settle();  // lets the processor read the barrier
   const uint64_t switched_on = gpu_clock_ticks();
   queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
-  SECTION("a barrier that waits begins to be timed") {
-    settle();  // looked at once more: between its looks at the switch and at the dependency both could change
+  SECTION("a waiting barrier is timed from then on") {
+    settle();  // lets the processor read switch and dependency again: both could change in between
     const uint64_t resolved = gpu_clock_ticks();
     DeviceFixture::set(dependency, 0);
     REQUIRE(eventually([&] { return DeviceFixture::value(waited) == 0; }));
     CHECK(waited->start_ts >= switched_on);
     CHECK(waited->end_ts >= resolved);
   }
-  SECTION("a dispatch that runs began without a time and gets none") {
+  SECTION("a running dispatch started without a time and gets none") {
     end = true;
     REQUIRE(eventually([&] { return DeviceFixture::value(dispatched) == 0; }));
     CHECK(dispatched->start_ts == 0);
@@ -147,7 +148,7 @@ TEST_CASE(
   CHECK(eventually([&] { return queue.read_index() == 3; }));
 }
 
-TEST_CASE("A dependency between two queues carries the first one's results to the second") {
+TEST_CASE("A dependency between two queues makes the first queue's results visible to the second") {
   DeviceFixture device;
   ComputeQueue first(device);
   ComputeQueue second(device);

@@ -1,4 +1,4 @@
-// Figures of the command processor alone, on this machine: nanoseconds per packet, round trip, wake-up, idle cost.
+// Measures the command processor alone: nanoseconds per packet, round trip, wake-up, idle cost.
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ double ns_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::nano>(end - begin).count();
 }
 
-// The ring is filled while the queue is suspended, so that only the processor's own work is timed.
+// Fills the ring while the queue is suspended, so that only the processor's own work is timed.
 template <typename Packet>
 double full_ring(DeviceFixture& device, const Packet& packet, uint32_t packets = 16384) {
   double best = 1e30;
@@ -68,7 +68,7 @@ Quantiles quantiles(std::vector<double> values) {
   return {values[values.size() / 10], values[values.size() / 2], values[values.size() * 9 / 10]};
 }
 
-// A thread that sleeps in a futex and says when it was woken: the floor of every wake-up here.
+// A thread that sleeps in a futex and records when it woke: the lower bound of every wake-up.
 class FutexSleeper {
  public:
   FutexSleeper() : thread_([this] { run(); }) {}
@@ -133,7 +133,8 @@ int main() {
     const Quantiles trip = quantiles(trips);
     std::printf("round trip of a barrier           %8.1f ns p10, %8.1f ns median, %8.1f ns p90\n", trip.p10,
                 trip.median, trip.p90);
-    // Seen: the processor has begun the packet. Beside it what the kernel takes to wake a thread, which no sleeping device can beat.
+    // Time until the processor has begun the packet. The futex row is the time that the operating
+    // system needs to wake a thread, which no sleeping device can beat.
     queue.set_property(AMD_QUEUE_PROPERTIES_ENABLE_PROFILING, true);
     std::vector<double> seen;
     FutexSleeper sleeper;
@@ -179,7 +180,7 @@ int main() {
                 full_ring(device, dispatch(busy, 64 * 64, 64, true), 256));
   }
   for (const bool others : {false, true}) {
-    // What it costs in check mode that the host stores to a page which the device used before and uses next.
+    // Cost in check mode of the host's store to a page that the device used before and uses next.
     constexpr size_t kPage = HostPages::kPageBytes;
     constexpr size_t kPages = 256;
     constexpr int kRounds = 40;
@@ -211,7 +212,7 @@ int main() {
       const auto faulting = Clock::now();
       for (size_t page = 0; page < kPages; ++page)
         *static_cast<volatile std::byte*>(program + page * kPage + 8) = std::byte(round + 1);
-      if (round == 0) continue;  // twins are made
+      if (round == 0) continue;  // the first round creates the twins
       fault_ns += ns_between(faulting, Clock::now());
       close_ns += ns_between(begin, closed);
     }

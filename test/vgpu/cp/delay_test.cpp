@@ -1,4 +1,5 @@
-// A device whose steps are late by chance (--delay): everything happens as it must, only later. What has been held up is read from the trace.
+// A device with random delays (--delay): every step happens correctly, only later. The delays are
+// read from the trace.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -38,7 +39,7 @@ uint64_t first_seed(Condition condition) {
   return seed;
 }
 
-// The number behind "name": in a line of the trace.
+// Returns the number after "name": in a trace line.
 uint64_t field(const std::string& line, const std::string& name) {
   const size_t at = line.find('"' + name + "\":");
   if (at == std::string::npos) throw std::runtime_error("no " + name + " in " + line);
@@ -54,7 +55,7 @@ std::vector<std::string> lines_of(const DeviceFixture& device, uint32_t queue, c
 
 bool zero(const amd_signal_t* signal) { return DeviceFixture::value(signal) == 0; }
 
-// Queues that are let go together: each is `packets` barrier packets behind a common gate.
+// Queues that start together: each has `packets` barrier packets after a common gate.
 struct GatedQueues {
   GatedQueues(Options options, size_t count, unsigned packets) : device(std::move(options)) {
     for (size_t index = 0; index < count; ++index) {
@@ -81,7 +82,7 @@ struct GatedQueues {
 
 }  // namespace
 
-TEST_CASE("Each packet is held up for what its seed says, before it is launched and before it completes") {
+TEST_CASE("Each packet has the delays of its seed, before it is launched and before it completes") {
   for (const uint64_t seed : {3u, 4u, 5u, 6u}) {
     CAPTURE(seed);
     constexpr unsigned kPackets = 40;
@@ -144,7 +145,7 @@ TEST_CASE("Independent queues finish in an order that depends on the seed") {
   CHECK(last.size() == 2);
 }
 
-TEST_CASE("A queue that is held up holds up no other") {
+TEST_CASE("A delayed queue delays no other") {
   constexpr unsigned kPackets = 12;
   const auto sum = [](uint64_t seed, uint32_t queue) {
     uint64_t total = drawn_ns(seed, queue, DelayPlace::completion, 0);
@@ -198,7 +199,7 @@ TEST_CASE("Packets of a queue keep their order, barrier bits and dependencies") 
   }
 }
 
-TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion is late") {
+TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion is delayed") {
   const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
            drawn_ns(each, 0, DelayPlace::launch, 1) == 0 && drawn_ns(each, 0, DelayPlace::completion, 1) == 0;
@@ -217,12 +218,12 @@ TEST_CASE("A dispatch without barrier bit passes an earlier one whose completion
   CHECK(queue.read_index() == 2);
 }
 
-TEST_CASE("A dependency that was met once is met, although the barrier packet completes late") {
+TEST_CASE("A dependency that was met once stays met until the delayed barrier packet completes") {
   const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond &&
            drawn_ns(each, 1, DelayPlace::completion, 0) == 0;
   });
-  // Not if the gate opens between the looks at the one queue and at the other.
+  // Repeated, because the gate may open between the reads of the two queues.
   for (int round = 0; round < 20; ++round) {
     DeviceFixture device(delayed(seed));
     ComputeQueue late(device), prompt(device);
@@ -230,7 +231,8 @@ TEST_CASE("A dependency that was met once is met, although the barrier packet co
     amd_signal_t* dependency = device.signal(0);
     amd_signal_t* done = device.signal(1);
     late.submit(barrier_and({gate, dependency}, false, done));
-    prompt.submit(barrier_and({gate}, false, dependency));  // -1 then, which no barrier-AND lets pass
+    // -1 afterwards, which satisfies no barrier-AND
+    prompt.submit(barrier_and({gate}, false, dependency));
     settle();
     DeviceFixture::set(gate, 0);
     REQUIRE(eventually([&] { return DeviceFixture::value(dependency) == -1; }));
@@ -240,7 +242,7 @@ TEST_CASE("A dependency that was met once is met, although the barrier packet co
   FAIL("the packet waits for its dependency again");
 }
 
-TEST_CASE("An event is raised after its signal has its value, late, and although its queue is gone") {
+TEST_CASE("A delayed event is raised after its signal has its value, even if its queue is gone") {
   const uint64_t seed = first_seed([](uint64_t each) {
     return drawn_ns(each, 0, DelayPlace::interrupt, 0) > kMillisecond &&
            Delays(each, 0).period(DelayPlace::interrupt) == 1;
@@ -264,8 +266,8 @@ TEST_CASE("An event is raised after its signal has its value, late, and although
   CHECK(raised_ns >= begun_ns + drawn_ns(seed, 0, DelayPlace::interrupt, 0));
 }
 
-TEST_CASE("A doorbell is seen late, and what was rung meanwhile is seen with it") {
-  // Whichever of the two is found first.
+TEST_CASE("A delayed doorbell is seen together with those rung meanwhile") {
+  // Independent of which of the two is found first.
   const auto drawn = [](uint64_t seed) {
     return std::min(drawn_ns(seed, 0, DelayPlace::doorbell, 0), drawn_ns(seed, 0, DelayPlace::doorbell, 1));
   };
@@ -281,7 +283,7 @@ TEST_CASE("A doorbell is seen late, and what was rung meanwhile is seen with it"
   CHECK(field(first, "start_ns") >= rung_ns + drawn(seed));
 }
 
-TEST_CASE("SDMA packets are held up one by one and stay in order") {
+TEST_CASE("SDMA packets are delayed one by one and stay in order") {
   for (const uint64_t seed : {1u, 2u, 3u, 5u}) {
     CAPTURE(seed);
     DeviceFixture device(delayed(seed));
@@ -318,7 +320,7 @@ TEST_CASE("SDMA packets are held up one by one and stay in order") {
   }
 }
 
-TEST_CASE("Dispatches that are not executed are held up like others") {
+TEST_CASE("Dispatches that are not executed are delayed like others") {
   const uint64_t seed = first_seed(
       [](uint64_t each) { return drawn_ns(each, 0, DelayPlace::completion, 0) > kMillisecond; });
   Options options = delayed(seed);
@@ -338,7 +340,7 @@ TEST_CASE("Dispatches that are not executed are held up like others") {
   CHECK(field(packets[1], "start_ns") >= field(packets[0], "end_ns"));
 }
 
-// How often threads of this process, but for the calling one, have gone to sleep of their own accord.
+// Returns how often the other threads of this process have gone to sleep voluntarily.
 uint64_t sleeps_of_others() {
   rusage all{};
   rusage own{};
@@ -347,9 +349,9 @@ uint64_t sleeps_of_others() {
   return static_cast<uint64_t>(all.ru_nvcsw - own.ru_nvcsw);
 }
 
-TEST_CASE("While everything is held up the processor sleeps") {
+TEST_CASE("While everything is delayed the processor sleeps") {
   constexpr unsigned kPackets = 60;
-  // Delays that are long beside what the processor polls for before it sleeps.
+  // Delays much longer than the time for which the processor polls before it sleeps.
   const auto long_delays = [](uint64_t seed) {
     uint64_t count = 0;
     for (unsigned packet = 1; packet <= kPackets; ++packet)
@@ -371,7 +373,7 @@ TEST_CASE("While everything is held up the processor sleeps") {
   CHECK(sleeps_of_others() - before >= long_delays(seed));
 }
 
-TEST_CASE("Without delays the trace knows nothing of them", "[prompt]") {
+TEST_CASE("Without delays the trace has no delay fields", "[prompt]") {
   DeviceFixture device(traced());
   ComputeQueue queue(device);
   amd_signal_t* done = device.signal(1);

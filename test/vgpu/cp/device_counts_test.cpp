@@ -1,4 +1,4 @@
-// What the device counts of packets, doorbells and signals (device/device_counts.hpp).
+// The device's counters of packets, doorbells and signals (device/device_counts.hpp).
 #include "device/device_counts.hpp"
 
 #include "device_fixture.hpp"
@@ -15,7 +15,7 @@ constexpr auto kSystem = HSA_FENCE_SCOPE_SYSTEM;
 
 }  // namespace
 
-TEST_CASE("Barrier bits and scopes of completed packets are counted by what their headers say", "[counts]") {
+TEST_CASE("Barrier bits and scopes of completed packets are counted by their headers", "[counts]") {
   DeviceFixture device;
   ComputeQueue queue(device);
   const ScriptedKernel* kernel = device.kernel();
@@ -47,7 +47,7 @@ TEST_CASE("Barrier bits and scopes of completed packets are counted by what thei
   CHECK(device.counts.interrupts() == 0);
 }
 
-TEST_CASE("A packet without completion signal updates none", "[counts]") {
+TEST_CASE("A packet without completion signal updates no signal", "[counts]") {
   DeviceFixture device;
   ComputeQueue queue(device);
   queue.submit(dispatch(device.kernel()));

@@ -56,7 +56,7 @@ Options traced(Options options) {
 DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
   options.device = find_device_description("gfx90a");
   if (!options.delay)
-    options.delay = Options::from_environment().delay;  // all tests on a device that is late
+    options.delay = Options::from_environment().delay;  // runs all tests with delays
   trace_file = options.trace_file;
   trace = std::make_unique<Trace>(options.trace_file);
   void* pages =
@@ -76,7 +76,8 @@ DeviceFixture::DeviceFixture(Options with) : options(std::move(with)) {
   alias_page =
       static_cast<std::byte*>(mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
 #if defined(__SANITIZE_THREAD__)
-  // Two mappings of one page are two memories to the sanitizer, with no order between them. Recording needs both: its handler stores through the alias.
+  // The thread sanitizer treats two mappings of one page as two memories without order between
+  // them. Recording needs both, because its handler stores through the alias.
   if (options.trace_file.empty()) {
     munmap(alias_page, kPageBytes);
     alias_page = program_page;

@@ -1,5 +1,6 @@
-// A command processor in this process with everything around it made by hand: memory that is mapped for the GPU at its own address, queues,
-// signals and doorbells as ROCr and KFD would lay them out, and an Interrupts that records.
+// A command processor in the test's process with a hand-made environment: memory that is mapped for
+// the GPU at its own address; queues, signals and doorbells with the layout of ROCr and KFD; an
+// Interrupts that records.
 #pragma once
 
 #include <hsa/amd_hsa_queue.h>
@@ -25,11 +26,11 @@
 
 namespace uptempo::vgpu::test {
 
-// Waits until `condition` holds; false after `limit`, so that a hang is a failure.
+// Waits until `condition` holds. Returns false after `limit`, so that a hang becomes a failure.
 bool eventually(const std::function<bool()>& condition,
                 std::chrono::milliseconds limit = std::chrono::seconds(20));
 
-// Gives a device that must not do something the time to do it wrongly.
+// Waits long enough for the device to do what it must not do.
 void settle();
 
 class RecordedInterrupts final : public Interrupts {
@@ -40,7 +41,8 @@ class RecordedInterrupts final : public Interrupts {
   unsigned raised(uint32_t event_id) const;
   std::vector<MemoryFault> faults() const;
 
-  // Set before anything is raised: called on the processor's thread, in the middle of its turn.
+  // Set before the first event is raised. Called on the processor's thread, in the middle of its
+  // turn.
   std::function<void(uint32_t event_id)> when_raised;
 
  private:
@@ -55,7 +57,7 @@ struct DeviceFixture {
   DeviceFixture(const DeviceFixture&) = delete;
   DeviceFixture& operator=(const DeviceFixture&) = delete;
 
-  // GPU memory at its own address; zeroed; released with the fixture.
+  // Returns zeroed GPU memory at its own address, released with the fixture.
   void* allocate(size_t size_bytes, size_t alignment = 64);
   template <typename T>
   T* allocate_object(size_t count = 1) {
@@ -66,7 +68,7 @@ struct DeviceFixture {
     return reinterpret_cast<GpuAddress>(object);
   }
 
-  // A signal; with an event_id, one with mailbox and event.
+  // Returns a signal; with an event_id, one with mailbox and event.
   amd_signal_t* signal(int64_t value, uint32_t event_id = 0);
   static int64_t value(const amd_signal_t* signal);
   static void set(amd_signal_t* signal, int64_t value);
@@ -74,7 +76,7 @@ struct DeviceFixture {
 
   ScriptedKernel* kernel(Body body = nullptr);
 
-  // The next free doorbell slot: as the program sees it, and the device's alias.
+  // The next free doorbell slot: the program's view and the device's alias.
   struct Doorbell {
     uint64_t* program;
     uint64_t* alias;
@@ -83,10 +85,10 @@ struct DeviceFixture {
   void detach_doorbells();
   std::byte* doorbell_page() const { return program_page; }
 
-  // The trace so far, one object per line. Needs `traced`.
+  // Returns the trace so far, one object per line. Requires `traced`.
   std::vector<std::string> trace_lines() const;
 
-  // Of the fence checker, in order. Needs options.checks.fences.
+  // Returns the fence checker's findings in order. Requires options.checks.fences.
   std::vector<fences::Finding> findings() const;
 
   Options options;
@@ -96,7 +98,8 @@ struct DeviceFixture {
   std::unique_ptr<Trace> trace;
   std::unique_ptr<fences::Checker> checker;
   std::unique_ptr<Caches>
-      caches;  // with Options::incoherent: four compute units, nothing is evicted; of the processor's thread
+      // with Options::incoherent: four compute units, no evictions; used by the processor's thread
+      caches;
   DeviceCounts counts;
   std::unique_ptr<Device> device;
   std::unique_ptr<CommandProcessor> processor;
@@ -117,13 +120,14 @@ struct DeviceFixture {
 
 Options traced(Options options = {});
 
-// A compute queue as ROCr makes it, and packets into it.
+// A compute queue with ROCr's layout, and functions that write packets into it.
 class ComputeQueue {
  public:
   explicit ComputeQueue(DeviceFixture& fixture, uint32_t packets = 64, bool suspended = false);
   ~ComputeQueue();
 
-  // Writes a packet at the next index, header last, and moves the write index. Returns its index. Nobody else writes.
+  // Writes a packet at the next index, header last, and moves the write index. Returns the packet's
+  // index. Requires that no other thread writes.
   template <typename Packet>
   uint64_t write(const Packet& packet) {
     static_assert(sizeof(Packet) == 64);
@@ -143,7 +147,7 @@ class ComputeQueue {
   void set_write_index(uint64_t index);
   uint16_t header(uint64_t index) const;
   void* slot(uint64_t index) const;
-  // What queue_inactive_signal says; 0: no error.
+  // The value of queue_inactive_signal; 0: no error.
   uint64_t error() const;
   uint32_t error_event() const { return inactive->event_id; }
   void set_property(amd_queue_properties_t property, bool on);

@@ -1,4 +1,4 @@
-// Sleeping and waking: an idle device costs nothing and misses nothing.
+// Sleeping and waking: an idle device uses no processor time and misses no doorbell.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -37,14 +37,15 @@ bool completes(DeviceFixture& device, ComputeQueue& queue) {
 }
 
 std::atomic<unsigned> program_faults{0};
-std::atomic<std::byte*> program_fault_page{nullptr};  // atomic: stored before the access that faults
+// atomic: stored before the access that faults
+std::atomic<std::byte*> program_fault_page{nullptr};
 
 void program_handler(int, siginfo_t*, void*) {
   ++program_faults;
   mprotect(program_fault_page.load(), 4096, PROT_READ | PROT_WRITE);
 }
 
-// A page of the program's own that faults on the next store.
+// A page of the program that faults on the next store.
 volatile std::byte* guarded_page() {
   program_fault_page =
       static_cast<std::byte*>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -54,7 +55,7 @@ volatile std::byte* guarded_page() {
 volatile std::sig_atomic_t trapped_calls = 0;
 thread_local volatile char trap = 0;  // 1: system calls of this thread raise SIGSYS
 
-// In a kernel: it runs on the command processor's own thread, not on a helper.
+// In a kernel: whether it runs on the command processor's thread, not on a helper.
 bool on_processor_thread() {
   char name[16] = {};
   pthread_getname_np(pthread_self(), name, sizeof name);
@@ -112,7 +113,7 @@ TEST_CASE("A doorbell on a sleeping device is seen, however often it has slept")
   }
 }
 
-TEST_CASE("A doorbell rung by an instruction that the fault handler does not decode is seen as well") {
+TEST_CASE("A doorbell rung by an instruction that the fault handler does not decode is seen too") {
   DeviceFixture device;
   ComputeQueue queue(device);
   for (int round = 0; round < 20; ++round) {
@@ -128,7 +129,7 @@ TEST_CASE("A doorbell rung by an instruction that the fault handler does not dec
 }
 
 TEST_CASE(
-    "A doorbell that a kernel rings is seen while the processor has nothing to do but wait for that kernel") {
+    "A doorbell that a kernel rings is seen while the processor only waits for that kernel") {
   Options options;
   options.workers = 2;
   DeviceFixture device(options);
@@ -137,11 +138,12 @@ TEST_CASE(
   amd_signal_t* inner = device.signal(1);
   amd_signal_t* outer = device.signal(1);
   const uint64_t index =
-      child.write(barrier_and({}, false, inner));  // its doorbell is left to the kernel
+      child.write(barrier_and({}, false, inner));  // a kernel rings its doorbell later
   std::atomic<bool> answered{false};
   ScriptedKernel* ringer = device.kernel([&](const Slice& slice) {
     if (slice.id[0] != 0) return gfx9::Workgroup::Result::ended;
-    if (on_processor_thread()) return gfx9::Workgroup::Result::preempted;  // for the helper
+    // so that the helper runs it
+    if (on_processor_thread()) return gfx9::Workgroup::Result::preempted;
     std::this_thread::sleep_for(30ms);
     std::atomic_ref<uint64_t>(*child.bell.alias).store(index, std::memory_order_release);
     answered = eventually([&] { return DeviceFixture::value(inner) == 0; });
@@ -209,7 +211,8 @@ TEST_CASE("Faults of the program go to the program's handler, installed before o
     ComputeQueue queue(device);
     REQUIRE(completes(device, queue));
     if (!before) {
-      // While the device is busy its pages are writable, so nothing is lost by the exchange; the interposed sigaction makes it safe at any time.
+      // While the device is busy its pages are writable, so the exchange loses nothing. The
+      // interposed sigaction makes it safe at any time.
       std::atomic<bool> end{false};
       ScriptedKernel* kernel = device.kernel([&](const Slice&) {
         return end ? gfx9::Workgroup::Result::ended : gfx9::Workgroup::Result::preempted;
@@ -220,7 +223,7 @@ TEST_CASE("Faults of the program go to the program's handler, installed before o
       end = true;
       REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
     }
-    // Going to sleep puts the device's handler in front again.
+    // Falling asleep installs the device's handler first again.
     device.processor->doorbell_rung();
     std::this_thread::sleep_for(20ms);
     const unsigned faults = program_faults;
@@ -232,7 +235,7 @@ TEST_CASE("Faults of the program go to the program's handler, installed before o
   }
 }
 
-TEST_CASE("The program's view of its SIGSEGV action is replaced behind the device's handler") {
+TEST_CASE("The program can replace its SIGSEGV action behind the device's handler") {
   DeviceFixture device;
   struct sigaction mine {};
   mine.sa_sigaction = program_handler;
@@ -249,7 +252,7 @@ TEST_CASE("The program's view of its SIGSEGV action is replaced behind the devic
   REQUIRE(replace_program_action(SIGSEGV, &before, nullptr));
 }
 
-TEST_CASE("A mask that blocks everything leaves SIGSEGV open") {
+TEST_CASE("A mask that blocks every signal leaves SIGSEGV unblocked") {
   sigset_t all;
   sigfillset(&all);
   const sigset_t mask = block_all_but_segv(all);
@@ -268,7 +271,8 @@ TEST_CASE("Ringing a sleeping device works in a program that traps system calls"
   pass_on.sa_sigaction = [](int, siginfo_t*, void* context) {
     trap = 0;
     trapped_calls = trapped_calls + 1;
-    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] -= 2;  // the call once more, untrapped
+    // the repeated call is not trapped
+    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] -= 2;
   };
   REQUIRE(sigaction(SIGSYS, &pass_on, &before) == 0);
   REQUIRE(prctl(set_user_dispatch, on, 0, 0, const_cast<char*>(&trap)) == 0);
@@ -287,11 +291,11 @@ TEST_CASE("Ringing a sleeping device works in a program that traps system calls"
   sigaction(SIGSYS, &before, nullptr);
 }
 
-TEST_CASE("Detaching makes the page writable and forgets it; queues behind it see no more doorbells") {
+TEST_CASE("Detaching makes the page writable and removes it; its queues see no more doorbells") {
   DeviceFixture device;
   ComputeQueue queue(device);
   REQUIRE(completes(device, queue));
-  std::this_thread::sleep_for(20ms);  // asleep, the page is protected
+  std::this_thread::sleep_for(20ms);  // the device falls asleep and protects the page
   device.detach_doorbells();
   amd_signal_t* done = device.signal(1);
   queue.submit(barrier_and({}, false, done));  // an ordinary store now
@@ -299,7 +303,7 @@ TEST_CASE("Detaching makes the page writable and forgets it; queues behind it se
   CHECK(DeviceFixture::value(done) == 1);
 }
 
-TEST_CASE("A doorbell whose page nobody attached is polled for") {
+TEST_CASE("A doorbell whose page is not attached is polled") {
   DeviceFixture device;
   auto* bare = device.allocate_object<uint64_t>();
   *bare = ~uint64_t{0};
@@ -335,8 +339,8 @@ TEST_CASE("Idle policy: spin, then sleep; more spinning after short sleeps, less
 }
 
 TEST_CASE(
-    "Idle policy: what no doorbell announces is polled for at growing intervals, and progress starts them "
-    "again") {
+    "Idle policy: changes without a doorbell are polled at growing intervals, and progress resets the "
+    "intervals") {
   IdlePolicy policy;
   CHECK(policy.decide(0us, true).action == IdlePolicy::Action::spin);
   const auto first = policy.decide(IdlePolicy::kPollSpin, true);

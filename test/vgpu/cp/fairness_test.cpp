@@ -1,5 +1,5 @@
-// Queues share the command processor by turns. What is asserted is the order in which packets complete, which the processor's one thread decides alone;
-// no time is looked at.
+// Queues share the command processor by turns. The tests check the order in which packets complete,
+// which the processor's one thread determines. They do not measure time.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -17,8 +17,9 @@ namespace {
 
 constexpr unsigned kTurn = AqlQueue::kPacketsPerTurn;
 
-// Full queues that stand at a barrier packet each, until the processor itself opens the gate in the middle of a turn: of a queue of its own, which was made
-// before the others. Each packet of queue i raises event i + 1, which is noted.
+// Full queues, each with a barrier packet first. The processor itself opens the gate in the middle
+// of a turn of a separate queue, created before the others. Each packet of queue i raises event i +
+// 1, which the test records.
 class FullQueues {
  public:
   static constexpr uint32_t kOpener = 900;
@@ -40,7 +41,7 @@ class FullQueues {
     };
   }
 
-  // Until all have completed and been noted, which is after their signals.
+  // Runs until all packets have completed and their events, which follow the signals, are recorded.
   bool run() {
     opener_->submit(barrier_and({}, false, device.signal(1, kOpener)));
     for (size_t index = 0; index < done_.size(); ++index) {
@@ -55,7 +56,7 @@ class FullQueues {
   }
 
   DeviceFixture device;
-  std::vector<size_t> order;  // which queue's packets completed
+  std::vector<size_t> order;  // the queue of each completed packet
   std::function<void()> after_each;
 
  private:
@@ -66,7 +67,8 @@ class FullQueues {
   std::vector<amd_signal_t*> done_;
 };
 
-// Packets of each other queue that completed between two of `queue` that followed one another, at most.
+// Returns the largest number of packets of another queue that completed between two consecutive
+// packets of `queue`.
 size_t longest_wait(const std::vector<size_t>& order, size_t queue) {
   std::map<size_t, size_t> meanwhile;
   size_t longest = 0;
@@ -85,7 +87,7 @@ size_t longest_wait(const std::vector<size_t>& order, size_t queue) {
 
 }  // namespace
 
-TEST_CASE("While queues are busy none is ahead of another by more than one turn's packets", "[prompt]") {
+TEST_CASE("Busy queues never differ by more than one turn's packets", "[prompt]") {
   for (const size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
     constexpr unsigned kPackets = 10 * kTurn;
@@ -103,7 +105,7 @@ TEST_CASE("While queues are busy none is ahead of another by more than one turn'
   }
 }
 
-TEST_CASE("Between two packets of a busy queue each other one gets no more than one turn", "[prompt]") {
+TEST_CASE("Between two packets of a busy queue each other queue gets at most one turn", "[prompt]") {
   for (const size_t count : {2u, 4u, 16u}) {
     CAPTURE(count);
     FullQueues queues(std::vector<unsigned>(count, 10 * kTurn));
@@ -112,17 +114,18 @@ TEST_CASE("Between two packets of a busy queue each other one gets no more than 
   }
 }
 
-TEST_CASE("Queues that have run dry leave the processor to the others", "[prompt]") {
+TEST_CASE("Empty queues leave the processor to the others", "[prompt]") {
   FullQueues queues({kTurn, 20 * kTurn, kTurn});
   REQUIRE(queues.run());
   const auto last_of_short =
       std::find_if(queues.order.rbegin(), queues.order.rend(), [](size_t queue) { return queue != 1; });
-  // The rest, in a row: the long queue had one turn for each of the short ones' two, the first of which began with the gate.
+  // The remaining packets complete in a row: the long queue had one turn for two turns of the short
+  // ones. The first of those began with the gate.
   CHECK(last_of_short - queues.order.rbegin() >= 18 * static_cast<ptrdiff_t>(kTurn));
 }
 
 TEST_CASE(
-    "A lone packet waits for one turn of each busy queue at most, however many packets those still have",
+    "A single packet waits for at most one turn of each busy queue, however many packets those still have",
     "[prompt]") {
   struct Case {
     size_t busy;
@@ -135,14 +138,14 @@ TEST_CASE(
     FullQueues queues(std::vector<unsigned>(given.busy, given.backlog));
     ComputeQueue lone(queues.device);
     amd_signal_t* done = queues.device.signal(kPackets, kLone + 1);
-    // Between two packets of a busy queue, at another place of its turn each time.
+    // Between two packets of a busy queue, at a different place of its turn each time.
     std::vector<size_t> rung;
     queues.after_each = [&] {
       const size_t completed = queues.order.size();
       if (rung.size() == kPackets || completed != (rung.size() + 1) * (2 * given.busy * kTurn + 3)) return;
       rung.push_back(completed);
       const uint64_t index = lone.write(barrier_and({}, false, done));
-      // As a kernel rings: through the device's own mapping, which is never protected.
+      // Rings like a kernel: through the device's own mapping, which is never protected.
       std::atomic_ref<uint64_t>(*lone.bell.alias).store(index, std::memory_order_release);
     };
     REQUIRE(queues.run());
@@ -165,7 +168,7 @@ TEST_CASE("A copy and full compute queues take turns", "[prompt]") {
   SdmaRing copies(queues.device);
   auto* const source = static_cast<std::byte*>(queues.device.allocate(kCopied));
   auto* const destination = static_cast<std::byte*>(queues.device.allocate(kCopied));
-  // Begins while the queues are busy, and says when it is over.
+  // Begins while the queues are busy and reports its end.
   queues.after_each = [&] {
     if (queues.order.size() != 2 * kTurn) return;
     copies.write(uptempo::vgpu::test::copy(destination, source, kCopied));

@@ -1,4 +1,5 @@
-// What queues tell the fence checker: launches, completions, dependencies, copies, doorbells. Its rules have tests of their own (test/vgpu/device).
+// A queue's reports to the fence checker: launches, completions, dependencies, copies, doorbells.
+// The checker's rules have their own tests (test/vgpu/device).
 #include "cp/fence_watch.hpp"
 
 #include "../device/watched_pages.hpp"
@@ -21,7 +22,7 @@ Options checked() {
   return options;
 }
 
-// A kernel all of whose work-items access one word each, from `data` on.
+// Returns a kernel whose work-items access one word each, from `data` on.
 ScriptedKernel* accessing(DeviceFixture& device, Access access, const void* data) {
   return device.kernel([access, data](const Slice& slice) {
     std::array<GpuAddress, 64> address{};
@@ -43,8 +44,9 @@ hsa_kernel_dispatch_packet_t packet(const ScriptedKernel* kernel, bool barrier, 
   return result;
 }
 
-// A signal that the device itself completes when the host opens the gate. What waits for the gate alone may come after anything that the host had
-// waited for by then; what waits for this comes after nothing else.
+// A signal that the device itself completes when the host opens the gate. Work that waits for the
+// gate is ordered after everything that the host had waited for by then. Work that waits for this
+// signal is not ordered after anything else.
 struct Start {
   explicit Start(DeviceFixture& device) : queue(device), gate(device.signal(1)), signal(device.signal(1)) {
     queue.submit(barrier_and({gate}, false, signal));
@@ -81,7 +83,7 @@ TEST_CASE("Without the checker a dispatch has no observer") {
   CHECK_FALSE(observed);
 }
 
-TEST_CASE("Findings are there when the completion signal is") {
+TEST_CASE("Findings are available when the completion signal is") {
   DeviceFixture device(checked());
   ComputeQueue queue(device);
   void* data = device.allocate(256);
@@ -90,7 +92,7 @@ TEST_CASE("Findings are there when the completion signal is") {
   SECTION("without the barrier bit nothing orders the read") {
     queue.submit(packet(accessing(device, Access::read, data), false, kAgent, kSystem, done));
     REQUIRE(fired(done));
-    // The writer may end last: then it is what has overtaken.
+    // The writer may end last. The finding then names it as the later access.
     REQUIRE(eventually([&] { return device.findings().size() == 1; }));
     const auto found = device.findings().front();
     CHECK(found.what == Class::unordered);
@@ -106,14 +108,14 @@ TEST_CASE("Findings are there when the completion signal is") {
     CHECK(device.findings().front().what == Class::stale);
     CHECK(device.checker->counts().stale == 1);
   }
-  SECTION("with both there is nothing to find") {
+  SECTION("with both there is no finding") {
     queue.submit(packet(accessing(device, Access::read, data), true, kAgent, kSystem, done));
     REQUIRE(fired(done));
     CHECK(device.findings().empty());
   }
 }
 
-TEST_CASE("A barrier packet passes on what its dependencies completed, and nothing else does") {
+TEST_CASE("Only a barrier packet orders later packets after its dependencies' work") {
   DeviceFixture device(checked());
   ComputeQueue first(device), second(device);
   const Start start(device);
@@ -140,7 +142,7 @@ TEST_CASE("A barrier packet passes on what its dependencies completed, and nothi
   }
 }
 
-TEST_CASE("What the host had waited for when it rang is known to what it rang for") {
+TEST_CASE("A rung packet is ordered after everything that the host had waited for when it rang") {
   DeviceFixture device(checked());
   ComputeQueue first(device), second(device);
   void* data = device.allocate(256);
@@ -153,7 +155,7 @@ TEST_CASE("What the host had waited for when it rang is known to what it rang fo
   CHECK(device.findings().empty());
 }
 
-TEST_CASE("What was rung before a completion was announced does not know of it", "[prompt]") {
+TEST_CASE("A packet rung before a completion was announced is not ordered after it", "[prompt]") {
   constexpr uint32_t kEvent = 7;
   Options options = checked();
   options.deterministic = true;
@@ -176,7 +178,8 @@ TEST_CASE("What was rung before a completion was announced does not know of it",
   SECTION("a dispatch, rung for afterwards") { late = ring_for_dispatch; }
   SECTION("a copy, rung for in time") { in_time = ring_for_copy; }
   SECTION("a copy, rung for afterwards") { late = ring_for_copy; }
-  // The end of the first dispatch raises an event in the turn in which the end of the second one, which writes, is announced: no turn begins in between.
+  // The end of the first dispatch raises an event in the same turn that announces the end of the
+  // second dispatch, which writes. No turn begins in between.
   device.interrupts.when_raised = [&](uint32_t event) {
     if (event == kEvent && in_time) in_time();
   };
@@ -202,7 +205,7 @@ TEST_CASE("What was rung before a completion was announced does not know of it",
   }
 }
 
-TEST_CASE("Each packet carries what the host knew when it first rang for it") {
+TEST_CASE("Each packet is ordered after what the host had waited for when it first rang for it") {
   DeviceFixture device(checked());
   ComputeQueue first(device), second(device);
   void* data = device.allocate(256);
@@ -211,7 +214,7 @@ TEST_CASE("Each packet carries what the host knew when it first rang for it") {
   ScriptedKernel* reader = accessing(device, Access::read, data);
   ScriptedKernel* write = accessing(device, Access::write, data);
   std::atomic<bool> go{false};
-  // Runs until the second doorbell has been rung, when the first packet has not begun.
+  // Runs until the second doorbell has been rung, while the first packet has not begun.
   second.submit(dispatch(device.kernel([&go](const Slice&) {
     return go ? gfx9::Workgroup::Result::ended : gfx9::Workgroup::Result::preempted;
   }),
@@ -230,7 +233,7 @@ TEST_CASE("Each packet carries what the host knew when it first rang for it") {
   CHECK(device.findings().front().reader->position == 1);
 }
 
-TEST_CASE("A copy behind a kernel needs its signal, and a release as wide as the system") {
+TEST_CASE("A copy after a kernel needs the kernel's signal and a release at system scope") {
   DeviceFixture device(checked());
   ComputeQueue queue(device);
   SdmaRing ring(device);
@@ -241,9 +244,9 @@ TEST_CASE("A copy behind a kernel needs its signal, and a release as wide as the
   amd_signal_t* done = device.signal(1);
   bool depends = true;
   hsa_fence_scope_t release = kSystem;
-  SECTION("both are there") {}
+  SECTION("with both") {}
   SECTION("the release is narrower") { release = kAgent; }
-  SECTION("nothing waits for the kernel") { depends = false; }
+  SECTION("the copy does not wait for the kernel") { depends = false; }
   queue.write(barrier_and({start.signal}));
   queue.submit(packet(accessing(device, Access::write, data), true, kSystem, release, written));
   ring.write(poll(low_word(depends ? written : start.signal), 0));
@@ -261,13 +264,13 @@ TEST_CASE("A copy behind a kernel needs its signal, and a release as wide as the
     CHECK(findings.front().what == Class::stale);
     CHECK(findings.front().reader->name == "copy_linear");
     CHECK(findings.front().bytes == 256);
-    CHECK_FALSE(findings.front().possible_on_target);  // fine-grained memory is not in L2
+    CHECK_FALSE(findings.front().possible_on_target);  // L2 does not hold fine-grained memory
   } else {
     CHECK(findings.empty());
   }
 }
 
-TEST_CASE("A kernel that does not wait for the download of what it overwrites is found") {
+TEST_CASE("A kernel that overwrites data without waiting for its download is found") {
   DeviceFixture device(checked());
   ComputeQueue queue(device);
   SdmaRing ring(device);
@@ -296,7 +299,7 @@ TEST_CASE("A kernel that does not wait for the download of what it overwrites is
   }
 }
 
-TEST_CASE("Private memory is nobody else's") {
+TEST_CASE("Private memory causes no findings") {
   DeviceFixture device(checked());
   auto* scratch = static_cast<std::byte*>(device.allocate(1 << 16, 4096));
   gfx9::DispatchState state;
@@ -312,7 +315,7 @@ TEST_CASE("Private memory is nobody else's") {
     for (uint64_t lane = 0; lane < 64; ++lane) address[lane] = state.scratch_base + 4032 + 4 * lane;
     watched.access({.access = Access::write,
                     .size_bytes = 4,
-                    .lanes = 0x1ffff,  // the last of them lies behind it
+                    .lanes = 0x1ffff,  // the last of them is beyond it
                     .address = address.data()});
     watched.end(checker, {.index = index}, kind);
   }
@@ -325,7 +328,7 @@ TEST_CASE("Private memory is nobody else's") {
 
 namespace {
 
-// A page at kGpu that the host and the device share.
+// A page at kGpu that host and device share.
 struct SharedPage {
   SharedPage() : device(checked()) {
     device.memory.map({.begin = kGpu, .end = kGpu + kPage, .host = watched.memory.device});
@@ -335,7 +338,8 @@ struct SharedPage {
   SharedPage(const SharedPage&) = delete;
   SharedPage& operator=(const SharedPage&) = delete;
 
-  // A kernel that accesses the page's first 256 bytes in this way and does not end before it is released.
+  // Returns a kernel that makes these accesses to the page's first 256 bytes and ends when it is
+  // released.
   ScriptedKernel* accessing_until_released(std::vector<Access> accesses) {
     return device.kernel([this, accesses](const Slice& slice) {
       if (slice.turn == 0) {
@@ -388,7 +392,7 @@ TEST_CASE("A load of the host while a dispatch writes the page for the first tim
   }
 }
 
-TEST_CASE("A load of the host ahead of a copy that it has rung for is found, and one behind it is not") {
+TEST_CASE("A load of the host before a copy that it has rung for is found, and one after it is not") {
   SharedPage page;
   ComputeQueue queue(page.device);
   SdmaRing ring(page.device);
@@ -408,7 +412,7 @@ TEST_CASE("A load of the host ahead of a copy that it has rung for is found, and
   page.released = true;
   REQUIRE(fired(done));
   CHECK(load(page.watched.memory.program) == 42);
-  ring.submit(decrement(low_word(done)));  // so that the device looks
+  ring.submit(decrement(low_word(done)));  // makes the device read its queues
   REQUIRE(eventually([&] { return DeviceFixture::value(done) == -1; }));
   if (!early) {
     CHECK(page.device.findings().empty());

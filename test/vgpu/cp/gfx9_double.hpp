@@ -1,6 +1,6 @@
-// Stands in for gfx9/: a "kernel" is a C++ function that the test wrote, so that scheduling and packet processing are tested without instructions.
-//
-// Linked into the test, its definitions take the place of the gfx9 library's.
+// Replaces gfx9/ in tests: a "kernel" is a C++ function of the test, so scheduling and packet
+// processing are tested without instructions. Linked into the test, these definitions replace those
+// of the gfx9 library.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@ namespace uptempo::vgpu::test {
 
 using WorkgroupId = std::array<uint32_t, 3>;
 
-// What one call of a kernel's body sees. A body is called once per slice of its workgroup, with turn 0, 1, 2...
+// Argument of a kernel's body, which is called once per slice of its workgroup, with turn 0, 1,
+// 2...
 struct Slice {
   gfx9::Executor& executor;
   const gfx9::DispatchState& dispatch;
@@ -23,9 +24,9 @@ struct Slice {
 };
 using Body = std::function<gfx9::Workgroup::Result(const Slice&)>;
 
-// Lies where a kernel object would lie.
+// Located where a kernel object would be.
 struct ScriptedKernel {
-  bool legacy = false;  // passes for a blit kernel of ROCr
+  bool legacy = false;  // is treated as a blit kernel of ROCr
   uint32_t group_segment_bytes = 0;
   uint32_t private_segment_bytes = 0;
   uint32_t kernarg_bytes = 0;

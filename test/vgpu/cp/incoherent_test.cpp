@@ -1,5 +1,5 @@
-// Fences of packets on a device whose caches go stale: when they are carried out, and which. The kernels store and load through the caches
-// themselves, as gfx9 does.
+// Fences of packets on a device with stale caches: which fences act, and when. The kernels store
+// and load through the caches themselves, as gfx9 does.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -42,7 +42,7 @@ struct Incoherent : DeviceFixture {
       return Result::ended;
     });
   }
-  // Through the vector L1 of compute unit 0 and its scalar L1.
+  // Loads through the vector L1 of compute unit 0 and through its scalar L1.
   ScriptedKernel* loads() {
     return kernel([this](const Slice& slice) {
       const Mapping& mapping = *slice.executor.memory.find(0x1000000);
@@ -85,12 +85,12 @@ struct Incoherent : DeviceFixture {
   }
 
   alignas(4096) uint32_t words[1024] = {};
-  uint32_t vector = 0, scalar = 0;  // what was loaded last
+  uint32_t vector = 0, scalar = 0;  // the last loaded values
 };
 
 }  // namespace
 
-TEST_CASE("A dispatch's stores reach memory ahead of its signal when it releases to the system, else not") {
+TEST_CASE("A dispatch's stores reach memory before its signal if it releases to the system, else not") {
   for (const auto release : {kNone, kAgent, kSystem}) {
     Incoherent device;
     ComputeQueue queue(device);
@@ -99,7 +99,7 @@ TEST_CASE("A dispatch's stores reach memory ahead of its signal when it releases
   }
 }
 
-TEST_CASE("A barrier packet releases what dispatches before it have stored") {
+TEST_CASE("A barrier packet releases the stores of earlier dispatches") {
   for (const auto release : {kNone, kAgent, kSystem}) {
     Incoherent device;
     ComputeQueue queue(device), other(device);
@@ -109,7 +109,7 @@ TEST_CASE("A barrier packet releases what dispatches before it have stored") {
   }
 }
 
-TEST_CASE("A dispatch sees what the host has stored when it acquires from the system, or a barrier did") {
+TEST_CASE("A dispatch sees the host's stores if it or an earlier barrier acquires from the system") {
   for (const bool by_barrier : {false, true}) {
     for (const auto acquire : {kNone, kAgent, kSystem}) {
       Incoherent device;
@@ -124,7 +124,7 @@ TEST_CASE("A dispatch sees what the host has stored when it acquires from the sy
   }
 }
 
-TEST_CASE("A dispatch sees what another one has stored when it acquires at agent scope") {
+TEST_CASE("A dispatch sees another dispatch's stores if it acquires at agent scope") {
   for (const auto acquire : {kNone, kAgent, kSystem}) {
     Incoherent device;
     ComputeQueue queue(device), other(device);
@@ -161,7 +161,7 @@ TEST_CASE("ACQUIRE_MEM acts on the caches that it names") {
   }
 }
 
-TEST_CASE("Unmapping writes back what L2 holds, and what is mapped there next is seen") {
+TEST_CASE("Unmapping writes L2 back, and the device sees the next mapping at that address") {
   Incoherent device;
   ComputeQueue queue(device);
   device.run(queue, device.loads(), kSystem, kNone);
@@ -179,7 +179,7 @@ TEST_CASE("Unmapping writes back what L2 holds, and what is mapped there next is
   CHECK(device.scalar == 7);
 }
 
-TEST_CASE("Unmapping waits for nothing that does not use the memory, and works with nothing cached") {
+TEST_CASE("Unmapping waits only for users of the memory, and works with nothing cached") {
   Incoherent device;
   device.processor->unmap(0x1000000);
   device.processor->unmap(0x1000000);

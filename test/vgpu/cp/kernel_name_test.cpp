@@ -1,4 +1,4 @@
-// Kernel names out of GPU memory: an image as the linker makes it and the loader copies it.
+// Kernel names from GPU memory: an image as the linker creates it and the loader copies it.
 #include <elf.h>
 
 #include <cstring>
@@ -11,7 +11,8 @@ using namespace uptempo::vgpu;
 
 namespace {
 
-// Two kernels' descriptors at 0xa00 and 0xa40, names in .dynstr, tables where PT_DYNAMIC says.
+// Descriptors of two kernels at 0xa00 and 0xa40, names in .dynstr, tables at the addresses of
+// PT_DYNAMIC.
 struct Image {
   alignas(4096) std::byte bytes[3 * 4096] = {};
 
@@ -83,13 +84,13 @@ TEST_CASE("Control characters of a name become spaces, and no other byte changes
   CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "s   \"k\xff");
 }
 
-TEST_CASE("Where no symbol is found the address stands for the name") {
+TEST_CASE("If no symbol is found, the name is the address") {
   LoadedImage loaded;
   CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa80) == "0x70000a80");
   CHECK(kernel_name(loaded.reader, 0x1234) == "0x1234");
 }
 
-TEST_CASE("An image that ends or lies anywhere is no trouble") {
+TEST_CASE("A truncated or corrupt image is handled") {
   SECTION("the dynamic section is not mapped") {
     LoadedImage loaded(1);
     CHECK(kernel_name(loaded.reader, LoadedImage::kBase + 0xa00) == "0x70000a00");

@@ -1,4 +1,5 @@
-// Host memory that a kernel uses and that the program has taken away: a GPU memory fault, not the end of the process.
+// Host memory that a kernel uses and that the program has unmapped, protected or truncated: a GPU
+// memory fault, not the end of the process.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ struct Pages {
   std::byte* begin;
 };
 
-// One access of a kernel at byte 8 of the second page, and the faults that were reported while the kernel still ran.
+// Makes a kernel access byte 8 of the second page and returns the faults reported while the kernel
+// still ran.
 std::vector<MemoryFault> faults_of(const Pages& pages, bool write) {
   DeviceFixture device;
   ComputeQueue queue(device);
@@ -71,20 +73,20 @@ TEST_CASE("A kernel's access to host memory that was unmapped is a memory fault 
 }
 
 TEST_CASE(
-    "A kernel's access to host memory that was protected is a memory fault that tells reads from writes") {
-  SECTION("a write to a page that may only be read") {
+    "A kernel's access to host memory that was protected is a memory fault that names read or write") {
+  SECTION("a write to a read-only page") {
     const Pages pages;
     mprotect(pages.begin + kPage, kPage, PROT_READ);
     check(faults_of(pages, true), pages, Access::write, true, "protected");
   }
-  SECTION("a read of a page that may not be touched") {
+  SECTION("a read of an inaccessible page") {
     const Pages pages;
     mprotect(pages.begin + kPage, kPage, PROT_NONE);
     check(faults_of(pages, false), pages, Access::read, true, "protected");
   }
 }
 
-TEST_CASE("A kernel's write to a file that may only be read is a memory fault and leaves the file alone") {
+TEST_CASE("A kernel's write to a read-only file is a memory fault and does not change the file") {
   char name[] = "/tmp/vgpu-lost-memory-XXXXXX";
   const int writable = mkstemp(name);
   REQUIRE(ftruncate(writable, 2 * kPage) == 0);

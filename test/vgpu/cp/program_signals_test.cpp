@@ -1,4 +1,5 @@
-// A program with its own ideas about SIGSEGV, under the launcher: the sleeping device still wakes, and the program's handler still gets its faults.
+// A program with its own SIGSEGV handling, under the launcher: the sleeping device still wakes, and
+// the program's handler still receives the program's faults.
 #include <hsa/hsa.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -37,7 +38,7 @@ hsa_agent_t find_gpu() {
   return gpu;
 }
 
-// One barrier packet, waited for. False after two seconds.
+// Sends one barrier packet and waits for it. Returns false after two seconds.
 bool round_trip(hsa_queue_t* queue, hsa_signal_t signal) {
   hsa_signal_store_relaxed(signal, 1);
   const uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
@@ -67,7 +68,7 @@ TEST_CASE("Doorbells get through a program's SIGSEGV handler and through a threa
   REQUIRE(hsa_signal_create(1, 0, nullptr, &signal) == HSA_STATUS_SUCCESS);
   REQUIRE(round_trip(queue, signal));
 
-  std::this_thread::sleep_for(20ms);  // the device sleeps, its doorbell page is protected
+  std::this_thread::sleep_for(20ms);  // the device falls asleep and protects its doorbell page
   struct sigaction action {};
   struct sigaction before {};
   struct sigaction now {};

@@ -64,7 +64,7 @@ TEST_CASE("A kernel that spins on the host lets queues be served") {
   CHECK(eventually([&] { return DeviceFixture::value(waited) == 0; }));
 }
 
-TEST_CASE("Workgroups of one dispatch that wait for all of it to arrive become resident together") {
+TEST_CASE("Workgroups that wait for all others of their dispatch become resident together") {
   for (const uint32_t workers : {1u, 3u}) {
     CAPTURE(workers);
     DeviceFixture device(with_workers(workers));
@@ -80,7 +80,8 @@ TEST_CASE("Workgroups of one dispatch that wait for all of it to arrive become r
     }),
                           groups * 256, 256, false, done));
     CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
-    // Those that wait and give up their slices at once do not get a turn each between any two that start.
+    // Waiting workgroups that give up their slices at once do not get one turn each between any two
+    // starts.
     if (workers == 1) CHECK(slices < 20 * groups);
   }
 }
@@ -116,7 +117,7 @@ TEST_CASE("A dispatch beside one that never ends gets a fair share") {
   CHECK(eventually([&] { return queue.read_index() == 1; }));
 }
 
-TEST_CASE("Deterministic: the order of workgroups depends on the seed alone") {
+TEST_CASE("Deterministic: only the seed determines the order of workgroups") {
   const auto order = [](uint64_t seed) {
     Options options;
     options.deterministic = true;
@@ -141,7 +142,7 @@ TEST_CASE("Deterministic: the order of workgroups depends on the seed alone") {
   CHECK(order(2) != first);
 }
 
-TEST_CASE("Destroying a queue abandons what it runs, and other queues are not disturbed") {
+TEST_CASE("Destroying a queue abandons its kernels and does not affect other queues") {
   for (const uint32_t workers : {1u, 3u}) {
     CAPTURE(workers);
     DeviceFixture device(with_workers(workers));
@@ -170,8 +171,7 @@ TEST_CASE("Destroying a queue abandons what it runs, and other queues are not di
 }
 
 TEST_CASE(
-    "What was resident of abandoned dispatches makes room: a grid that has to be resident as a whole still "
-    "fits") {
+    "Abandoned dispatches release their residency: a grid that must be resident as a whole still fits") {
   bool faults = false;
   SECTION("after queues that were destroyed") { faults = false; }
   SECTION("after kernels that faulted") { faults = true; }
@@ -206,7 +206,7 @@ TEST_CASE(
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));
 }
 
-TEST_CASE("Workgroups of several dispatches run side by side, also when each dispatch has but one") {
+TEST_CASE("Workgroups of several dispatches run concurrently, also if each dispatch has only one") {
   std::mutex mutex;
   std::set<std::thread::id> workers;
   DeviceFixture device(with_workers(2));
@@ -219,7 +219,7 @@ TEST_CASE("Workgroups of several dispatches run side by side, also when each dis
   });
   kernel->instructions_per_slice = 8192;
   amd_signal_t* done = device.signal(2);
-  settle();  // the helper sleeps
+  settle();  // the helper falls asleep
   first.submit(dispatch(kernel, 64, 64, false, done));
   second.submit(dispatch(kernel, 64, 64, false, done));
   CHECK(eventually([&] { return DeviceFixture::value(done) == 0; }));

@@ -12,7 +12,7 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-// What ROCr does when it is asked: new scratch for `lane_bytes` a work-item and `waves` waves.
+// Acts as ROCr on a request: provides scratch for `lane_bytes` per work-item and `waves` waves.
 void give_scratch(ComputeQueue& queue, uint32_t lane_bytes, uint32_t waves) {
   queue.queue->scratch_wave64_lane_byte_size = lane_bytes;
   queue.queue->compute_tmpring_size = waves | (lane_bytes * 64 / 1024) << 12;
@@ -24,7 +24,7 @@ void give_scratch(ComputeQueue& queue, uint32_t lane_bytes, uint32_t waves) {
 }  // namespace
 
 TEST_CASE(
-    "A private segment beyond the queue's scratch is asked for once the queue is empty, with the packet at "
+    "Scratch for a larger private segment is requested when the queue is empty, with the packet at "
     "the read index") {
   DeviceFixture device;
   ComputeQueue queue(device);
@@ -61,7 +61,7 @@ TEST_CASE(
   give_scratch(queue, 256, 8);
   REQUIRE(eventually([&] { return DeviceFixture::value(done) == 0; }));
   CHECK(ran == 1);
-  // Enough for the next one: not asked for again.
+  // Enough for the next dispatch, so no second request.
   amd_signal_t* again = device.signal(1);
   packet.completion_signal = DeviceFixture::handle(again);
   queue.submit(packet);
@@ -83,7 +83,7 @@ TEST_CASE("A runtime that gives too little scratch is asked three times, then th
   CHECK(eventually([&] { return queue.error() == static_cast<uint64_t>(QueueError::packet_format); }));
 }
 
-TEST_CASE("Scratch for one dispatch alone is given back before anything else is launched") {
+TEST_CASE("Scratch for one dispatch alone is reclaimed before anything else is launched") {
   DeviceFixture device;
   ComputeQueue queue(device);
   ScriptedKernel* kernel = device.kernel();
@@ -102,7 +102,7 @@ TEST_CASE("Scratch for one dispatch alone is given back before anything else is 
   REQUIRE(eventually([&] { return queue.error() == 0x200; }));
   settle();
   CHECK(DeviceFixture::value(behind) == 1);
-  // ROCr: signal to 0 first, then the property.
+  // ROCr stores the signal first, then the property.
   DeviceFixture::set(queue.inactive, 0);
   queue.set_property(AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE, false);
   CHECK(eventually([&] { return DeviceFixture::value(behind) == 0; }));
@@ -118,11 +118,12 @@ TEST_CASE("Resident workgroups never share wave slots, and the queue's slots bou
   bool clash = false;
   ScriptedKernel* kernel = device.kernel([&](const Slice& slice) {
     const std::lock_guard lock(mutex);
-    // Workgroups of three waves: three slots from the first one on.
+    // Workgroups of three waves use three consecutive slots.
     for (uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot)
       if (slice.turn == 0) clash = clash || !taken.insert(slot).second || slot >= 8;
     most = std::max(most, taken.size());
-    // None ends before two have been resident together, however late the second worker comes.
+    // No workgroup ends before two have been resident together, however late the second worker
+    // starts.
     if (slice.turn < 3 || most < 6) return Result::preempted;
     for (uint32_t slot = slice.scratch_slot; slot < slice.scratch_slot + 3; ++slot) taken.erase(slot);
     return Result::ended;

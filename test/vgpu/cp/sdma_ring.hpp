@@ -1,4 +1,5 @@
-// An SDMA queue in the fixture's memory, and its packets encoded by hand as ROCr encodes them on gfx9.
+// An SDMA queue in the fixture's memory. Its packets are encoded by hand as ROCr encodes them on
+// gfx9.
 #pragma once
 
 #include <cstring>
@@ -60,7 +61,7 @@ class SdmaRing {
     }
   }
   void ring() { std::atomic_ref<uint64_t>(*bell_.program).store(written_, std::memory_order_release); }
-  // Through the device's own mapping, which is never protected.
+  // Rings through the device's own mapping, which is never protected.
   void ring_as_device() {
     std::atomic_ref<uint64_t>(*bell_.alias).store(written_, std::memory_order_release);
   }

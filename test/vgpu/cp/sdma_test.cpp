@@ -52,7 +52,7 @@ TEST_CASE("A copy as ROCr submits it: dependency, times, flush, copy, signal, ma
   CHECK(ring.drained());
 }
 
-TEST_CASE("A fill writes its dwords and no more") {
+TEST_CASE("A fill writes exactly its dwords") {
   DeviceFixture device;
   SdmaRing ring(device);
   auto* words = device.allocate_object<uint32_t>(1002);
@@ -64,7 +64,7 @@ TEST_CASE("A fill writes its dwords and no more") {
 }
 
 TEST_CASE(
-    "A line of the trace says where a copy or a fill begins to read and write, and no other packet's does") {
+    "The trace line of a copy or a fill has the addresses that it reads and writes; no other has them") {
   DeviceFixture device(traced());
   SdmaRing ring(device);
   auto* source = static_cast<std::byte*>(device.allocate(64));
@@ -137,14 +137,14 @@ TEST_CASE("Padding, a ring that wraps, and many copies") {
   }
   REQUIRE(ring.drained());
   for (uint32_t index = 0; index < 1000; ++index) REQUIRE(words[index] == index + 1);
-  // A NOP may announce that dwords follow it.
+  // The header of a NOP may give a number of following dwords.
   ring.write({2u << 16, 0xffffffff, 0xffffffff});
   ring.submit(fence(&words[1500], 9));
   REQUIRE(ring.drained());
   CHECK(words[1500] == 9);
 }
 
-TEST_CASE("A large copy does not hold up another queue") {
+TEST_CASE("A large copy does not block another queue") {
   DeviceFixture device;
   SdmaRing ring(device);
   ComputeQueue queue(device);
@@ -153,8 +153,9 @@ TEST_CASE("A large copy does not hold up another queue") {
   auto* source = static_cast<uint8_t*>(device.allocate(bytes));
   auto* destination = static_cast<uint8_t*>(device.allocate(bytes));
   std::memset(source, 0x5a, bytes);
-  // The barrier's dependency is resolved when a quarter has been copied: only a processor that leaves a ring with work in it completes the barrier
-  // before the rest. Both ends are told by the device's clock, whenever this thread gets to look.
+  // The barrier's dependency is resolved when a quarter has been copied. Only a processor that
+  // leaves a ring with remaining work completes the barrier before the rest. Both ends are timed by
+  // the device's clock, independent of this thread.
   amd_signal_t* first_copied = device.signal(1);
   amd_signal_t* done = device.signal(1);
   auto* ring_ended = device.allocate_object<uint64_t>();
@@ -176,7 +177,7 @@ TEST_CASE("A copy crosses from one mapping to the next") {
   SdmaRing ring(device);
   auto* pages = static_cast<std::byte*>(device.allocate(8192, 4096));
   std::memset(pages, 0x77, 8192);
-  // Two GPU ranges side by side whose host memory lies apart.
+  // Two adjacent GPU ranges with separate host memory.
   Mapping first, second;
   first.begin = 0x100000;
   first.end = second.begin = 0x101000;
@@ -194,7 +195,7 @@ TEST_CASE("A copy crosses from one mapping to the next") {
   CHECK(pages[6000 - 4096] == std::byte{0x77});
 }
 
-TEST_CASE("Unsupported SDMA packets are named") {
+TEST_CASE("The error names an unsupported SDMA packet") {
   for (const auto& [words, name] :
        std::vector<std::pair<Words, std::string>>{{{2, 0, 0, 0}, "WRITE"},
                                                   {{1u | 1u << 8, 0, 0, 0, 0, 0, 0}, "COPY"},
@@ -212,7 +213,7 @@ TEST_CASE("Unsupported SDMA packets are named") {
   }
 }
 
-TEST_CASE("An unsupported SDMA packet stops its queue, and the others go on") {
+TEST_CASE("An unsupported SDMA packet stops its queue, and the others continue") {
   DeviceFixture device;
   SdmaRing ring(device);
   SdmaRing other(device);
@@ -266,7 +267,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "Host memory that was unmapped while the GPU had it is a memory fault, not the end of the process") {
+    "Access to registered host memory that was unmapped is a memory fault, not the end of the process") {
   DeviceFixture device;
   SdmaRing ring(device);
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

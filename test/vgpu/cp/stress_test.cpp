@@ -1,4 +1,4 @@
-// Many packets, many producers, queues that come and go.
+// Many packets, many producers, and queues that are created and destroyed.
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -13,7 +13,7 @@ using Result = gfx9::Workgroup::Result;
 
 namespace {
 
-// hsa_queue_add_write_index, write, header, doorbell: a producer that shares its queue.
+// A producer that shares its queue: hsa_queue_add_write_index, packet, header, doorbell.
 void submit_shared(ComputeQueue& queue, const hsa_kernel_dispatch_packet_t& packet) {
   const uint64_t index =
       std::atomic_ref<uint64_t>(const_cast<uint64_t&>(queue.queue->write_dispatch_id))
@@ -54,7 +54,7 @@ TEST_CASE("Thousands of packets of several producers on one queue all run, none 
   CHECK(queue.error() == 0);
 }
 
-TEST_CASE("Queues of several threads come and go while others work") {
+TEST_CASE("Threads create and destroy queues while other queues work") {
   DeviceFixture device;
   constexpr unsigned threads_count = 4, rounds = 30;
   std::atomic<unsigned> failed{0};

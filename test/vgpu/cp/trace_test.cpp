@@ -1,4 +1,4 @@
-// The packet trace as device/trace.hpp describes it.
+// The packet trace, as device/trace.hpp describes it.
 #include "cp/doorbell_lines.hpp"
 #include "device_fixture.hpp"
 #include "test/support/catch.hpp"
@@ -64,7 +64,7 @@ TEST_CASE("Deterministic runs give the same trace, times aside", "[prompt]") {
     std::vector<std::string> result;
     if (!eventually([&] { return DeviceFixture::value(done) == 0; })) return result;
     for (const std::string& line : device.trace_lines()) {
-      // Times and addresses differ between two devices in one process; index and order must not.
+      // Times and addresses differ between two devices in one process. Index and order must not.
       result.push_back(line.substr(0, line.find("\"kernel\""))
                            .substr(0, line.find("\"ns\""))
                            .substr(0, line.find("\"start_ns\"")));
@@ -76,7 +76,7 @@ TEST_CASE("Deterministic runs give the same trace, times aside", "[prompt]") {
   CHECK(run() == first);
 }
 
-TEST_CASE("Every doorbell is traced, also those that are overwritten at once") {
+TEST_CASE("Every doorbell is traced, also one that is overwritten at once") {
   DeviceFixture device(traced());
   ComputeQueue queue(device, 1024);
   amd_signal_t* done = device.signal(500);
@@ -121,7 +121,7 @@ TEST_CASE("A doorbell has one line, whether it is noted first or found first") {
   CHECK_FALSE(lines.found(7, 200));
   CHECK(lines.found(8, 400));
   CHECK_FALSE(lines.noted(8, 300));
-  // Overwritten before anybody looked; rung by a kernel.
+  // Overwritten before it was read, or rung by a kernel.
   CHECK(lines.noted(9, 500));
   CHECK(lines.noted(10, 510));
   CHECK_FALSE(lines.found(10, 520));
@@ -130,7 +130,7 @@ TEST_CASE("A doorbell has one line, whether it is noted first or found first") {
   CHECK(lines.noted(11, 700));
 }
 
-TEST_CASE("Doorbells that only one side ever sees are forgotten in the end") {
+TEST_CASE("Doorbells that only one side sees are dropped eventually") {
   DoorbellLines lines;
   for (uint64_t value = 0; value < 10'000; ++value) CHECK(lines.noted(value, value));
   CHECK_FALSE(lines.found(9'999, 10'000));
