@@ -63,7 +63,8 @@ constexpr auto f64_to_u32 = [](auto v) HWY_ATTR {
 };
 constexpr auto u32_to_f64 = [](auto v) HWY_ATTR {
   const auto shifted = hn::BitCast(DF64{}, hn::Or(hn::PromoteTo(D64{}, v), bits(hn::Set(DF64{}, 0x1p52))));
-  return hn::Sub(shifted, hn::Set(DF64{}, 0x1p52));
+  // Rounding down, the difference of equal numbers is -0.
+  return hn::Abs(hn::Sub(shifted, hn::Set(DF64{}, 0x1p52)));
 };
 
 template <int kByte>

@@ -77,7 +77,8 @@ struct Lanes {
 using Core = void (*)(Lanes&);
 
 // How VOP3P applies a core to its operands.
-enum class Packing : uint8_t { none, halves, dwords, mix, mix_low, mix_high };
+// `pairs`: two 16-bit halves of src0 and src1 each, as v_dot2 multiplies them; src2 is 32 bits wide.
+enum class Packing : uint8_t { none, halves, dwords, mix, mix_low, mix_high, pairs };
 
 enum Flag : unsigned {
   kCold = 1,  // seldom executed: no fast handlers, to save code

@@ -74,7 +74,15 @@ constexpr auto min3 = [](auto a, auto b, auto c) HWY_ATTR { return min(min(a, b)
 constexpr auto max3 = [](auto a, auto b, auto c) HWY_ATTR { return max(max(a, b), c); };
 constexpr auto med3 = [](auto a, auto b, auto c) HWY_ATTR {
   const auto nan = hn::Or(hn::Or(is_nan(a), is_nan(b)), is_nan(c));
-  return hn::IfThenElse(nan, min3(a, b, c), max(min(a, b), min(max(a, b), c)));
+  // As for float32: the greater of the other two beside the largest. Zeros are equal there, so that of three zeros +0 is the median once one is +0.
+  const auto equal = [](auto x, auto y) HWY_ATTR {
+    const auto zero = hn::Zero(hn::DFromV<decltype(x)>{});
+    return hn::Or(hn::Eq(x, y), hn::Eq(hn::Or(magnitude(x), magnitude(y)), zero));
+  };
+  const auto largest = max3(a, b, c);
+  const auto middle =
+      hn::IfThenElse(equal(largest, a), max(b, c), hn::IfThenElse(equal(largest, b), max(a, c), max(a, b)));
+  return hn::IfThenElse(nan, min3(a, b, c), middle);
 };
 // Computed as integers, staged and written as floats.
 constexpr Entry as_float(Entry e) {

@@ -117,6 +117,41 @@ const Op* packed(const Op& op, Wave& wave, const Entry& entry, Core core) {
   return next(op);
 }
 
+// Pairs of halves: op_sel says which half of its register is the low one of a pair, op_sel_hi which is the high one, neg and neg_hi their signs.
+const Op* paired(const Op& op, Wave& wave, const Entry& entry, Core core) {
+  const Instruction& in = op.in;
+  Pair room[3];
+  Pair result;
+  Lanes lanes;
+  lanes.dst[0] = result.half[0].lane;
+  const bool flushes = is_float(entry.result) && (wave.mode & 0x40) == 0;
+  for (unsigned i = 0; i < 2; ++i) {
+    stage_raw(wave, in, i, Type::f16, room[i], lanes);
+    const unsigned low = (in.op_sel >> i & 1) * 16u, high = (in.op_sel_hi >> i & 1) * 16u;
+    const uint32_t flip_low = (in.neg >> i & 1) ? 0x8000u : 0u,
+                        flip_high = (in.neg_hi >> i & 1) ? 0x8000u : 0u;
+    Vgpr& to = room[i].half[1];
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const uint32_t x = lanes.src[i][0][lane];
+      uint32_t a = (x >> low & 0xffffu) ^ flip_low, b = (x >> high & 0xffffu) ^ flip_high;
+      if (flushes && (a & 0x7c00u) == 0) a &= 0x8000u;
+      if (flushes && (b & 0x7c00u) == 0) b &= 0x8000u;
+      to.lane[lane] = a | b << 16;
+    }
+    lanes.src[i][0] = to.lane;
+  }
+  stage_raw(wave, in, 2, entry.source[2], room[2], lanes);
+  if (in.neg >> 2 & 1) {
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      room[2].half[1].lane[lane] = lanes.src[2][0][lane] ^ 0x80000000u;
+    lanes.src[2][0] = room[2].half[1].lane;
+  }
+  run_core(wave, entry, core, lanes);
+  if (is_float(entry.result)) modify_result(wave, in, entry.result, result);
+  write_result(wave, in, entry.result, false, result, wave.exec());
+  return next(op);
+}
+
 // Each source float32 or either half of it as float16; neg_hi means abs. LLVM: VOP3P mix modifiers.
 const Op* mixed(const Op& op, Wave& wave, const Entry& entry) {
   const Instruction& in = op.in;
@@ -174,6 +209,8 @@ const Op* general(const Op& op, Wave& wave) {
     case Packing::halves:
     case Packing::dwords:
       return packed(op, wave, entry, core);
+    case Packing::pairs:
+      return paired(op, wave, entry, core);
     default:
       return mixed(op, wave, entry);
   }

@@ -53,6 +53,12 @@ uint32_t half_of(float value, unsigned rounding) noexcept {
   return sign | result;
 }
 
-uint32_t half_of(float value) noexcept { return half_of(value, _mm_getcsr() >> 13 & 3u); }
+// MXCSR's DAZ applies, as it does to VCVTPS2PH.
+uint32_t half_of(float value) noexcept {
+  const unsigned control = _mm_getcsr();
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const bool flushes = (control & 0x40) != 0 && (bits & 0x7f800000u) == 0;
+  return half_of(flushes ? std::bit_cast<float>(bits & 0x80000000u) : value, control >> 13 & 3u);
+}
 
 }  // namespace uptempo::vgpu::gfx9::vector

@@ -71,6 +71,10 @@ const Op* mqsad_u32(const Op& op, Wave& wave) {
   }
   return next(op);
 }
+constexpr Entry of_pairs(Entry e) {
+  e.packing = Packing::pairs;
+  return e;
+}
 constexpr Entry own(Opcode opcode, Handler handler) {
   Entry e;
   e.opcode = opcode;
@@ -157,8 +161,8 @@ constexpr Entry kEntries[] = {
                                     return result;
                                   }),
 
-    scalar_op<I32(U32, U32, I32)>(Opcode::v_dot2_i32_i16, dot_i<16>, dot_i_saturated<16>),
-    scalar_op<U32(U32, U32, U32)>(Opcode::v_dot2_u32_u16, dot_u<16>, dot_u_saturated<16>),
+    of_pairs(scalar_op<I32(U32, U32, I32)>(Opcode::v_dot2_i32_i16, dot_i<16>, dot_i_saturated<16>)),
+    of_pairs(scalar_op<U32(U32, U32, U32)>(Opcode::v_dot2_u32_u16, dot_u<16>, dot_u_saturated<16>)),
     scalar_op<I32(U32, U32, I32)>(Opcode::v_dot4_i32_i8, dot_i<8>, dot_i_saturated<8>),
     scalar_op<U32(U32, U32, U32)>(Opcode::v_dot4_u32_u8, dot_u<8>, dot_u_saturated<8>),
     scalar_op<I32(U32, U32, I32)>(Opcode::v_dot8_i32_i4, dot_i<4>, dot_i_saturated<4>),
@@ -166,7 +170,7 @@ constexpr Entry kEntries[] = {
     scalar_op<I32(U32, U32, I32)>(Opcode::v_dot2c_i32_i16, dot_i<16>),
     scalar_op<I32(U32, U32, I32)>(Opcode::v_dot4c_i32_i8, dot_i<8>),
     scalar_op<I32(U32, U32, I32)>(Opcode::v_dot8c_i32_i4, dot_i<4>),
-    scalar_op<F32(U32, U32, F32)>(Opcode::v_dot2_f32_f16, dot2_f16),
+    of_pairs(scalar_op<F32(U32, U32, F32)>(Opcode::v_dot2_f32_f16, dot2_f16)),
     scalar_op<F32(U32, U32, F32)>(Opcode::v_dot2c_f32_f16, dot2_f16),
 
     scalar_op<F32(F32, F32, F32)>(

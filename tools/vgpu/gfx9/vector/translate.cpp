@@ -74,6 +74,12 @@ Handler translate_vector(Instruction& in) noexcept {
   if (clamps && !is_float(entry.result) && entry.saturating == nullptr && !(entry.flags & kExact))
     return nullptr;
 
+  // What VOP3P's selects and signs mean to integers that are no halves is defined nowhere.
+  if (in.format == Format::vop3p && entry.packing == Packing::none &&
+      (in.op_sel != 0 || (entry.sources > 1 && (in.op_sel_hi & 3) != 3) || in.neg != 0 || in.neg_hi != 0))
+    return nullptr;
+  if (entry.packing == Packing::pairs && !is_float(entry.result) && (in.neg != 0 || in.neg_hi != 0))
+    return nullptr;
   const bool selects = in.format != Format::vop3p && in.op_sel != 0;
   const bool odd_mask = entry.mask_source == 2 && in.src[2] >= kFirstConstant;
   if (in.modifier != OperandModifier::none || special || selects || odd_mask || clamps || in.omod != 0)
