@@ -35,9 +35,9 @@ class Arguments {
  public:
   template <class T>
   Arguments& add(const T& value) {
-    bytes_.resize((bytes_.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
-    const auto* raw = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+    const size_t at = (bytes_.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+    bytes_.resize(at + sizeof(T));
+    std::memcpy(bytes_.data() + at, &value, sizeof(T));
     return *this;
   }
   Arguments& add(const Buffer& buffer) { return add(buffer.address); }

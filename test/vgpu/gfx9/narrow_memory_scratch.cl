@@ -1,0 +1,2 @@
+// The same kernels, compiled with private memory reached by SCRATCH instructions.
+#include "narrow_memory.cl"

@@ -1,0 +1,2 @@
+// The same kernels through LLVM's second instruction selector.
+#include "same_source.cl"
