@@ -2,6 +2,7 @@
 // is cheaper. The judge in this file uses only the rules: it checks each pair of packets and each
 // byte.
 #include "engine/fences/fence_plan.hpp"
+#include "engine/fences/fence_rules.hpp"
 
 #include <algorithm>
 #include <random>
