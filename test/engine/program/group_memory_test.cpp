@@ -146,7 +146,7 @@ TEST_CASE("a dispatch may request all group memory of the agent, and not one byt
   refused([&] { batch.dispatch_at({lines.bytes, block_bytes}, plain, too_much, 1u); });
   refused([&] { batch.prepare(plain, too_much); });
   CHECK(contains(error_of<Error>([&] { batch.dispatch(plain, Grid{64}.lds(UINT32_MAX), 1u); }),
-                 "that is 4294967315; the limit is 120"));
+                 "the sum is 4294967315; the limit is 120"));
 
   const auto refused_arrays = [&](auto&& dispatch) {
     const std::string error = error_of<Error>(dispatch);

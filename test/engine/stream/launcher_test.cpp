@@ -293,7 +293,7 @@ TEST_CASE("a grid's dynamic group memory is in every packet, with skipping and w
                                                        {216, 128, size(100)}});
     for (const bool skips : {true, false}) {
       step.skip_arguments(skips);
-      CHECK(contains(error_of<Error>([&] { launch(100, 89); }), "that is 217; the limit is 216"));
+      CHECK(contains(error_of<Error>([&] { launch(100, 89); }), "the sum is 217; the limit is 216"));
       CHECK(contains(error_of<Error>([&] { launch(197, 0); }), "the limit is 216"));
     }
     CHECK(contains(error_of<Error>([&] { a.launch(kernel, Grid{1}.lds(100), 1u, LocalBytes{89}); }),
