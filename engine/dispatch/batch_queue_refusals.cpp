@@ -64,8 +64,8 @@ void BatchQueue::throw_last_refusal() const {
   }
   throw_exhausted(fmt::format("run of {} slots in the ring", ring_refusal_.requested),
                   fmt::format("{} slots", writer_->ring_size()),
-                  fmt::format("{} are in use, {} packets of this batch are published", ring_refusal_.occupancy,
-                              ring_refusal_.published));
+                  fmt::format("{} are in use, {} packets of this batch are published",
+                              ring_refusal_.occupancy, ring_refusal_.published));
 }
 
 // Another unfinished publication must not use the caller's completion signal: setting it to 1 again

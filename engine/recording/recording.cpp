@@ -105,10 +105,10 @@ void Recording::require_not_ended() const {
 void Recording::require_not_partly_out(const char* asked) const {
   if (partly_out_.state == nullptr) return;
   require_not_ended();
-  refuse(
-      asked,
-      fmt::format("{} of its {} packets are already published", publication_.published, publication_.packets.size()),
-      "finish that replay on the same queue, or abandon() it");
+  refuse(asked,
+         fmt::format("{} of its {} packets are already published", publication_.published,
+                     publication_.packets.size()),
+         "finish that replay on the same queue, or abandon() it");
 }
 
 Recording::Recorded& Recording::find(uint64_t recording, uint32_t index, uint32_t generation) {
@@ -179,7 +179,8 @@ void Recording::raw(const aql::Packet64& packet) {
   keep_in_step();
   if (aql::packet_type(packet.header()) == aql::PacketType::invalid)
     refuse(fmt::format("a packet with header 0x{:04x}", packet.header()),
-           "its type is INVALID: the packet processor would wait for it forever", "give the packet its final header");
+           "its type is INVALID: the packet processor would wait for it forever",
+           "give the packet its final header");
   if (publication_.packets.full()) publication_.packets.grow();
   nodes_.emplace_back();
   publication_.put(packet);

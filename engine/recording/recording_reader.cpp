@@ -278,8 +278,8 @@ class Reader {
       const ArgumentType::Kind kind = layout.kind(i);
       if (kind != ArgumentType::Kind::value &&
           bytes.size() != (kind == ArgumentType::Kind::address ? sizeof(uintptr_t) : sizeof(uint32_t)))
-        origin_.nonsense(
-            fmt::format("{} is of {} bytes, which is neither an address nor an LDS array", where, bytes.size()));
+        origin_.nonsense(fmt::format("{} is of {} bytes, which is neither an address nor an LDS array", where,
+                                     bytes.size()));
       switch (kind) {
         case ArgumentType::Kind::address: {
           if (list[i].is_null()) break;

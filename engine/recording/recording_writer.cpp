@@ -95,10 +95,10 @@ class Writer {
     const aql::HeaderFlags flags = aql::header_flags(packet.header());
     const bool is_and = packet == aql::to_packet(aql::BarrierAnd{.flags = flags});
     if (!is_and && packet != aql::to_packet(aql::BarrierOr{.flags = flags}))
-      refuse_to_save(
-          fmt::format("{}, a finished packet with header 0x{:04x}", name_, packet.header()),
-          "it is not a barrier packet without signals: signals and addresses are not valid in another process",
-          "save the recording without the packet, and record the packet after loading");
+      refuse_to_save(fmt::format("{}, a finished packet with header 0x{:04x}", name_, packet.header()),
+                     "it is not a barrier packet without signals: signals and addresses are not valid in "
+                     "another process",
+                     "save the recording without the packet, and record the packet after loading");
     json object{{"barrier", is_and ? "and" : "or"}, {"waits", flags.barrier == aql::Barrier::on}};
     put_scopes(object, flags.acquire, flags.release);
     return object;

@@ -192,8 +192,9 @@ void Stream::wait(hsa_signal_t signal) {
     throw Error(
         {.status = HSA_STATUS_ERROR_INVALID_SIGNAL,
          .call = "Stream::wait",
-         .asked = "to wait for a signal",
-         .found = "the null signal; a Signal that was moved from, or left to the Runtime, has that one",
+         .asked = "a wait for a signal",
+         .found =
+             "the null signal, which is the handle of a Signal that was moved from or left to the Runtime",
          .remedy = "pass the Signal that it was moved to, or a new one"});
   }
   if (aql::load_acquire(signal) == 0) {

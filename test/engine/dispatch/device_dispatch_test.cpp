@@ -413,7 +413,8 @@ TEST_CASE("a partly published batch refuses another completion signal", "[dispat
   BatchSubmitter batch{queue};
   batch.raw(aql::to_packet(aql::BarrierAnd{.dependencies = {gate.handle()}}));
   for (uint32_t i = 0; i < 200; ++i) batch.dispatch(empty, Grid{64});
-  CHECK(contains(error_of([&] { batch.submit(Deadline::after(20ms)); }), "packets of this batch are published"));
+  CHECK(contains(error_of([&] { batch.submit(Deadline::after(20ms)); }),
+                 "packets of this batch are published"));
   const std::string error = error_of([&] { batch.complete_with(own); });
   CHECK(contains(error, "another completion signal"));
   CHECK(contains(error, "are already published"));

@@ -111,7 +111,8 @@ TEST_CASE("a batch whose queue was destroyed may be queried, cleared and destroy
   CHECK(batch->plan().size() == 3);
   CHECK(batch->size() == 0);
   batch->clear();
-  CHECK(contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }), "its Queue no longer exists"));
+  CHECK(
+      contains(error_of<Error>([&] { batch->dispatch(kernel, Grid{1}, 5u); }), "its Queue no longer exists"));
   batch.reset();
 }
 
