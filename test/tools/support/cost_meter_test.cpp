@@ -1,4 +1,4 @@
-// The meter sees what it is there to see: without this, a count of zero would mean nothing.
+// The meter counts what it claims to count; without this test, a count of zero would prove nothing.
 #include "tools/support/cost_meter.hpp"
 
 #include <signal.h>
@@ -19,7 +19,7 @@ using uptempo::support::sees_system_calls;
 
 namespace {
 
-// malloc() may be left out where its result is not used.
+// The compiler may omit malloc() if its result is unused.
 void* volatile kept = nullptr;
 
 void* page = nullptr;
@@ -35,7 +35,7 @@ struct sigaction set_action(int signal_number, const struct sigaction& action) {
 
 }  // namespace
 
-TEST_CASE("nothing costs nothing", "[cost_meter]") {
+TEST_CASE("an empty function costs nothing", "[cost_meter]") {
   CHECK(cost_of([] {}) == Cost{});
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("locks are counted", "[cost_meter]") {
   CHECK(cost_of([&] { const std::lock_guard lock(mutex); }).locks == 1);
 }
 
-TEST_CASE("every system call is counted, and does what it does", "[cost_meter]") {
+TEST_CASE("every system call is counted and has its normal effect", "[cost_meter]") {
   if (!sees_system_calls()) return;
   long id = 0, failed = 0;
   int error = 0;
@@ -95,7 +95,8 @@ TEST_CASE("every system call is counted, and does what it does", "[cost_meter]")
   CHECK(sigismember(&after, SIGUSR2) == 1);  // the mask is the program's, not the handler's
 }
 
-TEST_CASE("calls of a signal handler are the thread's, and it comes back from it", "[cost_meter]") {
+TEST_CASE("calls of a signal handler are counted for its thread, and the handler returns normally",
+          "[cost_meter]") {
   if (!sees_system_calls()) return;
   struct sigaction action {};
   action.sa_handler = ask;
@@ -106,7 +107,8 @@ TEST_CASE("calls of a signal handler are the thread's, and it comes back from it
   set_action(SIGUSR1, before);
 }
 
-TEST_CASE("calls of a handler of faults are not: on the virtual GPU they are the device's", "[cost_meter]") {
+TEST_CASE("calls of a fault handler are not counted, since on the virtual GPU they belong to the device",
+          "[cost_meter]") {
   if (!sees_system_calls()) return;
   page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(page != MAP_FAILED);
@@ -123,7 +125,7 @@ TEST_CASE("calls of a handler of faults are not: on the virtual GPU they are the
   munmap(page, 4096);
 }
 
-TEST_CASE("a thread may be made meanwhile, and runs", "[cost_meter]") {
+TEST_CASE("a thread may be created during the measurement, and runs", "[cost_meter]") {
   if (!sees_system_calls()) return;
   bool ran = false;
   CHECK(cost_of([&] { std::thread([&] { ran = true; }).join(); }).system_calls >= 1);

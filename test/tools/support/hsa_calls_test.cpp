@@ -1,4 +1,4 @@
-// Calls of HSA, counted from outside, on a device.
+// HSA calls, counted outside the engine, on a device.
 #include "tools/support/hsa_calls.hpp"
 
 #include <engine/uptempo.hpp>
@@ -10,7 +10,7 @@
 using namespace uptempo;
 using support::HsaCalls;
 
-TEST_CASE("what is made and given back is counted, and nothing else") {
+TEST_CASE("allocations, signals and their releases are counted, and nothing else") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   HsaCalls before = HsaCalls::now();
@@ -32,7 +32,7 @@ TEST_CASE("what is made and given back is counted, and nothing else") {
   CHECK(HsaCalls::now() - before == HsaCalls{.signals_created = 3});
 }
 
-TEST_CASE("copies that block are told from copies that are started, and go where they should") {
+TEST_CASE("blocking copies and started copies are counted separately, and copy to the right place") {
   const Runtime runtime;
   const Agent gpu = runtime.gpu();
   const DeviceBuffer<uint32_t> device(gpu, 64);

@@ -20,8 +20,7 @@ int run(std::vector<const char*> arguments, const std::function<ExitCode()>& bod
 
 }  // namespace
 
-TEST_CASE(
-    "a program's exit code tells a failed measurement, a wrong command line and a missing device apart") {
+TEST_CASE("exit codes distinguish a failed measurement, a wrong command line and a missing device") {
   CHECK(run({}, [] { return exit_ok; }) == 0);
   CHECK(run({}, [] { return exit_measured_failure; }) == 1);
   CHECK(run({}, []() -> ExitCode { throw std::runtime_error("broken"); }) == 1);
@@ -41,7 +40,7 @@ TEST_CASE("an unknown option ends with 2 before anything runs, and --help and --
   CHECK_FALSE(ran);
 }
 
-TEST_CASE("output goes to the file that was named, and a file that cannot be written is named in the error") {
+TEST_CASE("output is written to the named file, and the error for an unwritable file names it") {
   const uptempo::test::TemporaryDirectory directory;
   write_output(directory.file("out.json"), "{}\n");
   CHECK(uptempo::test::contents_of(directory.file("out.json")) == "{}\n");
@@ -55,7 +54,7 @@ TEST_CASE("output goes to the file that was named, and a file that cannot be wri
   }
 }
 
-TEST_CASE("input is read whole, and a file that cannot be read is a wrong command line that names it") {
+TEST_CASE("input is read completely, and an unreadable file is a usage error that names it") {
   const uptempo::test::TemporaryDirectory directory;
   for (const std::string& text : {std::string(), std::string("a\0b\r\n", 5), std::string(100000, 'x')}) {
     write_output(directory.file("in"), text);

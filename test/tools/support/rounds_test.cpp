@@ -19,7 +19,7 @@ std::vector<size_t> order_of(const Rounds& rounds, size_t turns) {
 
 }  // namespace
 
-TEST_CASE("everybody takes one turn a round, and rounds differ in their order") {
+TEST_CASE("every participant takes one turn per round, and rounds differ in their order") {
   const std::vector<size_t> order = order_of({.count = 50}, 4);
   REQUIRE(order.size() == 50 * 4);
   std::set<std::vector<size_t>> seen;
@@ -27,7 +27,7 @@ TEST_CASE("everybody takes one turn a round, and rounds differ in their order") 
     seen.emplace(round, round + 4);
     CHECK(std::is_permutation(round, round + 4, std::vector<size_t>{0, 1, 2, 3}.begin()));
   }
-  CHECK(seen.size() > 12);  // of the 24 there are
+  CHECK(seen.size() > 12);  // of the 24 possible orders
 }
 
 TEST_CASE("the order depends on the seed alone") {
@@ -35,7 +35,7 @@ TEST_CASE("the order depends on the seed alone") {
   CHECK(order_of({.count = 20, .seed = 3}, 8) != order_of({.count = 20, .seed = 4}, 8));
 }
 
-TEST_CASE("rounds whose number is not known beforehand go on until it is enough, in the same order") {
+TEST_CASE("rounds without a known number continue until a condition holds, in the same order") {
   std::vector<size_t> order;
   std::vector<uint32_t> asked;
   take_turns(
@@ -48,7 +48,7 @@ TEST_CASE("rounds whose number is not known beforehand go on until it is enough,
   CHECK(asked == std::vector<uint32_t>{0, 1, 2, 3});
 }
 
-TEST_CASE("there may be nothing to take turns") { CHECK(order_of({}, 0).empty()); }
+TEST_CASE("the list of participants may be empty") { CHECK(order_of({}, 0).empty()); }
 
 TEST_CASE("the options keep the program's defaults, and too few rounds are refused") {
   Rounds rounds{.count = 30, .seed = 5};

@@ -21,21 +21,22 @@ std::vector<double> one_to(int n) {
 
 }  // namespace
 
-TEST_CASE("the median is the middle value, or the mean of the two middle ones, in whatever order they come") {
+TEST_CASE("the median is the middle value, or the mean of the two middle ones, in any input order") {
   CHECK(median(std::vector<double>{7}) == 7);
   CHECK(median(std::vector<double>{9, 1, 5}) == 5);
   CHECK(median(std::vector<double>{4, 1, 3, 2}) == 2.5);
   CHECK(median(std::vector<double>{1e9, 1, 2}) == 2);
 }
 
-TEST_CASE("the median of nothing is refused") {
+TEST_CASE("the median of no values is refused") {
   CHECK_THROWS_AS(median({}), std::invalid_argument);
   CHECK_THROWS_AS(median_interval({}), std::invalid_argument);
   CHECK_THROWS_AS(median_absolute_deviation({}), std::invalid_argument);
 }
 
 TEST_CASE("the interval takes the ranks that published tables give for 95 %") {
-  // n, lower rank, upper rank, coverage: W. J. Conover, Practical Nonparametric Statistics, sign-test table.
+  // n, lower rank, upper rank, coverage: W. J. Conover, Practical Nonparametric Statistics,
+  // sign-test table.
   struct Row {
     int n, low, high;
     double coverage;
@@ -51,7 +52,7 @@ TEST_CASE("the interval takes the ranks that published tables give for 95 %") {
   }
 }
 
-TEST_CASE("with too few values for 95 % the interval spans them all and says how much that covers") {
+TEST_CASE("with too few values for 95 % the interval spans them all and reports its coverage") {
   const auto five = median_interval(one_to(5));
   CHECK(five.low == 1);
   CHECK(five.high == 5);
@@ -71,7 +72,7 @@ TEST_CASE("thousands of values neither overflow nor widen the interval") {
   CHECK(interval.coverage >= 0.95);
 }
 
-TEST_CASE("a ratio of pairs is the median of the pairs' ratios, and pairs are needed") {
+TEST_CASE("a ratio of pairs is the median of the pairs' ratios, and requires pairs") {
   const std::vector<double> a{1, 20, 3}, b{2, 10, 3};
   CHECK(median_ratio(a, b).median == 1);
   CHECK(median_ratio(a, b).low == 0.5);
@@ -81,8 +82,7 @@ TEST_CASE("a ratio of pairs is the median of the pairs' ratios, and pairs are ne
 }
 
 TEST_CASE(
-    "the median absolute deviation is that of distances from the median, and one wild value leaves it "
-    "alone") {
+    "the median absolute deviation uses distances from the median, and one outlier does not change it") {
   CHECK(median_absolute_deviation(std::vector<double>{5}) == 0);
   CHECK(median_absolute_deviation(std::vector<double>{1, 1, 2, 2, 4, 6, 9}) == 1);
   CHECK(median_absolute_deviation(std::vector<double>{1, 2, 3, 4, 1e9}) == 1);
