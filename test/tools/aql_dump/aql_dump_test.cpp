@@ -26,7 +26,7 @@ std::string slurp(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A file that is gone when the test is.
+// A file that is deleted when the test ends.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& content = {}) {
@@ -70,7 +70,7 @@ bool is_one_sentence(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("A packet's words, as the library prints them, come back as the packet's line", "[aql_dump]") {
+TEST_CASE("a packet's words, as the library prints them, are decoded to the packet's line", "[aql_dump]") {
   const std::string words = aql::format_words(good_packet());
   const std::string expected = "     0  " + aql::format(good_packet()) + "\n1 packets, 0 findings\n";
   const Outcome from_input = aql_dump("packet", words);
@@ -83,7 +83,7 @@ TEST_CASE("A packet's words, as the library prints them, come back as the packet
         std::string::npos);
 }
 
-TEST_CASE("A ring dump is read slot by slot; a broken packet is named and makes the exit code 1",
+TEST_CASE("a ring dump is read slot by slot; a broken packet is named and makes the exit code 1",
           "[aql_dump]") {
   aql::Packet64 broken = good_packet();
   broken.word[3] = 0;
@@ -106,7 +106,7 @@ TEST_CASE("A ring dump is read slot by slot; a broken packet is named and makes 
   CHECK(json["packets"][2]["findings"][0]["field"] == "grid_size_x");
 }
 
-TEST_CASE("A trace prints event by event with totals per queue", "[aql_dump]") {
+TEST_CASE("a trace prints event by event with totals per queue", "[aql_dump]") {
   const std::string trace =
       R"({"type":"doorbell","queue":1,"value":1,"ns":3})"
       "\n\n"
@@ -136,7 +136,7 @@ TEST_CASE("A trace prints event by event with totals per queue", "[aql_dump]") {
   CHECK(json["queues"]["1"]["completion_signals"] == 1);
 }
 
-TEST_CASE("Errors are one sentence on standard error, with the exit code of their kind", "[aql_dump]") {
+TEST_CASE("errors are one sentence on standard error, with the exit code of their kind", "[aql_dump]") {
   const auto fails = [](const std::string& arguments, const std::string& input, int exit_code,
                         const std::string& named) {
     CAPTURE(arguments);
@@ -158,7 +158,7 @@ TEST_CASE("Errors are one sentence on standard error, with the exit code of thei
   fails("trace --json /no/such/folder/x -", "", 1, "/no/such/folder/x");
 }
 
-TEST_CASE("Help and version go to standard output", "[aql_dump]") {
+TEST_CASE("help and version are printed to standard output", "[aql_dump]") {
   CHECK(aql_dump("--help").out.find("Exit code") != std::string::npos);
   const Outcome version = aql_dump("--version");
   CHECK(version.exit_code == 0);
