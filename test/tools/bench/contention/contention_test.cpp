@@ -9,8 +9,7 @@
 using nlohmann::json;
 using uptempo::test::run_command;
 
-TEST_CASE(
-    "each way has a figure for each number of threads, verified, and shared a ratio to each of the others") {
+TEST_CASE("each way has a verified figure per number of threads, and shared has a ratio to each other way") {
   const auto result =
       run_command({CONTENTION_BENCH, "--threads", "1", "2", "--batch", "8", "120", "--json", "-"});
   CAPTURE(result.err);

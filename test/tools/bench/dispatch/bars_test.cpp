@@ -35,7 +35,7 @@ Results good() {
     results.all.push_back(steady("uptempo-batch", batch, 7));
     results.all.push_back(steady("uptempo-planned", batch, 29));
     results.all.push_back(steady("uptempo-planned-slices", batch, 28));
-    // below a floor whose work it does not do
+    // Below a floor that does less work.
     results.all.push_back(steady("uptempo-replay", batch, 4.5));
     results.all.push_back(steady("uptempo-replay-patched", batch, 4.8));
     results.all.push_back(steady("hip-launch", batch, 800, {2, 0, 4, 1}));
@@ -77,7 +77,7 @@ TEST_CASE("a ratio meets a bar with its whole interval") {
   CHECK(contains(error_of(results), std::string("missed: '") + kBatchBar));
 }
 
-TEST_CASE("a bar on how many times cheaper counts the lower end") {
+TEST_CASE("for a bar on how many times cheaper a row is, the lower end counts") {
   Results results = good();
   auto& ns = series(results, "hip-launch", 120).ns_per_dispatch;
   std::fill_n(ns.begin(), 7, 7 * 29.9);
@@ -121,7 +121,7 @@ TEST_CASE("a floor is missed when another row is cheaper for certain, not by cha
   CHECK(of(results, "floor-packets: no row is cheaper").verdict == Verdict::met);
 }
 
-TEST_CASE("what cannot be judged is an error that names the bar and what is missing") {
+TEST_CASE("a bar that cannot be judged is an error that names the bar and the missing figure") {
   Results results = good();
   std::erase_if(results.all, [](const Series& s) { return s.name == "uptempo-replay"; });
   const std::string error = error_of(results);

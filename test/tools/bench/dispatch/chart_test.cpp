@@ -1,4 +1,4 @@
-// What a chart shows. (That it is legible is for eyes.)
+// Content of a chart. Its legibility is not tested.
 #include "tools/bench/dispatch/chart.hpp"
 
 #include <array>
@@ -43,7 +43,8 @@ TEST_CASE("a chart names device, mode, phases, rows and lengths of batch") {
        {"virtual GPU, not hardware: some &lt;GPU&gt;", "kernels not executed (null kernels)",
         "medians of 20 rounds", ">submit: host ns", ">complete: host ns", ">hip-launch<"})
     CHECK(count(text, part) == 1);
-  for (const char* part : {">hsa-careful<", ">1024<"}) CHECK(count(text, part) == 2);  // in both panels
+  // in both panels
+  for (const char* part : {">hsa-careful<", ">1024<"}) CHECK(count(text, part) == 2);
   Report real = report();
   real.is_virtual = false;
   real.kernels_executed = true;
@@ -67,7 +68,7 @@ TEST_CASE("both axes are logarithmic") {
   CHECK(at[1] < at[3]);
 }
 
-TEST_CASE("labels of lines that end at one point do not cover each other, and stay beside the panel") {
+TEST_CASE("labels of lines that end at one point do not overlap, and stay next to the panel") {
   Report crowded{.device = "some GPU", .batches = {8}, .results = {}};
   for (int i = 0; i < 12; ++i)
     crowded.results.all.push_back(steady("row" + std::to_string(i), 8, Phase::submit, 10));
@@ -85,6 +86,6 @@ TEST_CASE("labels of lines that end at one point do not cover each other, and st
   CHECK(labels == 12);
 }
 
-TEST_CASE("there is no chart of nothing") {
+TEST_CASE("a chart without data is refused") {
   CHECK_THROWS_AS(svg(Report{.batches = {1}, .results = {}}), std::runtime_error);
 }

@@ -1,4 +1,4 @@
-// What is made of what the run that counts has written.
+// Evaluation of the output of a counting run.
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -27,7 +27,7 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("counts are per batch, and a doorbell belongs to the row in whose time it was rung") {
+TEST_CASE("counts are per batch, and a doorbell belongs to the row that was running when it was rung") {
   const CountReport report = read_counts(written().dump(), {99, 100, 150, 250, 400, 401, 950}, "");
   CHECK(report.missing.empty());
   const Counts* const counts = report.find("row", 8, Phase::submit);
@@ -37,7 +37,7 @@ TEST_CASE("counts are per batch, and a doorbell belongs to the row in whose time
   CHECK(report.find("row", 1, Phase::submit) == nullptr);
 }
 
-TEST_CASE("a counter that did not see what is known has counted nothing") {
+TEST_CASE("a counter that missed known events has counted nothing") {
   ordered_json in = written();
   in["seen"]["system_calls"] = false;
   const CountReport report = read_counts(in.dump(), {950}, "");
@@ -56,7 +56,7 @@ TEST_CASE("doorbells are counted only from a trace that has the last of them") {
   CHECK(hardware.missing.at("doorbells") == "no trace here");
 }
 
-TEST_CASE("what was not written by the run that counts is refused") {
+TEST_CASE("output that the counting run did not write is refused") {
   CHECK(error_of("{") != "no error");
   CHECK(error_of("{}") != "no error");
   CHECK(error_of(written().dump().substr(0, written().dump().size() / 2)) != "no error");
@@ -65,7 +65,7 @@ TEST_CASE("what was not written by the run that counts is refused") {
   CHECK(error_of(newer.dump()).find("uptempo-dispatch-counts-1") != std::string::npos);
 }
 
-TEST_CASE("what could not be counted is printed as such, never as 0") {
+TEST_CASE("uncountable values are printed as such, never as 0") {
   Report report{.device = "some GPU",
                 .batches = {8},
                 .results = {{{"row", 8, Phase::submit, {1, 2, 3}, {0, std::nullopt, 12.25, std::nullopt}}}},

@@ -51,13 +51,13 @@ TEST_CASE("every row is timed and verified, kernels executed or not") {
                                    "uptempo-launcher",
                                    "uptempo-replay",
                                    "uptempo-replay-patched"};
-    // Peers are there where they are installed, which is not this test's to demand.
+    // Peers have rows where they are installed; this test does not require them.
     if (!out["peers"]["HIP"].is_null()) expected.insert({"hip-graph", "hip-launch"});
     CHECK(names == expected);
   }
 }
 
-TEST_CASE("what a batch costs beside time is counted from outside") {
+TEST_CASE("the costs of a batch other than time are counted from outside") {
   const json out = results_of({"--batch", "120"});
   const json missing = out["not_counted"];
   CHECK_FALSE(missing.contains("hsa_calls"));
@@ -68,7 +68,7 @@ TEST_CASE("what a batch costs beside time is counted from outside") {
     const std::string name = std::string(row["name"]) + ' ' + std::string(row["phase"]);
     seen.insert(name);
     const auto costs = [&](int allocations, int system_calls, int hsa_calls, double doorbells) {
-      // A sanitizer's runtime allocates and calls the kernel inside of instrumented code.
+      // A sanitizer's runtime allocates and calls the kernel inside instrumented code.
       if (!missing.contains("allocations")) CHECK(row["allocations"] == allocations);
       if (!missing.contains("system_calls")) CHECK(row["system_calls"] == system_calls);
       CHECK(row["hsa_calls"] == hsa_calls);
@@ -76,16 +76,16 @@ TEST_CASE("what a batch costs beside time is counted from outside") {
     };
     if (name == "floor-packets submit") costs(0, 0, 0, 1);
     if (name == "floor-packets-kernargs complete") costs(0, 0, 1, 1);  // its wait
-    if (name == "hsa-careful submit") costs(0, 0, 3, 1);               // reservation, room, doorbell
+    if (name == "hsa-careful submit") costs(0, 0, 3, 1);  // reservation, room, doorbell
     if (name == "hsa-doorbell-each submit") costs(0, 0, 3 * 120, 120);
     if (name == "uptempo-single complete") costs(0, 0, 0, 120);
     if (name == "uptempo-batch complete" || name == "uptempo-planned submit" ||
         name == "uptempo-planned-slices submit")
       costs(0, 0, 0, 1);
     if (name == "uptempo-stream submit" || name == "uptempo-launcher submit")
-      costs(0, 0, 0, 120 + 1.0 / 8);  // a marker behind all eight batches
+      costs(0, 0, 0, 120 + 1.0 / 8);  // a marker after all eight batches
     if (name == "uptempo-replay submit" || name == "uptempo-replay-patched submit")
-      costs(0, 0, 0, 2);  // the first packets go ahead
+      costs(0, 0, 0, 2);  // the first packets are published early
     if (name == "hsa-naive complete") {
       CHECK(row["hsa_calls"] >= 5 * 120);
       CHECK(row["doorbells"] == 120);
@@ -101,7 +101,7 @@ TEST_CASE("what a batch costs beside time is counted from outside") {
     CHECK(seen.contains(name));
 }
 
-TEST_CASE("PoCL takes HIP's place, executes its kernels on the processor and rings no doorbell") {
+TEST_CASE("PoCL replaces HIP, executes its kernels on the processor and rings no doorbell") {
   const json out = results_of({"--batch", "8", "--peer", "pocl", "--only", "pocl"});
   REQUIRE(out["peers"]["PoCL"].is_string());  // a test dependency (Debian: pocl-opencl-icd)
   CHECK_FALSE(out["peers"].contains("HIP"));
@@ -114,13 +114,13 @@ TEST_CASE("PoCL takes HIP's place, executes its kernels on the processor and rin
   }
 }
 
-TEST_CASE("without a peer there are no rows of one, and bars on it are not judged") {
+TEST_CASE("without a peer there are no rows of it, and bars on it are not judged") {
   const json out = results_of({"--batch", "8", "--peer", "none", "--no-counts"});
   for (const json& row : out["results"]) CHECK(std::string(row["name"]).find("hip") == std::string::npos);
   CHECK(run_command({DISPATCH_BENCH, "--peer", "cuda"}).exit_code == 2);
 }
 
-TEST_CASE("counts that were not asked for are null, not 0") {
+TEST_CASE("counts that were not requested are null, not 0") {
   const json out = results_of({"--batch", "8", "--only", "hsa-careful", "--no-counts"});
   REQUIRE(out["results"].size() == 2);
   for (const char* count : {"allocations", "system_calls", "hsa_calls", "doorbells"}) {
@@ -129,7 +129,7 @@ TEST_CASE("counts that were not asked for are null, not 0") {
   }
 }
 
-TEST_CASE("a bar that is missed or whose rows were left out ends with 1 and is named, beside the report") {
+TEST_CASE("a missed bar, or one without rows, ends with 1 and is named next to the report") {
   const auto result = run_command({DISPATCH_BENCH, "--device", "virtual", "--rounds", "20", "--batch", "120",
                                    "--only", "uptempo", "--bars", "--json", "-"});
   CHECK(result.exit_code == 1);
@@ -172,13 +172,13 @@ TEST_CASE("a report is compared with an earlier one, but not with one of another
   CHECK(other_device.err.find("measured on AMD Instinct MI210 (gfx90a), this is") != std::string::npos);
 }
 
-TEST_CASE("variants of the floor are shown when asked for") {
+TEST_CASE("variants of the floor are shown on request") {
   const json out = results_of({"--batch", "8", "--variants", "--only", "floor-packets/"});
   CHECK(out["results"].size() >=
         8);  // four variants in two phases, and more where the processor has wide stores
 }
 
-TEST_CASE("what cannot be run is refused") {
+TEST_CASE("impossible options are refused") {
   CHECK(run_command({DISPATCH_BENCH, "--rounds", "19"}).exit_code == 2);
   CHECK(run_command({DISPATCH_BENCH, "--batch", "8193"}).exit_code == 2);
   CHECK(run_command({DISPATCH_BENCH, "--kernels", "some"}).exit_code == 2);

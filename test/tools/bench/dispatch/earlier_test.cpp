@@ -1,4 +1,4 @@
-// Earlier reports: which are read, and how they compare.
+// Earlier reports: which ones are accepted, and how they compare.
 #include "tools/bench/dispatch/earlier.hpp"
 
 #include <nlohmann/json.hpp>
@@ -33,7 +33,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what was written is read again, and compared figure by figure") {
+TEST_CASE("a written report is read again, and compared figure by figure") {
   Report now = report_of({steady("a", 20), steady("b", 5), steady("fresh", 2)});
   CHECK(error_of<uptempo::support::UsageError>([&] { require_comparable(earlier(), now); }) == "no error");
   const ordered_json out = comparison_json(earlier(), now);
@@ -59,7 +59,7 @@ TEST_CASE("what was written is read again, and compared figure by figure") {
   CHECK(contains(comparison_table(earlier(), now), "cheaper"));
 }
 
-TEST_CASE("figures whose intervals touch are not told apart") {
+TEST_CASE("figures whose intervals touch are not distinguished") {
   Series wide = steady("a", 12);
   std::fill_n(wide.ns_per_dispatch.begin(), 7, 10.0);  // 10 .. 12
   CHECK(comparison_json(earlier(), report_of({wide}))[0]["overlap"] == true);
@@ -78,7 +78,7 @@ TEST_CASE("reports from other conditions are not compared") {
   CHECK(contains(refused([](Report& now) { now.kernels_executed = true; }), "use --kernels null"));
 }
 
-TEST_CASE("files that are foreign, cut off, damaged or newer are refused by name, with the reason") {
+TEST_CASE("foreign, truncated, damaged and newer files are refused by name, with the reason") {
   const std::string text = written().dump();
   for (size_t length = 0; length < text.size(); ++length) {
     const std::string error = refusal(text.substr(0, length));

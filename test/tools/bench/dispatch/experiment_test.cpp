@@ -1,5 +1,5 @@
-// How rows are timed and how their runs are checked; on a device, since the checks are about what
-// it has done.
+// How rows are timed and how their runs are checked. On a device, because the checks read what it
+// executed.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -16,7 +16,7 @@ using namespace uptempo::bench;
 
 namespace {
 
-// Does nothing, in a fixed time's stead; remembers what it was asked for.
+// Takes a fixed time and does nothing; records its calls.
 class Idle : public Row {
  public:
   explicit Idle(std::string name, std::vector<std::string>* log = nullptr)
@@ -59,7 +59,7 @@ Rows rows_of(std::initializer_list<const char*> names, std::vector<std::string>*
 
 }  // namespace
 
-TEST_CASE("every row is timed once a round in each phase that it has, warm, and every run is checked") {
+TEST_CASE("every row is timed once a round in each of its phases, warm, and every run is checked") {
   CountedCheck check;
   const Results results = run(rows_of({"plain", "waits", "short"}), check, {1, 8192}, {.count = 20});
   CHECK(results.all.size() == 4 + 2 + 2);
@@ -72,7 +72,7 @@ TEST_CASE("every row is timed once a round in each phase that it has, warm, and 
   CHECK(check.befores == 320);
 }
 
-TEST_CASE("a submission is timed behind a gate that opens before the wait, a completion without one") {
+TEST_CASE("a submission is timed after a gate that opens before the wait, a completion without a gate") {
   std::vector<std::string> log;
   CountedCheck check;
   run(rows_of({"row"}, &log), check, {1}, {.count = 1, .seed = 7});
@@ -88,7 +88,7 @@ TEST_CASE("a submission is timed behind a gate that opens before the wait, a com
          log == in_order({complete, complete, submit, submit})));
 }
 
-TEST_CASE("a row runs untimed for as many dispatches as it takes to be warm") {
+TEST_CASE("a row runs untimed for as many dispatches as it needs to be warm") {
   CountedCheck check;
   const Results results = run(rows_of({"plain"}), check, {1, 8192}, {.count = 20}, 16384);
   for (const Series& series : results.all) CHECK(series.ns_per_dispatch.size() == 20);
@@ -96,7 +96,7 @@ TEST_CASE("a row runs untimed for as many dispatches as it takes to be warm") {
   CHECK(check.befores == 2 * 20 * (19 + 3));
 }
 
-TEST_CASE("rows take turns in an order that depends on the seed alone") {
+TEST_CASE("rows alternate in an order that depends on the seed alone") {
   const auto order = [](uint64_t seed) {
     std::vector<std::string> log;
     CountedCheck check;
@@ -113,7 +113,7 @@ TEST_CASE("a failed check ends the run") {
   CHECK(error_of([&] { run(rows_of({"row"}), check, {1, 120}, {.count = 20}); }) == "lost one");
 }
 
-TEST_CASE("of a row's variants the fastest stands for it, batch by batch") {
+TEST_CASE("a row is represented by its fastest variant, batch by batch") {
   Results results{{{"floor/a", 1, Phase::submit, {3, 4, 5}},
                    {"floor/a", 8, Phase::submit, {1, 1, 1}},
                    {"other", 1, Phase::submit, {9, 9, 9}},
@@ -159,7 +159,7 @@ TEST_CASE("the report has each figure with its interval, and the ratio to the ca
   CHECK(table(report).find("1.20 (1.10 .. 1.30)") != std::string::npos);
 }
 
-TEST_CASE("what others publish is told apart from what was measured, with its source") {
+TEST_CASE("published figures of others are distinguished from measurements, with their source") {
   const Report report{
       .device = "some GPU", .batches = {1024}, .results = {{{"a", 1024, Phase::submit, {1, 1, 1}}}}};
   CHECK(table(report).find("6.9 us for 1024 nodes, 6.7 ns each (averages of github.com/ROCm") !=
@@ -171,7 +171,7 @@ TEST_CASE("what others publish is told apart from what was measured, with its so
   CHECK(out["published"][1]["source"].get<std::string>().find("pull request 4831") != std::string::npos);
 }
 
-TEST_CASE("a dispatch that was lost or carried out twice is found, by its marks and by the device's count") {
+TEST_CASE("a dispatch that was lost or executed twice is found, by its marks and by the device's count") {
   const Runtime runtime;
   const Workload workload(runtime.gpu());
   const Idle row("row");

@@ -7,7 +7,7 @@
 using namespace uptempo::bench;
 using uptempo::test::Approx;
 
-TEST_CASE("both sides run once in each pair, and take turns at going first") {
+TEST_CASE("both sides run once in each pair, and alternate in going first") {
   std::string order;
   compare(
       4,
@@ -29,7 +29,7 @@ TEST_CASE("the ratio is the median of the pairs' ratios, which one disturbed pai
   CHECK(comparison.peer().median == 10);
 }
 
-TEST_CASE("the report names both devices, and says in JSON and in words how the two compare") {
+TEST_CASE("the report names both devices, and gives the comparison as JSON and in words") {
   std::vector<double> ours(20, 300.0), peer(20, 200.0);
   const SortComparisonReport report{.device = "AMD Instinct MI210 (gfx90a)",
                                     .is_virtual = true,

@@ -28,7 +28,7 @@ TEST_CASE("skipping is compared with writing for arguments of 16 bytes to 4 KiB"
   CHECK(sizes == std::set<size_t>{16, 32, 64, 128, 256, 512, 1024, 2048, 4096});
 }
 
-TEST_CASE("the table says whose times it shows, and a wrong option what it takes") {
+TEST_CASE("the table names the source of its times, and the error for a wrong option its values") {
   const auto table = run_command({STREAM_BENCH, "--device", "virtual", "--rounds", "6"});
   CHECK(table.exit_code == 0);
   CHECK(table.out.starts_with("Device: virtual GPU"));

@@ -1,4 +1,5 @@
-// vgpu_consume_bench as a user runs it. What it measures is not judged here: figures of a machine that runs tests mean nothing.
+// vgpu_consume_bench as a user runs it. The test does not judge figures: those of a machine that
+// runs tests mean nothing.
 #include <nlohmann/json.hpp>
 
 #include <set>
@@ -11,8 +12,7 @@ using nlohmann::json;
 using uptempo::test::run_command;
 
 TEST_CASE(
-    "Every row has a figure with its interval, ratios name their floor, and the exit code tells of missed "
-    "bars") {
+    "every row has a figure with its interval, ratios name their floor, and missed bars set the exit code") {
   const auto result =
       run_command({VGPU_CONSUME_BENCH, "--rounds", "6", "--seed", "3", "--bars", "--json", "-"});
   CAPTURE(result.err);
@@ -41,7 +41,7 @@ TEST_CASE(
   CHECK(result.exit_code == (met ? 0 : 1));
 }
 
-TEST_CASE("A table is what it prints otherwise, and missed bars are no failure unless that was asked for") {
+TEST_CASE("without --json it prints a table, and missed bars fail only on request") {
   const auto result = run_command({VGPU_CONSUME_BENCH, "--rounds", "6"});
   CAPTURE(result.err);
   CHECK(result.exit_code == 0);
@@ -49,17 +49,17 @@ TEST_CASE("A table is what it prints otherwise, and missed bars are no failure u
   CHECK(result.out.find("ring-dispatches") != std::string::npos);
 }
 
-TEST_CASE("A device that executes kernels is refused") {
+TEST_CASE("a device that executes kernels is refused") {
   const auto result = run_command({UPTEMPO_VGPU_LAUNCHER, "--", VGPU_CONSUME_BENCH, "--rounds", "6"});
   CHECK(result.exit_code == 2);
   CHECK(result.err.find("--null-kernels") != std::string::npos);
 }
 
-TEST_CASE("Too few rounds for an interval are refused") {
+TEST_CASE("too few rounds for an interval are refused") {
   CHECK(run_command({VGPU_CONSUME_BENCH, "--rounds", "5"}).exit_code == 2);
 }
 
-TEST_CASE("With one core for both sides it ends with 77 and says so") {
+TEST_CASE("with one core for both sides it ends with 77 and names the reason") {
   const auto result = run_command({"taskset", "-c", "0", VGPU_CONSUME_BENCH, "--rounds", "6"});
   CHECK(result.exit_code == 77);
   CHECK(result.err.find("a core each") != std::string::npos);

@@ -1,4 +1,4 @@
-// How vgpu_consume_bench judges what it has measured.
+// How vgpu_consume_bench judges its measurements.
 #include "tools/bench/vgpu/consume/report.hpp"
 #include "tools/bench/vgpu/consume/shares.hpp"
 #include "test/support/catch.hpp"
@@ -6,14 +6,14 @@
 using namespace uptempo::vgpu::consume;
 using uptempo::test::Approx;
 
-TEST_CASE("Jain's index is 1 for equal shares and 1/n where one has all") {
+TEST_CASE("Jain's index is 1 for equal shares and 1/n if one has all") {
   CHECK(jain_index(std::vector<double>{5, 5, 5, 5}) == Approx(1));
   CHECK(jain_index(std::vector<double>{8, 0, 0, 0}) == Approx(0.25));
   CHECK(jain_index(std::vector<double>{1, 3}) == Approx(16.0 / 20));
   CHECK(jain_index(std::vector<double>{0, 0}) == Approx(1));
 }
 
-TEST_CASE("Shares are those of the worst window, and an unfinished window is none") {
+TEST_CASE("shares are those of the worst window, and an unfinished window is ignored") {
   const std::vector<Snapshot> snapshots{{0, {0, 0}},     {10, {30, 30}},   {20, {50, 50}},
                                         {900, {90, 60}}, {901, {110, 90}}, {902, {110, 120}}};
   const Fairness shares = fairness(snapshots, 50);
@@ -22,12 +22,12 @@ TEST_CASE("Shares are those of the worst window, and an unfinished window is non
   CHECK(shares.jain == Approx(10000.0 / (2 * 5200)));
 }
 
-TEST_CASE("Too few packets for a window: no shares") {
+TEST_CASE("with too few packets for a window there are no shares") {
   const std::vector<Snapshot> snapshots{{0, {0, 0}}, {60, {99, 0}}};
   CHECK(fairness(snapshots, 50).windows == 0);
 }
 
-TEST_CASE("A bar is met when the worse end of the interval meets it") {
+TEST_CASE("a bar is met when the worse end of the interval meets it") {
   Rows rows;
   rows.declare("floor", "ns");
   rows.declare("row", "ns", "floor");
@@ -51,7 +51,7 @@ TEST_CASE("A bar is met when the worse end of the interval meets it") {
   CHECK(judged[4].value == Approx(2.5));
 }
 
-TEST_CASE("Rows are divided by rows that are there, and named ones are found") {
+TEST_CASE("ratios use existing rows, and named rows are found") {
   Rows rows;
   CHECK_THROWS_AS(rows.declare("row", "ns", "floor"), std::invalid_argument);
   CHECK_THROWS_AS(rows.add("row", 1), std::invalid_argument);

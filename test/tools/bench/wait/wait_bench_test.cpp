@@ -39,7 +39,7 @@ TEST_CASE("every way to wait is timed for every length of work, for one thread a
   }
 }
 
-TEST_CASE("the table says whose times it shows, and a wrong option what it takes") {
+TEST_CASE("the table names the source of its times, and the error for a wrong option its values") {
   const auto table = run_command({WAIT_BENCH, "--device", "virtual", "--rounds", "6"});
   CHECK(table.exit_code == 0);
   CHECK(table.out.starts_with("Device: virtual GPU"));
