@@ -104,8 +104,7 @@ TEST_CASE("Start and end times are written, in GPU ticks, when the queue's profi
   CHECK(timed->end_ts <= gpu_clock_ticks());
 }
 
-TEST_CASE(
-    "Profiling enabled while packets are in flight gives each packet its own times or none") {
+TEST_CASE("Profiling enabled while packets are in flight gives each packet its own times or none") {
   std::atomic<bool> running{false};
   std::atomic<bool> end{false};
   DeviceFixture device;

@@ -128,8 +128,7 @@ TEST_CASE("A doorbell rung by an instruction that the fault handler does not dec
   }
 }
 
-TEST_CASE(
-    "A doorbell that a kernel rings is seen while the processor only waits for that kernel") {
+TEST_CASE("A doorbell that a kernel rings is seen while the processor only waits for that kernel") {
   Options options;
   options.workers = 2;
   DeviceFixture device(options);

@@ -72,8 +72,7 @@ TEST_CASE("A kernel's access to host memory that was unmapped is a memory fault 
   check(faults_of(pages, false), pages, Access::read, false, "unmapped");
 }
 
-TEST_CASE(
-    "A kernel's access to host memory that was protected is a memory fault that names read or write") {
+TEST_CASE("A kernel's access to host memory that was protected is a memory fault that names read or write") {
   SECTION("a write to a read-only page") {
     const Pages pages;
     mprotect(pages.begin + kPage, kPage, PROT_READ);

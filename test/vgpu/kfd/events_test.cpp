@@ -207,8 +207,7 @@ TEST_CASE("a waiter that passes the age misses no set between two waits", "[even
   CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT);
 }
 
-TEST_CASE("a wait for all that times out returns no age, so the next wait sees the same sets",
-          "[events]") {
+TEST_CASE("a wait for all that times out returns no age, so the next wait sees the same sets", "[events]") {
   Events events(kGpu);
   const uint32_t a = make(events, true), b = make(events, true);
   std::vector<EventData> both{data(a, 1), data(b, 1)};

@@ -160,9 +160,7 @@ TEST_CASE("program memory that does not exist cannot be registered", "[memory]")
   CHECK(kfd_request(AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args) == -EINVAL);
 }
 
-TEST_CASE(
-    "program memory with a read-only or inaccessible page cannot be registered",
-    "[memory]") {
+TEST_CASE("program memory with a read-only or inaccessible page cannot be registered", "[memory]") {
   const Thunk thunk;
   auto* const pages = static_cast<char*>(
       mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

@@ -59,8 +59,7 @@ TEST_CASE("a null argument returns EFAULT", "[ioctl]") {
   CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, nullptr) == -EFAULT);
 }
 
-TEST_CASE("a pointer that the program may not use returns EFAULT, as an argument and inside one",
-          "[ioctl]") {
+TEST_CASE("a pointer that the program may not use returns EFAULT, as an argument and inside one", "[ioctl]") {
   void* const page = mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const auto bad = reinterpret_cast<uintptr_t>(page);
   CHECK(kfd_request(AMDKFD_IOC_GET_VERSION, page) == -EFAULT);
