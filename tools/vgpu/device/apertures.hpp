@@ -1,5 +1,6 @@
-// Apertures of the flat address space, as amdgpu sets them up for GFX9: above the canonical hole of user space, 4 GiB each. The driver
-// tells the program of them, and the instruction set leads addresses by them.
+// Apertures of the flat address space, as amdgpu configures them for GFX9: above the canonical hole
+// of user space, 4 GiB each. The driver reports them to the program, and the instruction set routes
+// addresses by them.
 #pragma once
 
 #include <cstdint>

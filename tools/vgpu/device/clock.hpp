@@ -1,4 +1,5 @@
-// The device's clocks. GET_CLOCK_COUNTERS and packet timestamps must use the same ones, or ROCr's conversion to host time is off.
+// The device's clocks. GET_CLOCK_COUNTERS and packet timestamps must use the same clock, otherwise
+// ROCr's conversion to host time is wrong.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,17 @@
-// How long the device holds up each thing that it does, under `uptempo-vgpu --delay SEED`.
+// How long the device delays each of its steps under `uptempo-vgpu --delay SEED`.
 //
-// What is held up has a number: packets their index, SDMA packets their offset in the ring, doorbells their value. A delay is a function of
-// seed, queue, place and number alone. So a seed delays each queue the same way in every run, whatever the other queues and the threads of the
-// host do meanwhile; what all of them make of it together is up to the scheduler.
+// Each delayed step has a number: a packet its index, an SDMA packet its offset in the ring, a
+// doorbell its value. A delay is a function of seed, queue, place and number alone. So a seed
+// delays each queue in the same way on every run, whatever other queues and host threads do. The
+// scheduler decides how these interleave.
 //
-// Distribution. The seed picks for each place of each queue whether nothing is delayed, one of 16, one of 4, or everything: so some queue
-// is slow and its neighbour fast, or announces late what it finishes soon. What is delayed, is so by kShortest to kLongest, and by more than x with
-// a probability that falls with the root of x (a bounded Pareto distribution of shape 1/2): half of it for less than 4 us, one in
-// twelve for more than 100 us, one in a hundred for more than a millisecond; 44 us on average.
+// Distribution: for each place of each queue, the seed selects whether no step, one of 16, one of 4
+// or every step is delayed. So a slow queue may run beside a fast one, or a queue may finish early
+// and announce late. Delays range from kShortest to kLongest. The probability of a delay above x
+// falls with the root of x (a bounded Pareto distribution of shape 1/2): half are shorter than 4
+// us, one in twelve exceeds 100 us, one in a hundred exceeds a millisecond; the mean is 44 us.
 //
-// Thread safety: any thread; nothing changes.
+// Thread safety: any thread; immutable.
 #pragma once
 
 #include <chrono>
@@ -18,11 +20,11 @@
 namespace uptempo::vgpu {
 
 enum class DelayPlace : uint8_t {
-  doorbell,    // rung, and not looked at yet
-  launch,      // a packet that could be launched, and is not yet
-  completion,  // a packet that has ended, and does not count as complete yet
-  interrupt,   // a signal that has its value, and whose event has not been raised yet
-  copy,        // an SDMA packet that is not begun yet
+  doorbell,    // rung, but not yet seen
+  launch,      // a packet that could launch
+  completion,  // a packet that has ended, but does not yet count as complete
+  interrupt,   // a signal that has its value, but whose event is not yet raised
+  copy,        // an SDMA packet that has not begun
 };
 
 class Delays {
@@ -30,13 +32,14 @@ class Delays {
   static constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(1);
   static constexpr std::chrono::nanoseconds kLongest = std::chrono::milliseconds(2);
 
-  // Of a queue, by the order of creation: compute and SDMA queues are counted together, from 0, as in the trace.
+  // `queue`: number in order of creation, from 0, compute and SDMA queues together, as in the
+  // trace.
   Delays(uint64_t seed, uint32_t queue) noexcept;
 
-  // Zero: none.
+  // Returns zero when the step is not delayed.
   std::chrono::nanoseconds of(DelayPlace place, uint64_t number) const noexcept;
 
-  // One of so many is delayed: 1, 4 or 16; 0: none.
+  // Every how many steps one is delayed: 1, 4 or 16; 0: none.
   unsigned period(DelayPlace place) const noexcept;
 
  private:

@@ -24,8 +24,8 @@ struct Device {
   fences::Checker* checker = nullptr;         // null: off
   HostPages* host_pages = nullptr;            // with the checker; null: the host is not observed
   Caches* caches = nullptr;                   // of an incoherent device
-  DeviceCounts* counts = nullptr;             // null: nobody asks
-  IgnoredAtomics* ignored_atomics = nullptr;  // null: off
+  DeviceCounts* counts = nullptr;             // null: not incoherent
+  IgnoredAtomics* ignored_atomics = nullptr;  // null: not counted
 };
 
 }  // namespace uptempo::vgpu

@@ -1,6 +1,7 @@
-// What the device did: query.h.
+// Counts of the device's operations, read through query.h.
 //
-// Thread safety: the command processor's thread counts, any thread reads. What belongs to a packet is counted before its completion signal is sent.
+// Thread safety: the command processor's thread counts, any thread reads. The counts of a packet
+// are updated before its completion signal is sent.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@ namespace uptempo::vgpu {
 
 class DeviceCounts {
  public:
-  // One store for each packet, whatever it says: sums are for who reads.
+  // One store per packet, whatever its header; readers compute the sums.
   void packet(bool is_dispatch, uint16_t header) noexcept {
     add(packets_[is_dispatch ? 1 : 0][header >> kFirstBit & (kSettings - 1)]);
   }
@@ -47,7 +48,8 @@ class DeviceCounts {
   // Barrier bit, acquire and release: bits 8 to 12 of a header (hsa.h, hsa_packet_header_t).
   static constexpr unsigned kFirstBit = 8, kSettings = 32;
 
-  // One thread counts, so no locked instruction is needed. relaxed: the completion signal orders it for who has waited.
+  // Only one thread counts, so no locked instruction is needed. relaxed: the completion signal
+  // orders the counts for a thread that has waited for it.
   static void add(Count& count) noexcept {
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }

@@ -1,5 +1,5 @@
-// What can go wrong on the device, as data. Device threads report a fault through Interrupts and never throw across the
-// program: the program sees what it would see on hardware (a queue error bit, a memory-fault event).
+// Device faults as data. Device threads report a fault through Interrupts and never throw through
+// the program. The program sees what hardware would show: a queue error bit, a memory-fault event.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ struct MemoryFault {
   GpuAddress address = 0;
   Access access = Access::read;
   bool present = false;  // true: mapped, but the access is not permitted
-  std::string where;     // "kernel bitonic_sort.kd, workgroup (3,0,0), wave 1, pc +0x58: global_load_dword"
+  // "kernel bitonic_sort.kd, workgroup (3,0,0), wave 1, pc +0x58: global_load_dword"
+  std::string where;
 };
 
 // Bits that ROCr's queue error handler reads from queue_inactive_signal (amd_aql_queue.cpp, 5.2.3).

@@ -1,11 +1,11 @@
-// The report of --check on floating-point atomics that did nothing, because they met memory that L2
-// does not hold for writing (caching.hpp, float_atomics_work).
+// The report of --check on floating-point atomics that had no effect, because they accessed memory
+// that L2 does not hold for writing (caching.hpp, float_atomics_work).
 //
-// Each instruction of a kernel is reported once for each kind of memory that it meets; all are
+// Each instruction of a kernel is reported once per kind of memory that it accesses; all are
 // counted.
 //
-// Thread safety: any thread. Cost: a lock and a search for each ignored instruction of a wave, none
-// else.
+// Thread safety: any thread.
+// Cost: a lock and a search for each ignored instruction of a wave, otherwise nothing.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct IgnoredAtomic {
   int64_t offset = 0;       // of the instruction, from the kernel's entry
   std::array<uint32_t, 3> workgroup{};
   uint32_t wave = 0;   // in the workgroup
-  uint32_t lanes = 0;  // that did nothing
-  GpuAddress address = 0;   // that of the first of them
+  uint32_t lanes = 0;  // without effect
+  GpuAddress address = 0;   // address of the first of these lanes
   MemoryKind kind = MemoryKind::fine_grained;
 };
 
@@ -38,7 +38,7 @@ struct IgnoredAtomic {
 //  "workgroup":[0,0,0],"wave":0,"lanes":64,"address":140737,"memory":"fine-grained host memory",
 //  "reason":"...","remedy":"...","rule":"...","device":"gfx90a"}
 std::string to_json(const IgnoredAtomic& atomic, std::string_view target);
-// The same for people.
+// The same as a sentence.
 std::string to_sentence(const IgnoredAtomic& atomic, std::string_view target);
 
 class IgnoredAtomics {
@@ -50,8 +50,8 @@ class IgnoredAtomics {
   void add(const IgnoredAtomic& atomic) noexcept;
 
   struct Counts {
-    uint64_t lanes = 0;   // atomics, one for each lane
-    uint64_t places = 0;  // instructions of kernels, by kind of memory
+    uint64_t lanes = 0;   // atomics, counted per lane
+    uint64_t places = 0;  // pairs of an instruction of a kernel and a kind of memory
   };
   Counts counts() const;
 

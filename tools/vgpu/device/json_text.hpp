@@ -8,8 +8,8 @@
 
 namespace uptempo::vgpu {
 
-// In quotes. Names of kernels come out of code objects and may be any bytes: control characters become spaces, what is not UTF-8
-// becomes U+FFFD.
+// Returns `text` in quotes. Kernel names come from code objects and may contain any bytes: control
+// characters become spaces, invalid UTF-8 becomes U+FFFD.
 std::string json_quoted(std::string_view text);
 
 }  // namespace uptempo::vgpu

@@ -1,9 +1,10 @@
-// Who wants to see every access of the shader to memory: the seam of the fence checker.
+// The interface through which the fence checker sees every memory access of the shader.
 //
-// The gfx9 core takes its observer as a compile-time policy (gfx9/observe.hpp). Instructions are translated either unobserved, where
-// the hook is no code at all, or observed, where each access calls the dispatch's MemoryObserver before memory is touched.
+// The gfx9 core takes its observer as a compile-time policy (gfx9/observe.hpp). Unobserved
+// instructions contain no code for the hook. Observed instructions call the dispatch's
+// MemoryObserver before they access memory.
 //
-// Thread safety: called by each worker for the waves that it runs, by several at once.
+// Thread safety: all workers call it concurrently, each for the waves that it runs.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@ struct ObservedAccess {
   uint32_t size_bytes = 0;  // per lane
   uint64_t lanes = 0;       // bit i: lane i takes part
   const GpuAddress* address =
-      nullptr;  // [64]; entries of lanes that take no part mean nothing. Valid during the call
+      nullptr;  // [64]; entries of lanes that take no part are undefined. Valid during the call
   uint64_t dispatch_id = 0;
   std::array<uint32_t, 3> workgroup{};
   uint32_t wave = 0;  // in the workgroup
@@ -31,8 +32,9 @@ class MemoryObserver {
  public:
   virtual ~MemoryObserver() = default;
 
-  // Global and private memory; LDS, which no other workgroup can see, is not reported. A multi-dword access to private memory,
-  // whose dwords do not lie together, is reported dword by dword.
+  // Global and private memory. LDS is not reported, since no other workgroup can access it. A
+  // multi-dword access to private memory, whose dwords are not contiguous, is reported dword by
+  // dword.
   virtual void access(const ObservedAccess& access) noexcept = 0;
 };
 

@@ -1,4 +1,4 @@
-// Copying and comparing pages that others write at the same time: each byte is seen once, old or new.
+// Copying and comparing pages while other threads write them: each byte is read once, old or new.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,12 @@
 
 namespace uptempo::vgpu {
 
-// Async-signal-safe. Both are aligned to 8 bytes. What is copied races with stores by design, so the thread sanitizer must not look.
+// Copies a page; both pointers are aligned to 8 bytes. Async-signal-safe. The copy races with
+// stores by design, so it is excluded from the thread sanitizer.
 void copy_page(std::byte* to, const std::byte* from) noexcept;
 
-// The bytes of `now` that are not those of `before`. False: there are none.
+// Stores in `changes` the bytes of `now` that differ from `before`. Returns false when there are
+// none.
 bool find_changes(const std::byte* now, const std::byte* before, PageMask& changes) noexcept;
 
 }  // namespace uptempo::vgpu

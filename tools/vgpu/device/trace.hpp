@@ -1,20 +1,26 @@
-// The packet trace: JSON lines, one object per packet or doorbell, in the order in which they completed or were seen.
+// The packet trace: JSON lines, one object per packet or doorbell, in the order of completion or
+// observation.
 //
-// Packets:   {"queue":1,"index":0,"type":"kernel_dispatch","barrier":true,"acquire":"system","release":"agent",
-//             "completion_signal":false,"kernel":"bitonic_sort.kd","grid":[16384,1,1],"workgroup":[256,1,1],
-//             "kernarg":140737,"start_ns":1,"end_ns":2}
-//            `type`: kernel_dispatch, barrier_and, barrier_or, vendor, agent_dispatch. `queue` counts queues from 0 in order of creation,
-//            ROCr's own included. Fields that a type does not have are absent.
+// Packets:   {"queue":1,"index":0,"type":"kernel_dispatch","barrier":true,"acquire":"system",
+//             "release":"agent","completion_signal":false,"kernel":"bitonic_sort.kd",
+//             "grid":[16384,1,1],"workgroup":[256,1,1],"kernarg":140737,"start_ns":1,"end_ns":2}
+//            `type`: kernel_dispatch, barrier_and, barrier_or, vendor, agent_dispatch. `queue` counts
+//            queues from 0 in order of creation, including ROCr's own. Fields that a type does not
+//            have are absent.
 // Doorbells: {"type":"doorbell","queue":1,"value":119,"ns":3}
-// SDMA:      {"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":131072,"from":139637976727552,"to":139637976858624,
-//             "start_ns":4,"end_ns":5}
-//            `from` and `to` are the addresses of the first bytes that copies and fills read and write.
-// With --delay each line says how long the seed holds it up: packets "delays_ns":{"launch":0,"completion":1250,"interrupt":0}, doorbells and SDMA
-// packets "delay_ns":0. A doorbell that replaces another in its slot is seen together with it instead.
+// SDMA:      {"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":131072,
+//             "from":139637976727552,"to":139637976858624,"start_ns":4,"end_ns":5}
+//            `from` and `to`: addresses of the first bytes that copies and fills read and write.
+// With --delay each line holds its delays: packets
+// "delays_ns":{"launch":0,"completion":1250,"interrupt":0}, doorbells and SDMA packets
+// "delay_ns":0. A delayed doorbell is seen together with the one that replaces it in its slot.
 //
-// Thread safety: any thread. Costs nothing but a branch when off; when on, a line is formatted by the caller and appended with one
-// write(2) (about a microsecond), so the file holds every line however the process ends: exit(), _exit() or a signal. Lines are
-// appended: the launcher empties the file before the program starts, and child processes of the program add to it.
+// Thread safety: any thread.
+// Cost: one branch when off. When on, the caller formats the line and appends it with one write(2)
+// (about a microsecond), so the file holds every line however the process ends: exit(), _exit() or
+// a signal.
+// Files: lines are appended. The launcher empties the file before the program starts, and child
+// processes of the program append to it.
 #pragma once
 
 #include <atomic>
@@ -27,7 +33,8 @@ namespace uptempo::vgpu {
 
 class Trace {
  public:
-  // `file` empty: off. "%p" in it becomes the process id. Throws std::runtime_error naming the file and the reason when it cannot be written.
+  // An empty `file` turns the trace off. "%p" in it becomes the process id. Throws
+  // std::runtime_error, which names the file and the reason, when the file cannot be written.
   explicit Trace(const std::string& file);
   ~Trace();
   Trace(const Trace&) = delete;
@@ -35,7 +42,7 @@ class Trace {
 
   bool enabled() const noexcept { return impl_ != nullptr; }
 
-  // Appends one line; `json_object` holds no newline. Does nothing when off.
+  // Appends one line. `json_object` must not contain a newline. Does nothing when off.
   void write(std::string_view json_object);
 
  private:
