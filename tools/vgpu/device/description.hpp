@@ -27,12 +27,10 @@ struct DeviceDescription {
   uint32_t memory_width_bits;
   uint32_t host_link_mb_per_s;
   // Physical: one shader array per engine; some units are fused off.
-  uint32_t
-      compute_units_per_shader_array;
+  uint32_t compute_units_per_shader_array;
   bool sram_ecc;
   // gfx90a: architected and accumulation VGPRs are one file, split at accum_offset.
-  bool
-      unified_accumulation_registers;
+  bool unified_accumulation_registers;
 };
 
 std::span<const DeviceDescription> device_descriptions();

@@ -1,4 +1,4 @@
-// The parts that every layer of the device stands on, created once per process by the emulated driver.
+// The parts that all layers of the device use, created once per process by the emulated driver.
 #pragma once
 
 #include "device/interrupts.hpp"

@@ -4,9 +4,9 @@
 // Packets:   {"queue":1,"index":0,"type":"kernel_dispatch","barrier":true,"acquire":"system",
 //             "release":"agent","completion_signal":false,"kernel":"bitonic_sort.kd",
 //             "grid":[16384,1,1],"workgroup":[256,1,1],"kernarg":140737,"start_ns":1,"end_ns":2}
-//            `type`: kernel_dispatch, barrier_and, barrier_or, vendor, agent_dispatch. `queue` counts
-//            queues from 0 in order of creation, including ROCr's own. Fields that a type does not
-//            have are absent.
+//            `type`: kernel_dispatch, barrier_and, barrier_or, vendor, agent_dispatch.
+//            `queue` counts queues from 0 in order of creation, including ROCr's own. Fields that
+//            a type does not have are absent.
 // Doorbells: {"type":"doorbell","queue":1,"value":119,"ns":3}
 // SDMA:      {"type":"sdma","engine":"copy_linear","queue":2,"offset":64,"bytes":131072,
 //             "from":139637976727552,"to":139637976858624,"start_ns":4,"end_ns":5}

@@ -1,10 +1,12 @@
-// Which bytes one dispatch reads and writes, collected while it runs.
+// The bytes that one dispatch reads and writes, collected while it runs.
 //
-// Only what fences between dispatches are about: of accesses of the same dispatch to the same byte, which come in no defined order, it is
-// known that there were some. A byte that the dispatch wrote before it read it is not counted as read: that was its own value.
+// Only what fences between dispatches concern: accesses of one dispatch to the same byte have no
+// defined order, so the set records only that they occurred. A byte that the dispatch wrote before
+// it read it does not count as read, since it read its own value.
 //
-// Thread safety: the add functions may be called by all workers at once, for_each() when none is adding any more. An add takes no lock
-// but the first time that a worker meets a page. A page costs 1.8 KB.
+// Thread safety: all workers may call the add functions concurrently; for_each() requires that none
+// is adding.
+// Cost: an add takes a lock only when a worker first accesses a page. A page takes 1.8 KB.
 #pragma once
 
 #include <array>
@@ -19,20 +21,21 @@ namespace uptempo::vgpu::fences {
 
 // How a read or write was made.
 enum class Path : uint8_t {
-  vector,        // loads may be served by the compute unit's L1
-  scalar,        // by the scalar L1
-  synchronising  // atomics and loads that bypass L1 (GLC): never stale there, and programs order themselves by them
+  vector,        // the compute unit's L1 may serve loads
+  scalar,        // the scalar L1 may serve loads
+  // atomics and loads that bypass L1 (GLC): never stale there, and programs use them for ordering
+  synchronising
 };
 
 class AccessSet {
  public:
-  // Told of each page on the worker's thread, ahead of the access.
+  // Called for each page on the worker's thread, before the access.
   class Listener {
    public:
     virtual ~Listener() = default;
-    // The dispatch touches the page for the first time.
+    // The dispatch's first access to the page.
     virtual void touched(GpuAddress page, bool writes) noexcept = 0;
-    // It has read from the page and writes to it for the first time.
+    // The dispatch's first write to a page from which it has read.
     virtual void written(GpuAddress page) noexcept = 0;
   };
 
@@ -41,15 +44,16 @@ class AccessSet {
   AccessSet(const AccessSet&) = delete;
   AccessSet& operator=(const AccessSet&) = delete;
 
-  // `workgroup`: any number below 2^32 - 1 that tells workgroups apart. The range may cross pages.
+  // `workgroup`: any number below 2^32 - 1 that identifies the workgroup. The range may cross
+  // pages.
   void add_read(GpuAddress address, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
   void add_write(GpuAddress address, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
 
-  // The same for some bytes of one line, which begins at `line`: bit i stands for byte i.
+  // The same for some bytes of the line that begins at `line`: bit i stands for byte i.
   void add_read_mask(GpuAddress line, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
   void add_write_mask(GpuAddress line, uint64_t bytes, Path path, uint32_t workgroup) noexcept;
 
-  // Memory for a page was refused: something was not recorded.
+  // True when memory for a page was refused, so some accesses were not recorded.
   bool incomplete() const noexcept { return incomplete_.load(std::memory_order_relaxed); }
 
   template <typename Visit>  // visit(GpuAddress page, const PageAccesses&)
@@ -61,8 +65,9 @@ class AccessSet {
  private:
   struct Page {
     PageAccesses accesses;
-    std::array<uint32_t, kLinesPerPage> workgroup{};  // that touched the line: +1, or kSeveral
-    std::atomic<bool> told_of_write{false};                // the listener
+    // the one that touched the line, + 1; or kSeveral
+    std::array<uint32_t, kLinesPerPage> workgroup{};
+    std::atomic<bool> told_of_write{false};                // by the listener
   };
   static constexpr uint32_t kSeveral = ~0u;
 
@@ -75,9 +80,9 @@ class AccessSet {
                     uint32_t workgroup) noexcept;
 
   Listener* const listener_;
-  const uint64_t serial_;  // tells this set from one that had its address before
+  const uint64_t serial_;  // distinguishes this set from an earlier one at the same address
   std::mutex mutex_;
-  std::unordered_map<GpuAddress, Page> pages_;  // none ever moves
+  std::unordered_map<GpuAddress, Page> pages_;  // node-based: pages never move
   std::atomic<bool> incomplete_{false};
 };
 

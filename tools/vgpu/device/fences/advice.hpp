@@ -1,12 +1,15 @@
-// Which fences and barrier bits of a run could have been narrower: advice, never a finding.
+// Finds fences and barrier bits of a run that could have been narrower. Advice is never a finding.
 //
-// A run is judged again with one of them narrowed. If each event brings the same findings as before (none more, none fewer), by the specification
-// too, and no pair of tasks has to be presumed to have ordered itself inside kernels that was ordered by packets before, the narrowing stays, and the
-// next one is tried on top of it. So all advice of a run holds together. It holds for that run: another one may touch other bytes.
+// One fence or bit is narrowed and the run is judged again. The narrowing is kept under two
+// conditions. Each event must bring the same findings as before (none more, none fewer), by the
+// specification too. No pair of tasks that packets ordered before may need the assumption that it
+// synchronised inside kernels. The next narrowing is tried on top, so all advice of a run holds
+// together. It holds only for that run: another run may touch other bytes.
 //
-// What costs most by estimate (cost.hpp) is tried first, barrier bits ahead of acquires ahead of releases where that is equal; of a fence, the widest step first. Packets of one queue with the same kernel and header are
-// narrowed together; those that a changed verdict points to are widened again, until none is changed. That is a good choice of
-// packets, not always the largest.
+// Order: the highest estimated cost first (cost.hpp); at equal cost barrier bits, then acquires,
+// then releases; for one fence, the widest step first. Packets of one queue with the same kernel
+// and header are narrowed together. Packets to which a changed verdict points are widened again,
+// until no verdict is changed. The result is a good choice of packets, not always the largest.
 //
 // Thread safety: any thread.
 #pragma once
@@ -24,33 +27,34 @@ namespace uptempo::vgpu::fences {
 struct Advice {
   enum class Part : uint8_t { barrier, acquire, release };
   Part part = Part::barrier;
-  FenceScope to = FenceScope::none;    // of a fence; barrier bits are cleared
+  FenceScope to = FenceScope::none;    // of a fence; a barrier bit is cleared
   uint32_t queue = 0;             // as in traces
-  std::string kernel;                  // "barrier packet" for packets that are no dispatches
-  Packet header;                       // that these packets have
+  std::string kernel;                  // "barrier packet" for packets other than dispatches
+  Packet header;                       // the header of these packets
   std::vector<uint64_t> packets;  // their indices, ascending
-  uint64_t of = 0;                // how many packets there are with this kernel and header
-  double saved_ns = 0;                 // by estimate, all of them together
+  uint64_t of = 0;                // number of packets with this kernel and header
+  double saved_ns = 0;                 // estimate for all of them together
 };
 
 struct Advices {
-  std::vector<Advice> list;  // what saves most comes first
-  // Some were not tried: the run was too long.
+  std::vector<Advice> list;  // highest saving first
+  // Some were not tried, since the run was too long.
   bool incomplete = false;
 };
 
 constexpr uint64_t kAdviceBudget = 10'000'000;
 constexpr size_t kListedPackets = 64;
 
-// `budget`: how many events and pages may be judged in all, 1 to 4 us each.
+// `budget`: how many events and pages may be judged in total, at 1 to 4 us each.
 Advices advise(Recording run, const DeviceDescription& device, uint64_t budget = kAdviceBudget);
 
-// {"advice":"barrier","queue":1,"kernel":"sum.kd","header":{"barrier":true,"acquire":"agent","release":"agent"},"to":"clear",
-//  "packets":[3,4],"count":2,"of":120,"saved_ns":1200,"basis":"estimate","device":"gfx90a"}
-// "to": clear, or a scope. At most kListedPackets packets are listed; "count" has their number.
+// {"advice":"barrier","queue":1,"kernel":"sum.kd",
+//  "header":{"barrier":true,"acquire":"agent","release":"agent"},"to":"clear","packets":[3,4],
+//  "count":2,"of":120,"saved_ns":1200,"basis":"estimate","device":"gfx90a"}
+// "to": clear, or a scope. Lists at most kListedPackets packets; "count" is their number.
 std::string to_json(const Advice& advice, const DeviceDescription& device);
 
-// The same for people.
+// The same as a sentence.
 std::string to_sentence(const Advice& advice, const DeviceDescription& device);
 
 }  // namespace uptempo::vgpu::fences

@@ -1,4 +1,5 @@
-// What happens on a device, as far as order and fences are concerned: data, so that it can be kept and judged again.
+// The device's operations that matter for order and fences, as data that can be stored and judged
+// again.
 //
 // Thread safety: none; value types.
 #pragma once
@@ -28,48 +29,52 @@ struct Packet {
   bool barrier = false;
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
-  std::optional<SignalValue> signal = {};  // its completion signal, when it completes, ahead of the decrement
+  // its completion signal, when it completes, before the decrement
+  std::optional<SignalValue> signal = {};
 };
 
 struct TouchedPage {
   GpuAddress page = 0;
   MemoryKind kind = MemoryKind::fine_grained;
-  // Null: nothing yet. Whoever hands on the event keeps it until the call returns.
+  // Null: nothing yet. The caller keeps it alive until the call returns.
   const PageAccesses* accesses = nullptr;
 };
 
-// Queues are actors; the first that is added has number 1 (kHost is 0). `pages` are those of Event::pages.
+// Queues are actors. The first one added has number 1 (kHost is 0). `pages` are those of
+// Event::pages.
 namespace events {
 
 struct AddQueue {
   QueueKind kind = QueueKind::compute;
   uint32_t ordinal = 0;  // as in traces
 };
-// The producer rang: everything up to `value` (index of the last packet; of SDMA, the bytes written) had been published by then.
+// The producer rang: everything up to `value` (index of the last packet; for SDMA, the bytes
+// written) was published by then.
 struct Doorbell {
   ActorId queue = kHost;
   uint64_t value = 0;
   uint64_t host_ns = 0;
 };
-// A dispatch starts; its acquire is carried out now.
+// A dispatch starts. Its acquire executes now.
 struct Launch {
   ActorId queue = kHost;
   Packet packet;
   std::string kernel;
   uint64_t waves = 0;
 };
-// All its workgroups have ended: what they touched. Its release is carried out now, ahead of its completion signal.
+// All workgroups of the dispatch have ended; the pages hold what they touched. Its release executes
+// now, before its completion signal.
 struct End {
   ActorId queue = kHost;
   Packet packet;
 };
-// A packet other than a dispatch completes: its acquire and release are carried out now, in this order.
+// A packet other than a dispatch completes. Its acquire and then its release execute now.
 struct Complete {
   ActorId queue = kHost;
   Packet packet;
-  std::vector<SignalValue> satisfied;  // the signals that it waited for, as they were found satisfied
+  std::vector<SignalValue> satisfied;  // the signals that it waited for, with the values found
 };
-// SDMA; operations of a queue come in order. `offset`: in the ring, as in traces.
+// SDMA. Operations of a queue arrive in order. `offset`: in the ring, as in traces.
 struct Wait {
   ActorId queue = kHost;
   uint64_t offset = 0;
@@ -84,7 +89,7 @@ struct Copy {
 struct Signal {
   ActorId queue = kHost;
   uint64_t offset = 0;
-  SignalValue signal;  // ahead of the decrement
+  SignalValue signal;  // before the decrement
 };
 // The host loaded what the page's accesses read.
 struct HostRead {
@@ -94,13 +99,15 @@ struct HostRead {
 struct HostOpened {
   uint64_t host_ns = 0;
 };
-// ... and when it was closed what the page's accesses write had changed.
+// ... and when the page was closed, the bytes that its accesses write had changed.
 struct HostWrote {
   uint64_t closed_ns = 0;
 };
-// Somebody, perhaps the host, may have changed what the page's accesses write.
+// The bytes that the page's accesses write may have changed; the writer, perhaps the host, is not
+// known.
 struct Unknown {};
-// The range is about to be unmapped: what was announced and never released is found, then all of it is forgotten.
+// The range is about to be unmapped. Writes that were announced and never released are reported,
+// then the range is forgotten.
 struct Forget {
   GpuAddress begin = 0, end = 0;
 };
@@ -110,7 +117,7 @@ struct Finish {};
 }  // namespace events
 
 struct Event {
-  uint64_t now_ns = 0;  // host_clock_ns() when it was told
+  uint64_t now_ns = 0;  // host_clock_ns() when the event was reported
   std::variant<events::AddQueue, events::Doorbell, events::Launch, events::End, events::Complete,
                events::Wait, events::Copy, events::Signal, events::HostRead, events::HostOpened,
                events::HostWrote, events::Unknown, events::Forget, events::Finish>

@@ -1,4 +1,4 @@
-// What the fence checker finds, and how it is written down.
+// The findings of the fence checker and their output formats.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,17 @@ struct Task {
 
   TaskId id;
   Kind kind = Kind::dispatch;
-  uint32_t queue = 0;     // as in traces; not of the host
-  uint64_t position = 0;  // packet index; of SDMA: byte offset in the ring, as in traces
-  std::string name;            // kernel, or what the engine did
+  uint32_t queue = 0;     // as in traces; unused for the host
+  uint64_t position = 0;  // packet index; for SDMA the byte offset in the ring, as in traces
+  std::string name;            // kernel, or the engine's operation
   bool barrier = false;        // of the packet, for messages
   FenceScope acquire = FenceScope::none;
   FenceScope release = FenceScope::none;
-  View
-      view;  // when it began, its acquire included; of a dispatch that has ended, also what it learnt inside. Later: `ordered` alone
-  std::optional<Clock> by_packets = {};  // view.ordered without what it learnt inside; nothing: the same
+  // The view when the task began, including its acquire. For a dispatch that has ended, also what it
+  // learnt inside its kernel; later only `ordered` is kept.
+  View view;
+  // view.ordered without what the task learnt inside its kernel; nothing: the same
+  std::optional<Clock> by_packets = {};
 
   const Clock& ordered_by_packets() const noexcept { return by_packets ? *by_packets : view.ordered; }
 };
@@ -41,25 +43,29 @@ struct Finding {
   TaskPtr writer;
   TaskPtr reader;           // of write_after_write: the later writer
   GpuAddress address = 0;   // the first byte concerned
-  uint64_t bytes = 0;  // how many bytes are; they need not lie together
+  uint64_t bytes = 0;  // number of bytes concerned, perhaps not contiguous
   std::string_view reason;
-  std::string_view rule;  // where the rule is written
-  bool possible_on_target =
-      true;  // false: the specification forbids it, the caches of this target forgive it
+  std::string_view rule;  // source of the rule
+  // false: the specification forbids it, but the caches of this target tolerate it
+  bool possible_on_target = true;
 };
 
 std::string_view class_name(Finding::Class what) noexcept;
 
 // One JSON object without a newline:
 // {"class":"stale","conflict":"read-after-write",
-//  "writer":{"queue":1,"index":0,"kernel":"fill.kd","barrier":false,"acquire":"system","release":"agent"},
-//  "reader":{"queue":1,"index":1,"kernel":"sum.kd","barrier":true,"acquire":"none","release":"system"},
+//  "writer":{"queue":1,"index":0,"kernel":"fill.kd","barrier":false,"acquire":"system",
+//            "release":"agent"},
+//  "reader":{"queue":1,"index":1,"kernel":"sum.kd","barrier":true,"acquire":"none",
+//            "release":"system"},
 //  "address":140737,"bytes":4096,
 //  "reason":"...","rule":"...","hsa":"violated","target":"possible","device":"gfx90a"}
-// A copy is {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target": possible or harmless.
+// A copy is {"queue":2,"offset":64,"engine":"copy_linear"}, the host {"engine":"host"}. "target":
+// possible or harmless.
 std::string to_json(const Finding& finding, std::string_view target);
 
-// The same for people, without the verdicts: "stale: sum.kd (queue 1, packet 1: ...) reads 4096 bytes from address 140737 on, which fill.kd ..."
+// The same as a sentence, without the verdicts: "stale: sum.kd (queue 1, packet 1: ...) reads 4096
+// bytes from address 140737 on, which fill.kd ..."
 std::string to_sentence(const Finding& finding);
 
 }  // namespace uptempo::vgpu::fences

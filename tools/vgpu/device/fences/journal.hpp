@@ -1,13 +1,18 @@
-// A run as the fence checker saw it, kept so that it can be judged again.
+// Records a run as the fence checker saw it, so that it can be judged again.
 //
-// Programs do the same to many pages. Pages with the same past behave alike, whatever the packets' headers say, so one page of each kind is kept,
-// with their number. Two pages have the same past if the same events did the same to them, byte by byte. What the host did to several pages
-// between two events of the device counts as one event, as long as it knew the same each time.
+// Programs do the same to many pages. Pages with the same past behave alike, whatever the packets'
+// headers, so the journal keeps one page of each kind with their number. Two pages have the same
+// past if the same events did the same to them, byte by byte. The host's accesses to several pages
+// between two events of the device count as one event, provided the host's knowledge was the same
+// each time.
 //
-// Not kept is which of several alike pages the host was at first. It matters where a dispatch meets the host at an atomic (judge.hpp), because it then
-// comes after what the host did before that: a finding may be missing (in 20 of 192,000 random programs).
+// Limitation: the journal does not keep which of several alike pages the host accessed first. This
+// matters where a dispatch meets the host at an atomic (judge.hpp), because the dispatch then comes
+// after the host's earlier accesses. A finding may then be missing (in 20 of 192,000 random
+// programs).
 //
-// Thread safety: none; the checker's lock guards it. Cost: a hash of 1.6 KB for each page that an event touches.
+// Thread safety: none; the checker's lock guards it.
+// Cost: a hash of 1.6 KB for each page that an event touches.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +27,10 @@
 
 namespace uptempo::vgpu::fences {
 
-// Its pages' accesses belong to the Journal.
+// The Journal owns the pages' accesses.
 struct Recording {
-  std::vector<Event> events;  // all of them, each with the pages that were kept
-  std::unordered_map<GpuAddress, uint64_t> page_count;  // how many pages each stands for
+  std::vector<Event> events;  // all events, each with the pages that were kept
+  std::unordered_map<GpuAddress, uint64_t> page_count;  // how many pages each kept page stands for
 };
 
 class Journal {
@@ -36,10 +41,10 @@ class Journal {
 
   void add(const Event& event);
 
-  // The run was too long: nothing of it is kept.
+  // The run was too long; nothing of it is kept.
   bool overflowed() const noexcept { return overflowed_; }
 
-  // Once, at the end.
+  // Call once, at the end.
   Recording recording();
 
   static constexpr size_t kLimitBytes = size_t{256} << 20;
@@ -48,10 +53,10 @@ class Journal {
   struct Hash {
     size_t operator()(const PageAccesses& accesses) const noexcept;
   };
-  // What an event did to pages that had the same past before it.
+  // An event's accesses to pages that had the same past before it.
   struct Node {
     uint32_t parent;  // kNone: nothing before
-    uint32_t event;   // the first of those that count as one
+    uint32_t event;   // the first of the events that count as one
     MemoryKind kind;
     const PageAccesses* accesses;
   };
@@ -77,11 +82,12 @@ class Journal {
   std::vector<Event> events_;
   std::unordered_set<PageAccesses, Hash> contents_;
   std::vector<Node> nodes_;
-  std::map<Key, uint32_t> present_;       // nodes of the event that pages are being added to
+  std::map<Key, uint32_t> present_;       // nodes of the event to which pages are being added
   std::map<GpuAddress, uint32_t> pages_;  // the last node of each
   std::vector<std::pair<uint32_t, GpuAddress>> of_host_;  // the host's events, and their pages
-  std::vector<uint64_t> announcements_ns_;                // when packets and copies completed signals
-  uint64_t known_ = 0;  // how many of them the host has been taken to know
+  // when packets and copies completed signals
+  std::vector<uint64_t> announcements_ns_;
+  uint64_t known_ = 0;  // how many of them the host is assumed to know
 };
 
 }  // namespace uptempo::vgpu::fences

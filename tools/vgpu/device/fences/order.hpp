@@ -1,8 +1,9 @@
-// What is known to have happened before: sets of tasks, one per actor.
+// Sets of tasks known to have happened before, one per actor.
 //
-// An actor is a compute queue, an SDMA queue or the host. Its tasks (packets, copies, groups of host stores) count from 0. A Clock
-// says for each actor which of its tasks are included; it grows only. Tasks that are complete mostly form a prefix, so an actor's set is a
-// prefix and a few that were seen to complete ahead of it, by their signals.
+// An actor is a compute queue, an SDMA queue or the host. Its tasks (packets, copies, groups of host
+// stores) are numbered from 0. A Clock holds the set of included tasks of each actor; it only grows.
+// Complete tasks mostly form a prefix, so an actor's set is a prefix and a few later tasks whose
+// signals were seen to complete early.
 //
 // Thread safety: none; a value type.
 #pragma once
@@ -31,7 +32,7 @@ class Progress {
   bool contains(uint64_t index) const noexcept {
     return index < below_ || std::binary_search(beyond_.begin(), beyond_.end(), index);
   }
-  // All tasks with a smaller index.
+  // Adds all tasks with a smaller index.
   void add_below(uint64_t index) {
     if (index <= below_) return;
     below_ = index;
@@ -55,7 +56,7 @@ class Progress {
   }
 
  private:
-  // Those at the end of the prefix lengthen it.
+  // Moves tasks that continue the prefix into it.
   void absorb() {
     size_t gone = 0;
     for (; gone < beyond_.size() && beyond_[gone] <= below_; ++gone)
@@ -73,7 +74,7 @@ class Clock {
     return task.actor < actors_.size() && actors_[task.actor].contains(task.index);
   }
   void add(const TaskId& task) { at(task.actor).add(task.index); }
-  // All tasks of `actor` with an index below `index`.
+  // Adds all tasks of `actor` with an index below `index`.
   void add_below(ActorId actor, uint64_t index) {
     if (index != 0) at(actor).add_below(index);
   }
@@ -82,7 +83,7 @@ class Clock {
     for (size_t actor = 0; actor < other.actors_.size(); ++actor)
       actors_[actor].join(other.actors_[actor]);
   }
-  // The tasks of those actors alone for which `chosen(actor)` holds.
+  // Joins only the tasks of actors for which `chosen(actor)` holds.
   template <typename Chosen>
   void join_if(const Clock& other, Chosen chosen) {
     if (other.actors_.size() > actors_.size()) actors_.resize(other.actors_.size());

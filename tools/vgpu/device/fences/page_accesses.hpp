@@ -1,6 +1,7 @@
-// What one task did to one page, byte by byte.
+// The accesses of one task to one page, byte by byte.
 //
-// Thread safety: none; a value type. While a dispatch runs, AccessSet fills it by atomic operations.
+// Thread safety: none; a value type. While a dispatch runs, AccessSet fills it by atomic
+// operations.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@ inline constexpr uint32_t kLinesPerPage = kPageBytes / kLineBytes;
 
 constexpr GpuAddress page_of(GpuAddress address) noexcept { return address & ~GpuAddress{kPageBytes - 1}; }
 
-// The bits [first, first + count) of a word, one for each byte of a line; `count` from 1 to 64.
+// Returns the bits [first, first + count) of a word, one per byte of a line; `count` from 1 to 64.
 constexpr uint64_t line_bits(uint32_t first, uint32_t count) noexcept {
   return (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << first;
 }
@@ -25,9 +26,9 @@ struct PageAccesses {
   // A word per line, a bit per byte.
   std::array<uint64_t, kLinesPerPage> read{}, written{}, synchronising{};
   // A bit per line.
-  uint64_t vector_lines = 0;  // that a vector L1 may hold
-  uint64_t scalar_lines = 0;  // and a scalar L1
-  uint64_t shared_lines = 0;  // that several workgroups touched
+  uint64_t vector_lines = 0;  // lines that a vector L1 may hold
+  uint64_t scalar_lines = 0;  // lines that a scalar L1 may hold
+  uint64_t shared_lines = 0;  // lines that several workgroups touched
 
   bool operator==(const PageAccesses&) const = default;
 };

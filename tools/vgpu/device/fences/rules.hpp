@@ -1,6 +1,7 @@
-// The rules: when one access may miss, or overtake, another one.
+// The rules: when one access may miss or overtake another.
 //
-// Pure functions over what is known of both; the sources of the rules stand beside them (rules.cpp) and in the folder's README.
+// Pure functions of what is known about both. rules.cpp and tools/vgpu/device/DESIGN.md give the
+// sources.
 //
 // Thread safety: any thread.
 #pragma once
@@ -12,7 +13,7 @@
 
 namespace uptempo::vgpu::fences {
 
-// Which caches may have held the line, with its old bytes, when a write was done.
+// The caches that may have held the line, with its old bytes, at the time of a write.
 struct Residency {
   bool vector_l1 = false;  // of a compute unit other than the writer's
   bool scalar_l1 = false;
@@ -20,7 +21,7 @@ struct Residency {
   bool operator==(const Residency&) const = default;
 };
 
-// Through which caches a task read the line.
+// The caches through which a task read the line.
 struct ReadPaths {
   bool vector = false;
   bool scalar = false;
@@ -34,7 +35,8 @@ struct Violation {
   std::string_view rule;
 };
 
-// A read by `reader` of bytes that `writer` wrote last. Nothing: it is ordered and visible. The tasks are different ones.
+// A read by `reader` of bytes that `writer` wrote last. Returns nothing when it is ordered and
+// visible. The tasks must differ.
 std::optional<Violation> judge_read(const Task& writer, Residency at_write, const Task& reader,
                                     ReadPaths paths, MemoryType type);
 
@@ -44,7 +46,8 @@ std::optional<Violation> judge_overwrite(const Task& earlier, const Task& later,
 // A write by `writer` over bytes that `reader` read.
 std::optional<Violation> judge_write_after_read(const Task& reader, const Task& writer);
 
-// What a completion has announced to the host, and what it has not released: `host` is what the host may rely on.
+// Writes that a completion has announced to the host but not released. `host`: what the host may
+// rely on.
 std::optional<Violation> judge_announced(const Task& writer, const View& host, MemoryType type);
 
 }  // namespace uptempo::vgpu::fences

@@ -1,7 +1,7 @@
-// For every byte of GPU-visible memory: the last write and the reads since.
+// Holds, for every byte of GPU-visible memory, the last write and the reads since then.
 //
-// Kept for pages that something has touched, as runs of bytes with the same history. What has not been observed (memory as it was before
-// its first access) has no history and conflicts with nothing.
+// Stored only for touched pages, as runs of bytes with the same history. Unobserved contents
+// (memory before its first access) have no history and conflict with nothing.
 //
 // Thread safety: none; the checker's lock guards it.
 #pragma once
@@ -18,7 +18,8 @@
 
 namespace uptempo::vgpu::fences {
 
-// How often the caches of the agent have been invalidated: a line that was read since may still be there.
+// How often the agent's caches have been invalidated. A line read since the last invalidation may
+// still be present.
 struct CacheAges {
   uint32_t l1 = 1;
   uint32_t l2 = 1;
@@ -26,33 +27,33 @@ struct CacheAges {
 
 class Shadow {
  public:
-  // Called for each conflict; `bytes` from `address` on, all of the same pair of tasks.
+  // Called for each conflict: `bytes` bytes from `address` on, all of the same pair of tasks.
   using Report = std::function<void(const Violation&, Finding::Conflict, const TaskPtr& writer,
                                     const TaskPtr& reader, GpuAddress address, uint32_t bytes)>;
-  // Tasks that `task` met at synchronising accesses without being ordered after them.
+  // Called for tasks that `task` met at synchronising accesses without being ordered after them.
   using Met = std::function<void(const TaskPtr&)>;
 
-  // What a dispatch did. `meet` first, for every page of it; then `apply`.
+  // The accesses of a dispatch. Call `meet` for all of its pages first, then `apply`.
   void meet(const Task& task, GpuAddress page, const PageAccesses& accesses, const Met& met) const;
   void apply(const TaskPtr& task, GpuAddress page, const PageAccesses& accesses, MemoryType type,
              CacheAges ages, const Report& report);
 
-  // What a copy engine or the host did.
+  // The accesses of a copy engine or the host.
   void read(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type,
             const Report& report);
   void write(const TaskPtr& task, GpuAddress page, const PageMask& bytes, MemoryType type, CacheAges ages,
              const Report& report);
 
-  // Visits what is left of each task's writes in [begin, end).
+  // Visits the remaining writes of each task in [begin, end).
   void for_each_write(GpuAddress begin, GpuAddress end,
                       const std::function<void(const TaskPtr& writer, bool synchronising, GpuAddress address,
                                                uint32_t bytes)>& visit) const;
   void forget(GpuAddress begin, GpuAddress end);
-  // Somebody unobserved may have written these bytes.
+  // An unobserved writer may have written these bytes.
   void forget_bytes(GpuAddress page, const PageMask& bytes);
 
-  // Bytes, each as often as it happened, about which nothing was reported because two tasks without order were taken to have ordered
-  // themselves at a synchronising access.
+  // Bytes on which nothing was reported, because two unordered tasks were assumed to have
+  // synchronised at an access. A byte counts once per occurrence.
   uint64_t presumed_bytes() const noexcept { return presumed_bytes_; }
 
  private:
@@ -65,7 +66,7 @@ class Shadow {
     TaskPtr writer;  // null: not observed
     bool written_synchronising = false;
     Residency at_write;
-    std::vector<Reader> readers;  // since; none of them ordered after another
+    std::vector<Reader> readers;  // since the write; no reader is ordered after another
   };
   using HistoryPtr = std::shared_ptr<const History>;
   struct Segment {
@@ -73,7 +74,8 @@ class Shadow {
     HistoryPtr history;  // null: none
   };
   struct Page {
-    std::vector<Segment> segments{{0, nullptr}};  // the first begins at 0, each ends where the next begins
+    // the first begins at 0; each ends where the next begins
+    std::vector<Segment> segments{{0, nullptr}};
     // Age of each line's last use, by cache; 0: never.
     std::array<uint32_t, kLinesPerPage> vector_l1{}, scalar_l1{}, l2{};
     bool synchronising = false;  // some history has a synchronising access
@@ -82,7 +84,8 @@ class Shadow {
     std::pair<Segments, Segments> segments_of(uint32_t begin, uint32_t end);
   };
   static bool is_overlapping(const History* history, const Task& reader);
-  // One access, as far as a transition depends on it; neither read nor written: the line was in a cache.
+  // The properties of one access on which a transition depends. Neither read nor written: the line
+  // was in a cache.
   struct Kind {
     bool read, written, synchronising;
     ReadPaths paths;
@@ -100,7 +103,7 @@ class Shadow {
   Page& page(GpuAddress address);
 
   std::map<GpuAddress, std::unique_ptr<Page>> pages_;
-  std::vector<Piece> pieces_, lines_;  // of one call, kept for their memory
+  std::vector<Piece> pieces_, lines_;  // scratch of one call, kept to reuse the memory
   std::vector<Segment> after_;
   uint64_t presumed_bytes_ = 0;
 };

@@ -1,11 +1,13 @@
-// What a task may rely on: which tasks happened before it, and how far fences have carried their writes.
+// What a task may rely on: the tasks that happened before it, and how far fences have carried their
+// writes.
 //
-// Fences act for the whole agent (HSA System Architecture 1.2, 2.9; ROCr's packet processors work so): what one packet releases or acquires,
-// every task that comes after that packet may rely on, whatever its queue. So a View travels as a whole along each edge of order: to the
-// next packet of a queue, through a completion signal, through the host.
+// Fences act on the whole agent (HSA System Architecture 1.2, 2.9; ROCr's packet processors do the
+// same). Every task that comes after a packet, on any queue, may rely on what that packet released
+// or acquired. So a View is passed as a whole along each edge of order: to the next packet of a
+// queue, through a completion signal, through the host.
 //
-// A release covers what had ended when it was carried out: the tasks that are in `ordered` then. An acquire makes visible what had been released
-// when it was carried out.
+// A release covers what had ended when it executed: the tasks in `ordered` at that time. An acquire
+// makes visible what had been released when it executed.
 //
 // Thread safety: none; a value type.
 #pragma once
@@ -17,12 +19,13 @@ namespace uptempo::vgpu::fences {
 
 struct View {
   Clock ordered;          // ended before
-  Clock released_agent;   // and covered by a release of agent scope or wider since
-  Clock released_system;  // or of system scope. Writes of the host and of SDMA engines are, by nature
-  // By the specification: dispatches' writes that were released and then acquired by agent scope or wider; those of the host and of SDMA
-  // engines that were acquired by system scope.
+  Clock released_agent;   // covered by a release of agent scope or wider since then
+  // covered by a release of system scope. Writes of the host and of SDMA engines count as such
+  Clock released_system;
+  // By the specification: dispatches' writes that were released and then acquired at agent scope or
+  // wider; writes of the host and of SDMA engines that were acquired at system scope.
   Clock visible;
-  // By the caches: what had ended when the L1 caches of the agent were last invalidated.
+  // By the caches: what had ended when the agent's L1 caches were last invalidated.
   Clock l1_clean;
 
   void join(const View& other) {
@@ -33,7 +36,7 @@ struct View {
     l1_clean.join(other.l1_clean);
   }
 
-  // `is_dispatcher(actor)`: a compute queue of the agent.
+  // `is_dispatcher(actor)`: whether it is a compute queue of the agent.
   template <typename IsDispatcher>
   void acquire(FenceScope scope, IsDispatcher is_dispatcher) {
     if (scope == FenceScope::none) return;
