@@ -27,6 +27,7 @@ check_packages=(
   libpocl2-common             # its kernel library
   git python3                 # mutants: applying patches, reading results
   spin                        # models: the model checker
+  clang-format-14             # tools/format
   pkgconf                     # install: a program built with uptempo.pc
 )
 
